@@ -1,0 +1,170 @@
+# Stator. `make demo` and `make test` set up all they need in .venv; `make help` lists the rest.
+# Needed: a C++20 compiler, CPython 3.11, 3.12 or 3.13 with headers, and a package index pip can reach.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# Recipes change shared folders (build/, *.egg-info); the tools inside use the cores.
+.NOTPARALLEL:
+
+# The interpreter of the whole suite (with torch): 3.11 where present, else the newest usable one.
+PYTHON ?= $(shell tools/pythons main)
+# The versions the core is tested on, without torch: all that are found.
+ifndef VERSIONS
+VERSIONS := $(shell tools/pythons | cut -d' ' -f1)
+endif
+VENV ?= .venv
+RULERS ?= ../shared/rulers
+RESULTS := build/results
+# Arguments handed on to the tool behind the target.
+PYTEST_ARGS ?=
+DEMO_ARGS ?=
+CONFORMANCE_ARGS ?=
+ZOO_ARGS ?=
+BENCH_ARGS ?=
+
+ifeq ($(origin CXX),default)
+CXX := $(or $(shell command -v c++ || command -v g++ || command -v clang++),c++)
+endif
+export CXX
+
+PIP_INSTALL := -m pip install -q --disable-pip-version-check -c constraints.txt
+BUILD_DEPS := setuptools wheel bytecode
+TEST_DEPS := pytest hypothesis
+LINT_DEPS := ruff mypy import-linter
+TORCH_DEPS := torch numpy
+DEMO_DEPS := transformers
+CORE_SOURCES := setup.py $(shell find src/stator/_core -name '*.cpp' -o -name '*.h' -o -name '*.hpp' 2>/dev/null)
+CORE_VENVS := $(addprefix .venv-,$(VERSIONS))
+
+PY := $(VENV)/bin/python
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@echo "Variables: PYTHON VERSIONS RULERS CXX PYTEST_ARGS DEMO_ARGS CONFORMANCE_ARGS ZOO_ARGS BENCH_ARGS"
+
+# ---------------------------------------------------------------- what one runs
+
+.PHONY: demo
+demo: $(VENV)/.core $(VENV)/.demo ## compile real models and print what came of it
+	$(PY) examples/demo.py $(DEMO_ARGS)
+
+.PHONY: test
+test: lint matrix whole ## everything: lint, the core on each Python found, the whole suite
+
+.PHONY: whole
+whole: $(VENV)/.core $(VENV)/.checks ## the whole suite on the main environment, with torch
+	$(PY) -m pytest -q $(PYTEST_ARGS)
+
+.PHONY: matrix
+matrix: $(addprefix matrix-,$(VERSIONS)) ## the core's tests on each Python found, without torch
+
+matrix-%: .venv-%/.core
+	@echo "== core on Python $* =="
+	.venv-$*/bin/python -m pytest -q $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: $(VENV)/.core $(VENV)/.checks ## ruff, mypy --strict, import-linter
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
+
+.PHONY: format
+format: $(VENV)/.checks ## let ruff format and fix what it can
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+.PHONY: build
+build: $(VENV)/.core ## the C++ core for the main environment
+
+# ---------------------------------------------------------------- address sanitizer
+
+ASAN_VERSION ?= $(firstword $(VERSIONS))
+ASAN_LIB := build/asan/lib
+ASAN_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+
+.PHONY: asan
+asan: .venv-$(ASAN_VERSION)/.core ## the core's tests under the address and undefined-behaviour sanitizers
+	rm -rf build/asan
+	CFLAGS="$(ASAN_FLAGS)" CXXFLAGS="$(ASAN_FLAGS)" LDFLAGS="-fsanitize=address,undefined" \
+	  .venv-$(ASAN_VERSION)/bin/python setup.py -q build --build-base build/asan --build-lib $(ASAN_LIB)
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc PYTHONPATH=$(ASAN_LIB) \
+	  .venv-$(ASAN_VERSION)/bin/python -m pytest -q $(PYTEST_ARGS)
+
+# ---------------------------------------------------------------- the rulers
+
+.PHONY: rulers
+rulers:
+	@test -d "$(RULERS)" || { echo "error: no rulers in '$(RULERS)'; set RULERS=path (see benchmarks/README.md)" >&2; exit 1; }
+	@mkdir -p $(RESULTS)
+
+.PHONY: conformance
+conformance: rulers $(VENV)/.core $(VENV)/.checks ## CPython's own tests, traced with fullgraph
+	$(PY) $(RULERS)/conformance/conformance.py run --adapter benchmarks/adapters/conformance_stator.py \
+	  --out $(RESULTS)/conformance.jsonl $(CONFORMANCE_ARGS)
+	$(PY) $(RULERS)/conformance/conformance.py report $(RESULTS)/conformance.jsonl
+
+.PHONY: zoo
+zoo: rulers .venv-zoo/.core .venv-zoo/.libraries ## real programs against eager (ZOO_ARGS="--only 'hf-text/*'")
+	.venv-zoo/bin/python $(RULERS)/zoo/zoo.py --adapter $(CURDIR)/benchmarks/adapters/zoo_stator.py \
+	  --out $(RESULTS)/zoo_stator.json $(ZOO_ARGS)
+
+.PHONY: bench
+bench: rulers .venv-zoo/.core .venv-zoo/.libraries ## overhead and throughput, torch and Stator one after the other
+	.venv-zoo/bin/python $(RULERS)/zoo/overhead.py --adapter dynamo --out $(RESULTS)/overhead_dynamo.json $(BENCH_ARGS)
+	.venv-zoo/bin/python $(RULERS)/zoo/overhead.py --adapter $(CURDIR)/benchmarks/adapters/zoo_stator.py \
+	  --out $(RESULTS)/overhead_stator.json $(BENCH_ARGS)
+	.venv-zoo/bin/python benchmarks/compare.py $(RESULTS)/overhead_dynamo.json $(RESULTS)/overhead_stator.json
+
+# ---------------------------------------------------------------- set-up, stamped: a second run does nothing
+
+$(VENV)/.deps: constraints.txt
+	"$(PYTHON)" -m venv $(VENV)
+	$(PY) $(PIP_INSTALL) $(BUILD_DEPS)
+	@touch $@
+
+# torch and the tools, for the suite; the build above and below needs neither.
+$(VENV)/.checks: constraints.txt | $(VENV)/.deps
+	$(PY) $(PIP_INSTALL) $(TEST_DEPS) $(LINT_DEPS) $(TORCH_DEPS)
+	@touch $@
+
+$(VENV)/.demo: constraints.txt | $(VENV)/.deps
+	$(PY) $(PIP_INSTALL) $(TORCH_DEPS) $(DEMO_DEPS)
+	@touch $@
+
+.venv-zoo/.deps: constraints.txt
+	"$(PYTHON)" -m venv .venv-zoo
+	.venv-zoo/bin/python $(PIP_INSTALL) $(BUILD_DEPS)
+	@touch $@
+
+.venv-zoo/.libraries: $(RULERS)/zoo/requirements.txt $(RULERS)/zoo/constraints.txt | .venv-zoo/.deps
+	.venv-zoo/bin/python -m pip install -q --disable-pip-version-check torch==2.13.0
+	.venv-zoo/bin/python -m pip install -q --disable-pip-version-check \
+	  -c $(RULERS)/zoo/constraints.txt -r $(RULERS)/zoo/requirements.txt
+	@touch $@
+
+.venv-%/.deps: constraints.txt
+	"$$(tools/pythons | sed -n 's/^$* //p')" -m venv .venv-$*
+	.venv-$*/bin/python $(PIP_INSTALL) $(BUILD_DEPS) $(TEST_DEPS)
+	@touch $@
+
+# The core is built in place, one extension file per Python; no environment disturbs another's.
+%/.core: %/.deps pyproject.toml $(CORE_SOURCES)
+	@printf '#include <concepts>\nint main() {}\n' | $(CXX) -std=c++20 -x c++ -fsyntax-only - \
+	  || { echo "error: no C++20 compiler ('$(CXX)' is none); install one or set CXX" >&2; exit 1; }
+	$*/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+.PHONY: clean
+clean: ## remove what was built and cached; the environments stay
+	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src -name '*.so' -delete
+	find src tests apptests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f .venv*/.core
+
+.PHONY: distclean
+distclean: clean ## clean, and remove the environments too
+	rm -rf .venv .venv-*

@@ -1,0 +1,150 @@
+"""The command line. Exit codes: 0 fine, 1 the check failed, 2 bad usage. `--json` everywhere."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stator import errors
+from stator.version import __version__
+
+FINE, FAILED, BAD_USAGE = 0, 1, 2
+SUPPORTED = ((3, 11), (3, 14))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    options = _parser().parse_args(argv)
+    run: Callable[[argparse.Namespace], int] = options.run
+    return run(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="stator", description="A just-in-time tracer for PyTorch programs.")
+    parser.add_argument("--version", action="version", version=f"stator {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    doctor = _command(commands, "doctor", _doctor, "check versions, the C++ core and the compiler")
+    doctor.add_argument("--config", action="store_true", help="show every option, its value and what it does")
+    _command(commands, "codes", _codes, "list the codes of all graph breaks")
+    why = _command(commands, "why", _why, "explain one code")
+    why.add_argument("code", metavar="CODE", help="for example SB0201")
+    return parser
+
+
+def _command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))
+
+
+# ---------------------------------------------------------------- doctor
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    checks = [_check_python(), _check_core(), _check_torch(), _check_compiler()]
+    healthy = all(check["ok"] for check in checks)
+    settings = _settings() if options.config else {}
+    if options.json:
+        _print_json(
+            {"stator": __version__, "ok": healthy, "checks": checks, **({"config": settings} if settings else {})}
+        )
+    else:
+        print(f"stator {__version__}")
+        for check in checks:
+            print(f"  {'ok  ' if check['ok'] else 'FAIL'} {check['name']}: {check['found']}")
+        for name, setting in settings.items():
+            print(f"  {name} = {setting['value']!r} (default {setting['default']!r}): {setting['doc']}")
+    return FINE if healthy else FAILED
+
+
+def _check(name: str, ok: bool, found: str) -> dict[str, Any]:
+    return {"name": name, "ok": ok, "found": found}
+
+
+def _check_python() -> dict[str, Any]:
+    low, high = SUPPORTED
+    ok = low <= sys.version_info[:2] < high and sys.implementation.name == "cpython"
+    found = f"{platform.python_implementation()} {platform.python_version()}"
+    return _check("python", ok, found if ok else f"{found}; needed: CPython 3.11 to 3.13")
+
+
+def _check_core() -> dict[str, Any]:
+    try:
+        core = importlib.import_module("stator._core")
+    except ImportError as error:
+        return _check("C++ core", False, f"not usable: {error}")
+    # Without the extension the folder of its sources imports as an empty namespace package.
+    return _check("C++ core", core.__file__ is not None, core.__file__ or "not built")
+
+
+def _check_torch() -> dict[str, Any]:
+    # Asked of the metadata: importing torch takes seconds, and is not this command's business.
+    try:
+        return _check("torch", True, importlib.metadata.version("torch"))
+    except importlib.metadata.PackageNotFoundError:
+        return _check("torch", True, "not installed; functions without tensors are traced")
+
+
+def _check_compiler() -> dict[str, Any]:
+    # Only the inductor backend needs one at run time, so its absence is reported and is no failure.
+    wanted = os.environ.get("CXX") or (sysconfig.get_config_var("CXX") or "c++")
+    for name in (wanted.split()[0], "c++", "g++", "clang++"):
+        path = shutil.which(name)
+        if path:
+            return _check("C++ compiler", True, path)
+    return _check("C++ compiler", True, "none found; the inductor backend needs one on the CPU")
+
+
+def _settings() -> dict[str, Any]:
+    from stator import config  # the environment may hold a bad value: only this option should fail on it
+
+    return config.describe()
+
+
+# ---------------------------------------------------------------- the catalogue
+
+
+def _codes(options: argparse.Namespace) -> int:
+    rows = [{"code": kind.code, "name": kind.__name__, "title": kind.title} for kind in errors.kinds()]
+    if options.json:
+        _print_json(rows)
+    else:
+        for row in rows:
+            print(f"{row['code']}  {row['title']}")
+    return FINE
+
+
+def _why(options: argparse.Namespace) -> int:
+    kind = errors.kind(options.code)
+    if kind is None:
+        return _unknown_code(options.code)
+    text = errors.page(kind.code)
+    if options.json:
+        _print_json({"code": kind.code, "name": kind.__name__, "title": kind.title, "hint": kind.hint, "page": text})
+    else:
+        print(text or f"# {kind.code}: {kind.title}\n\n{kind.__doc__}\n\nHint: {kind.hint}")
+    return FINE
+
+
+def _unknown_code(code: str) -> int:
+    retired = errors.RETIRED.get(code.upper())
+    if retired is not None:
+        print(f"{code.upper()} is no longer in use: {retired}")
+        return FINE
+    print(f"stator: unknown code {code!r}; `stator codes` lists all", file=sys.stderr)
+    return BAD_USAGE

@@ -1,0 +1,197 @@
+"""Stator's settings: one typed dataclass, in which every option is documented where it is defined.
+
+Three layers, the later wins:
+
+1. the process: the defaults, overridden by ``STATOR_<NAME>`` in the environment when this module is
+   imported, and by assignment (``stator.config.verbose = True``);
+2. ``with stator.config.patch(verbose=True): …``, which holds for the current context (``contextvars``), so a
+   patch never reaches another thread or asyncio task, and ends with the block;
+3. ``stator.compile(options={"verbose": True})``, for what that call compiles.
+
+Code reads ``current()`` once per trace and passes the result along: it is immutable, so a trace sees one
+consistent set of settings whatever happens meanwhile.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from stator.errors.exceptions import ConfigError
+
+Setting = bool | int | str
+
+
+def _option(default: Any, doc: str, *, minimum: int | None = None) -> Any:
+    """A field of `Config`, with the text that documents it."""
+    return dataclasses.field(default=default, metadata={"doc": doc, "minimum": minimum})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Every option of Stator. Immutable; `replace` gives a changed copy, checked as `patch` checks."""
+
+    recompile_limit: int = _option(
+        8, "Entries one bucket (a code object in one `stator.compile` call) may hold before it runs eagerly.", minimum=1
+    )
+    accumulated_recompile_limit: int = _option(
+        256, "Entries one code object may hold over all buckets before it runs eagerly.", minimum=1
+    )
+    strict: bool = _option(False, "Re-check every decision of the guard program with its Python twin; slow.")
+    verbose: bool = _option(False, "Show Stator's own stack in errors and warnings, not only the user's.")
+    suppress_errors: bool = _option(
+        False, "Run a frame eagerly, with a warning, when Stator or a backend fails on it, instead of raising."
+    )
+    automatic_dynamic: bool = _option(True, "Make a dimension symbolic once it has been seen to vary.")
+    assume_static_by_default: bool = _option(True, "Take sizes as constants at the first trace.")
+    capture_scalar_outputs: bool = _option(
+        False, "Capture `.item()` and its like as symbolic numbers; otherwise they break the graph."
+    )
+    trace_step_limit: int = _option(
+        5_000_000, "Instructions one trace may execute before the frame is given up and runs eagerly.", minimum=1
+    )
+    inline_depth_limit: int = _option(
+        200, "Depth of inlined calls at which a trace breaks; the recursion limit of the traced program.", minimum=1
+    )
+    memo_metadata: bool = _option(
+        True, "Remember the metadata of a result by operation and argument metadata, instead of asking torch again."
+    )
+    check_ir: bool = _option(False, "Check after each trace that graph, guards and residual program agree.")
+    logs: str = _option("", "What to log, as in `STATOR_LOGS=graph_breaks,+guards`.")
+
+    def replace(self, **changes: Setting) -> Config:
+        """A copy with `changes`; unknown names and values of the wrong type raise `ConfigError`."""
+        return dataclasses.replace(self, **checked(changes))
+
+
+_DEFAULTS = Config()
+_FIELDS: dict[str, dataclasses.Field[Any]] = {f.name: f for f in dataclasses.fields(Config)}
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off", ""})
+
+
+def checked(changes: Mapping[str, object], *, where: str = "") -> dict[str, Any]:
+    """`changes` as a dict, after checking names, types and ranges; `where` names the culprit in the message."""
+    for name, value in changes.items():
+        _check(name, value, where)
+    return dict(changes)
+
+
+def _check(name: str, value: object, where: str) -> None:
+    prefix = f"{where}: " if where else ""
+    if name not in _FIELDS:
+        import difflib  # only for the message
+
+        close = difflib.get_close_matches(str(name), _FIELDS, n=3)
+        advice = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {', '.join(_FIELDS)}"
+        raise ConfigError(f"{prefix}unknown option {name!r}; {advice}")
+    kind = type(_FIELDS[name].default)
+    # Exact types: True is an int, and recompile_limit=True is a mistake.
+    if type(value) is not kind:
+        raise ConfigError(f"{prefix}option {name!r} must be {kind.__name__}, not {type(value).__name__} ({value!r})")
+    minimum = _FIELDS[name].metadata["minimum"]
+    if minimum is not None and isinstance(value, int) and value < minimum:
+        raise ConfigError(f"{prefix}option {name!r} must be at least {minimum}, not {value}")
+
+
+def _parse_bool(text: str) -> bool:
+    word = text.strip().lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise ValueError(text)
+
+
+_PARSERS: dict[type, Callable[[str], Setting]] = {bool: _parse_bool, int: int, str: str}
+
+
+def from_environment(environ: Mapping[str, str]) -> Config:
+    """The defaults, overridden by the `STATOR_<NAME>` variables of `environ`."""
+    changes: dict[str, Setting] = {}
+    for name, field in _FIELDS.items():
+        variable = f"STATOR_{name.upper()}"
+        text = environ.get(variable)
+        if text is None:
+            continue
+        kind = type(field.default)
+        try:
+            changes[name] = _PARSERS[kind](text)
+        except ValueError:
+            raise ConfigError(f"{variable}={text!r} is not a valid {kind.__name__}") from None
+        _check(name, changes[name], variable)
+    return dataclasses.replace(_DEFAULTS, **changes)  # type: ignore[arg-type]
+
+
+_process: Config = from_environment(os.environ)
+# What patch() has put over the process's settings; a chain of patches is merged as it is built.
+_patches: ContextVar[Mapping[str, Any]] = ContextVar("stator_config", default=types.MappingProxyType({}))
+
+
+def current(overrides: Mapping[str, Any] | None = None) -> Config:
+    """The settings that hold here: process, then patches, then `overrides` (already `checked`)."""
+    patches = _patches.get()
+    if not patches and not overrides:
+        return _process
+    return dataclasses.replace(_process, **{**patches, **(overrides or {})})
+
+
+@contextmanager
+def patch(changes: Mapping[str, Setting] | None = None, /, **more: Setting) -> Iterator[None]:
+    """Change settings for a block, or for a function it decorates; only in the current context.
+
+    >>> with stator.config.patch(recompile_limit=2): ...
+    """
+    token = _patches.set({**_patches.get(), **checked({**(changes or {}), **more})})
+    try:
+        yield
+    finally:
+        _patches.reset(token)
+
+
+def set_process(**changes: Setting) -> None:
+    """Change settings for the whole process, every thread."""
+    global _process
+    _process = _process.replace(**changes)
+
+
+def names() -> tuple[str, ...]:
+    """The names of all options, in the order of their definition."""
+    return tuple(_FIELDS)
+
+
+def describe() -> dict[str, dict[str, Setting]]:
+    """For each option its default, the value that holds here and its documentation."""
+    here = current()
+    return {
+        name: {"default": getattr(_DEFAULTS, name), "value": getattr(here, name), "doc": field.metadata["doc"]}
+        for name, field in _FIELDS.items()
+    }
+
+
+class _ConfigModule(types.ModuleType):
+    """Lets the module itself be read and assigned to: `stator.config.verbose = True`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _FIELDS:
+            return getattr(current(), name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Names the module has (its own globals, import machinery) stay ordinary attributes.
+        if name in self.__dict__ or name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            set_process(**{name: value})
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_FIELDS})
+
+
+sys.modules[__name__].__class__ = _ConfigModule

@@ -1,0 +1,125 @@
+"""SB01xx: calls and objects whose behaviour is not modelled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from stator.errors.catalogue import Break
+
+
+@dataclass(frozen=True)
+class UnsupportedCCall(Break):
+    """A function written in C was called, and nothing is known about what it does."""
+
+    code: ClassVar[str] = "SB0101"
+    title: ClassVar[str] = "call of a C function that is not modelled"
+    template: ClassVar[str] = "call of the C function {function}"
+    hint: ClassVar[str] = (
+        "write it in Python (stator.substitute_in_graph), or use stator.allow_in_graph if it works on tensors"
+    )
+    function: str
+
+
+@dataclass(frozen=True)
+class UnsupportedSlot(Break):
+    """A built-in type has a slot that Stator does not model."""
+
+    code: ClassVar[str] = "SB0102"
+    title: ClassVar[str] = "operation of a built-in type that is not modelled"
+    template: ClassVar[str] = "{operation} of type '{type_name}'"
+    hint: ClassVar[str] = "`stator slots` lists what is modelled; the operation itself runs as ordinary Python"
+    type_name: str
+    operation: str
+
+
+@dataclass(frozen=True)
+class UnsupportedAttribute(Break):
+    """An attribute of a built-in object was read or set whose meaning is not modelled."""
+
+    code: ClassVar[str] = "SB0103"
+    title: ClassVar[str] = "attribute of a built-in type that is not modelled"
+    template: ClassVar[str] = "attribute '{attribute}' of type '{type_name}'"
+    hint: ClassVar[str] = "read it before the compiled function, and pass the result in"
+    type_name: str
+    attribute: str
+
+
+@dataclass(frozen=True)
+class UnsupportedMethod(Break):
+    """A method of a built-in type was called that is not modelled."""
+
+    code: ClassVar[str] = "SB0104"
+    title: ClassVar[str] = "method of a built-in type that is not modelled"
+    template: ClassVar[str] = "method '{method}' of type '{type_name}'"
+    hint: ClassVar[str] = "use an equivalent method or operator, or leave the break: the method runs as ordinary Python"
+    type_name: str
+    method: str
+
+
+@dataclass(frozen=True)
+class OpaqueIterator(Break):
+    """An iterator made outside the trace is advanced, and what it will yield cannot be seen."""
+
+    code: ClassVar[str] = "SB0105"
+    title: ClassVar[str] = "iterator made outside the compiled function"
+    template: ClassVar[str] = "iteration over {description}, which was made outside the compiled function"
+    hint: ClassVar[str] = "pass the list or tuple behind it, or make the iterator inside"
+    description: str
+
+
+@dataclass(frozen=True)
+class OutsideGenerator(Break):
+    """A generator started outside the trace is advanced."""
+
+    code: ClassVar[str] = "SB0106"
+    title: ClassVar[str] = "generator made outside the compiled function"
+    template: ClassVar[str] = "use of the generator {name}, which was made outside the compiled function"
+    hint: ClassVar[str] = "call the generator function inside the compiled function"
+    name: str
+
+
+@dataclass(frozen=True)
+class UnknownContextManager(Break):
+    """A `with` statement over a context manager whose enter and exit cannot be traced."""
+
+    code: ClassVar[str] = "SB0107"
+    title: ClassVar[str] = "context manager that is not modelled"
+    template: ClassVar[str] = "with statement over {type_name}"
+    hint: ClassVar[str] = "write the context manager in Python (contextlib.contextmanager), or enter it outside"
+    type_name: str
+
+
+@dataclass(frozen=True)
+class UnsupportedClassCreation(Break):
+    """A class is created in a way that cannot be followed, for example by a metaclass written in C."""
+
+    code: ClassVar[str] = "SB0108"
+    title: ClassVar[str] = "creation of a class that cannot be traced"
+    template: ClassVar[str] = "creation of class '{name}': {why}"
+    hint: ClassVar[str] = "define the class at module level"
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
+class UnsupportedMutation(Break):
+    """Something outside the trace is changed in a way that cannot be recorded and replayed."""
+
+    code: ClassVar[str] = "SB0109"
+    title: ClassVar[str] = "side effect that cannot be recorded"
+    template: ClassVar[str] = "{operation} on {target}"
+    hint: ClassVar[str] = "make the change before or after the compiled function"
+    operation: str
+    target: str
+
+
+@dataclass(frozen=True)
+class RandomStateAccess(Break):
+    """The state of a random number generator is read or set."""
+
+    code: ClassVar[str] = "SB0110"
+    title: ClassVar[str] = "access to the state of a random number generator"
+    template: ClassVar[str] = "{operation} reads or sets the state of a random number generator"
+    hint: ClassVar[str] = "seed, save and restore generators outside the compiled function"
+    operation: str

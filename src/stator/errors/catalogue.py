@@ -1,0 +1,88 @@
+"""The catalogue of graph breaks: each kind is one class, with a code that never means anything else.
+
+A kind is a frozen dataclass: its fields are what is known where the break happens, `template` turns them into
+the reason. The modules beside this one define the kinds, a family each:
+
+    SB01xx  calls and objects   SB02xx  tensors and data   SB03xx  asked for   SB04xx  frames   SB05xx  limits
+
+A page `pages/<code>.md` explains a kind at length; `stator why CODE` prints it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import string
+from collections.abc import Sequence
+from pathlib import Path
+from traceback import FrameSummary
+from typing import ClassVar
+
+from stator.errors.exceptions import GraphBreakError
+
+_CODE = re.compile(r"SB\d{4}\Z")
+_registry: dict[str, type[Break]] = {}
+
+# Codes of kinds that are gone, with what became of them; they are never given again.
+RETIRED: dict[str, str] = {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Break:
+    """One graph break. Subclasses are the kinds; `where` it happened is known to whoever records it."""
+
+    code: ClassVar[str]
+    title: ClassVar[str]
+    template: ClassVar[str]
+    hint: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        _check(cls)
+        _registry[cls.code] = cls
+
+    @property
+    def reason(self) -> str:
+        """What happened, in one sentence with the names of this case."""
+        # Not asdict(): a field may be any object, and must not be copied.
+        return self.template.format(**{f.name: getattr(self, f.name) for f in dataclasses.fields(self)})
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.reason}"
+
+    def error(self, *, where: str = "", user_stack: Sequence[FrameSummary] = ()) -> GraphBreakError:
+        """The exception that reports this break where none is allowed."""
+        return GraphBreakError(self.code, self.reason, where=where, hint=self.hint, user_stack=user_stack)
+
+
+def _check(cls: type[Break]) -> None:
+    """A kind that is incomplete, or takes another's code, is refused when it is defined."""
+    for name in ("code", "title", "template", "hint"):
+        if not cls.__dict__.get(name):
+            raise TypeError(f"{cls.__name__} must define {name!r}")
+    if not _CODE.match(cls.code):
+        raise TypeError(f"{cls.__name__}: {cls.code!r} is not a code (SB and four digits)")
+    if cls.code in _registry or cls.code in RETIRED:
+        taken = _registry[cls.code].__name__ if cls.code in _registry else "a retired kind"
+        raise TypeError(f"{cls.__name__}: the code {cls.code} belongs to {taken}")
+    used = {name for _, name, _, _ in string.Formatter().parse(cls.template) if name}
+    unknown = used - set(inspect.get_annotations(cls))
+    if unknown:
+        raise TypeError(f"{cls.__name__}: the template names {sorted(unknown)}, which are no fields")
+
+
+def kinds() -> tuple[type[Break], ...]:
+    """All kinds of graph breaks, by code."""
+    return tuple(_registry[code] for code in sorted(_registry))
+
+
+def kind(code: str) -> type[Break] | None:
+    """The kind with this code, in any case, or None."""
+    return _registry.get(code.upper())
+
+
+def page(code: str) -> str | None:
+    """The Markdown page about a code, or None where none has been written."""
+    path = Path(__file__).parent / "pages" / f"{code.upper()}.md"
+    return path.read_text(encoding="utf-8") if path.is_file() else None

@@ -1,0 +1,95 @@
+"""The exceptions Stator itself raises. An exception of the user's program is never wrapped in one."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+class StatorError(Exception):
+    """The base of everything Stator raises on its own account."""
+
+
+class ConfigError(StatorError, ValueError):
+    """An option, argument or environment variable that Stator does not know or cannot accept."""
+
+
+class BackendError(StatorError):
+    """A backend raised, or returned something that is not callable; `__cause__` holds what it raised."""
+
+    def __init__(self, message: str, *, backend: str = "") -> None:
+        super().__init__(message)
+        self.backend = backend
+
+
+class RecompileLimitError(StatorError):
+    """A code object would be compiled more often than allowed, and falling back to eager was not wanted."""
+
+
+class InternalError(StatorError):
+    """A defect of Stator, never of the program it was tracing."""
+
+
+class GraphBreakError(StatorError):
+    """A graph break where none was allowed (`fullgraph=True`).
+
+    `code` names the kind of break, `reason` says what happened here, `where` is "file.py:line" of the
+    instruction, `hint` what to do about it and `user_stack` the user's frames, outermost first.
+    """
+
+    code: str
+    reason: str
+    where: str
+    hint: str
+    user_stack: tuple[traceback.FrameSummary, ...]
+
+    def __init__(
+        self,
+        code: str,
+        reason: str,
+        *,
+        where: str = "",
+        hint: str = "",
+        user_stack: Sequence[traceback.FrameSummary] = (),
+    ) -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason
+        self.user_stack = tuple(user_stack)
+        self.where = where or _place(self.user_stack)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterable[str]:
+        yield f"{self.code}: {self.reason}"
+        if self.where:
+            yield f"  at: {self.where}"
+        if self.hint:
+            yield f"  hint: {self.hint}"
+        yield f"  more: stator why {self.code}"
+        if self.user_stack:
+            yield ""
+            yield "The user's stack, innermost call last:"
+            yield "".join(traceback.format_list(list(self.user_stack))).rstrip("\n")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The default would lose the keyword arguments; errors cross process boundaries in test runners.
+        return _rebuild, (type(self), self.code, self.reason, self.where, self.hint, self.user_stack)
+
+
+def _rebuild(
+    cls: type[GraphBreakError],
+    code: str,
+    reason: str,
+    where: str,
+    hint: str,
+    user_stack: tuple[traceback.FrameSummary, ...],
+) -> GraphBreakError:
+    return cls(code, reason, where=where, hint=hint, user_stack=user_stack)
+
+
+def _place(stack: tuple[traceback.FrameSummary, ...]) -> str:
+    return f"{stack[-1].filename}:{stack[-1].lineno}" if stack else ""

@@ -1,0 +1,86 @@
+"""SB02xx: tensors, and Python that depends on what they hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from stator.errors.catalogue import Break
+
+
+@dataclass(frozen=True)
+class DataDependentBranch(Break):
+    """Control flow depends on the value of a tensor, which no trace knows."""
+
+    code: ClassVar[str] = "SB0201"
+    title: ClassVar[str] = "branch on the value of a tensor"
+    template: ClassVar[str] = "{what} depends on the value of a tensor"
+    hint: ClassVar[str] = "use torch.where, torch.cond or a mask, or decide before the compiled function"
+    what: str = "a branch"
+
+
+@dataclass(frozen=True)
+class DataDependentValue(Break):
+    """A Python value is made from the contents of a tensor."""
+
+    code: ClassVar[str] = "SB0202"
+    title: ClassVar[str] = "Python value made from a tensor's contents"
+    template: ClassVar[str] = "{operation} makes a Python value from a tensor's contents"
+    hint: ClassVar[str] = "keep it a tensor, or set capture_scalar_outputs=True to capture numbers"
+    operation: str
+
+
+@dataclass(frozen=True)
+class DynamicOutputShape(Break):
+    """The shape of a result depends on the contents of an input."""
+
+    code: ClassVar[str] = "SB0203"
+    title: ClassVar[str] = "operation whose result's shape depends on data"
+    template: ClassVar[str] = "the shape of the result of {operation} depends on the data"
+    hint: ClassVar[str] = "use a form with a fixed shape: torch.where with three arguments, a mask, a padded result"
+    operation: str
+
+
+@dataclass(frozen=True)
+class UnsupportedTensorOperation(Break):
+    """An operation cannot be run on fake tensors, so its result is unknown."""
+
+    code: ClassVar[str] = "SB0204"
+    title: ClassVar[str] = "tensor operation that cannot be captured"
+    template: ClassVar[str] = "{operation} cannot be run on tensors without data: {why}"
+    hint: ClassVar[str] = "register a fake implementation (torch.library.register_fake) if the operator is yours"
+    operation: str
+    why: str
+
+
+@dataclass(frozen=True)
+class AutogradCall(Break):
+    """The autograd engine is run inside the compiled function."""
+
+    code: ClassVar[str] = "SB0205"
+    title: ClassVar[str] = "run of the autograd engine"
+    template: ClassVar[str] = "{operation} runs the autograd engine"
+    hint: ClassVar[str] = "compile the forward pass and the loss; call backward outside"
+    operation: str
+
+
+@dataclass(frozen=True)
+class PrintOfTensor(Break):
+    """A tensor's value is turned into text."""
+
+    code: ClassVar[str] = "SB0206"
+    title: ClassVar[str] = "text of a tensor's value"
+    template: ClassVar[str] = "{operation} needs the value of a tensor as text"
+    hint: ClassVar[str] = "print its shape or dtype, or use stator.print, which does not break the graph"
+    operation: str
+
+
+@dataclass(frozen=True)
+class UnsupportedTensorSubclass(Break):
+    """A tensor subclass overrides operations below autograd (`__torch_dispatch__`)."""
+
+    code: ClassVar[str] = "SB0207"
+    title: ClassVar[str] = "tensor subclass with __torch_dispatch__"
+    template: ClassVar[str] = "tensor subclass '{type_name}' defines __torch_dispatch__"
+    hint: ClassVar[str] = "unwrap it before the compiled function, or define __torch_function__ instead"
+    type_name: str
