@@ -1,0 +1,88 @@
+"""Equality as guards mean it: the same type and the same value, where ``==`` alone would take 1 for True."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["plain_key", "same_value"]
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Exactly the same type and an indistinguishable value; an exception from a foreign ``__eq__`` means no."""
+    kind = type(b)
+    if type(a) is not kind:
+        return False
+    compare = _COMPARE.get(kind)
+    if compare is not None:
+        return compare(a, b)
+    if a is b:
+        return True
+    try:
+        return bool(a == b)
+    except Exception:
+        return False
+
+
+def _same_bits(a: float, b: float) -> bool:
+    return struct.pack("d", a) == struct.pack("d", b)
+
+
+def _same_complex(a: complex, b: complex) -> bool:
+    return _same_bits(a.real, b.real) and _same_bits(a.imag, b.imag)
+
+
+def _same_items(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    return len(a) == len(b) and all(map(same_value, a, b))
+
+
+def _same_set(a: frozenset[Any], b: frozenset[Any]) -> bool:
+    return len(a) == len(b) and all(any(same_value(x, y) for y in a) for x in b)
+
+
+def _same_slice(a: Any, b: Any) -> bool:
+    return same_value(a.start, b.start) and same_value(a.stop, b.stop) and same_value(a.step, b.step)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return bool(a == b)
+
+
+_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
+    int: _equal,
+    str: _equal,
+    bytes: _equal,
+    bool: _equal,
+    float: _same_bits,
+    complex: _same_complex,
+    tuple: _same_items,
+    frozenset: _same_set,
+    slice: _same_slice,
+    range: _same_slice,
+}
+
+
+def plain_key(value: Any) -> tuple[object, ...]:
+    """A hashable key, equal for two values only if ``same_value`` holds; identity where nothing better is known."""
+    kind = type(value)
+    make = _KEYS.get(kind)
+    return (kind, id(value)) if make is None else (kind, make(value))
+
+
+def _items_key(value: Any) -> object:
+    return tuple(map(plain_key, value))
+
+
+_KEYS: dict[type, Callable[[Any], object]] = {
+    int: lambda v: v,
+    str: lambda v: v,
+    bytes: lambda v: v,
+    bool: lambda v: v,
+    float: lambda v: struct.pack("d", v),
+    complex: lambda v: struct.pack("dd", v.real, v.imag),
+    tuple: _items_key,
+    frozenset: lambda v: frozenset(map(plain_key, v)),
+    slice: lambda v: _items_key((v.start, v.stop, v.step)),
+    range: lambda v: _items_key((v.start, v.stop, v.step)),
+}

@@ -1,0 +1,554 @@
+"""Guards: what a trace assumed about the frame, each kind once.
+
+A guard names the sources it looks at, tests the objects found there (``test``), prints itself, says what differs
+(``explain``) and lowers to one operation of the guard program (``op``, ``lower``).  Guards compare by what they
+assert (``key``), so equal ones are kept once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any, ClassVar
+
+from .equality import plain_key, same_value
+from .raw import ABSENT, dict_keys, instance_dict, type_lookup
+from .source import Frame, LoadError, Source, source_from_state
+
+__all__ = [
+    "ABSENT",
+    "CodeIs",
+    "Distinct",
+    "Equals",
+    "GlobalState",
+    "Guard",
+    "HasKey",
+    "IdIs",
+    "KeysAre",
+    "Length",
+    "NoAttr",
+    "NoKey",
+    "Predicate",
+    "SameObject",
+    "TensorMatch",
+    "TypeAttrIs",
+    "TypeIs",
+    "guard_from_state",
+]
+
+#: where in the user's program the assumption was made: "file.py:12", or (code, line) turned into text when asked
+Where = str | tuple[CodeType, int] | None
+
+
+class Guard:
+    """One assumption.  Use the subclasses."""
+
+    __slots__ = ("_key", "sources", "where")
+    op: ClassVar[str]
+    sources: tuple[Source, ...]
+    where: Where
+    _key: tuple[object, ...]
+
+    def _set(self, sources: tuple[Source, ...], key: tuple[object, ...], where: Where) -> None:
+        self.sources = sources
+        self.where = where
+        self._key = (type(self), sources, key)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What the guard asserts, hashable: equal keys mean the same assumption."""
+        return self._key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Guard) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def check(self, frame: Frame) -> bool:
+        """Does the assumption hold for this frame?  A source that cannot be loaded, or an exception, means no."""
+        try:
+            return self.test(*[frame.get(source) for source in self.sources])
+        except LoadError:
+            return False
+
+    def test(self, *objects: Any) -> bool:
+        """The check itself, on the objects found at the sources."""
+        raise NotImplementedError
+
+    def explain(self, frame: Frame) -> str:
+        """What was expected and what is there instead."""
+        try:
+            objects = [frame.get(source) for source in self.sources]
+        except LoadError as error:
+            return f"{self}: {error}{self.at()}"
+        return f"{self}: {self.found(*objects)}{self.at()}"
+
+    def found(self, *objects: Any) -> str:
+        """What there is instead of what was expected."""
+        return "it is " + ", ".join(show(obj) for obj in objects)
+
+    def at(self) -> str:
+        """The user's line that made the assumption, as a comment."""
+        if self.where is None:
+            return ""
+        if isinstance(self.where, str):
+            return f"  # {self.where}"
+        code, line = self.where
+        return f"  # {code.co_filename}:{line}"
+
+    def lower(self) -> tuple[int, object]:
+        """The operands (index, object) of the C++ check."""
+        return 0, None
+
+    def fields(self) -> tuple[object, ...]:
+        """The arguments that build this guard again."""
+        raise NotImplementedError
+
+    def state(self) -> tuple[object, ...]:
+        """A tuple that says how to build this guard again."""
+        return (type(self).__name__, *map(_field_state, self.fields()))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
+
+def _field_state(field: object) -> object:
+    if isinstance(field, Source):
+        return _SourceState(field.state())
+    if type(field) is tuple and any(isinstance(f, Source) for f in field):
+        return _SourceStates(f.state() for f in field)
+    return field
+
+
+class _SourceState(tuple[Any, ...]):
+    """The state of one source."""
+
+
+class _SourceStates(tuple[Any, ...]):
+    """The states of several sources."""
+
+
+def show(obj: Any) -> str:
+    """A short text for an object, running no code of the user's."""
+    kind = type(obj)
+    if kind in _SHOWN_TYPES:
+        text = repr(obj)
+        return text if len(text) <= 80 else text[:77] + "..."
+    if kind is type or isinstance(obj, (type, FunctionType)):
+        return f"{obj.__module__}.{obj.__qualname__}"
+    return f"<{kind.__qualname__} at {id(obj):#x}>"
+
+
+_SHOWN_TYPES = frozenset((int, float, complex, bool, str, bytes, type(None), type(...)))
+
+
+class _OneSource(Guard):
+    """A guard on one source with one expectation."""
+
+    __slots__ = ("expected",)
+    expected: Any
+
+    @property
+    def source(self) -> Source:
+        """The source whose object is checked."""
+        return self.sources[0]
+
+    def lower(self) -> tuple[int, object]:
+        return 0, self.expected
+
+    def fields(self) -> tuple[object, ...]:
+        return self.sources[0], self.expected
+
+
+class TypeIs(_OneSource):
+    """The object's type is exactly ``cls``."""
+
+    __slots__ = ()
+    op = "TYPE_IS"
+
+    def __init__(self, source: Source, cls: type, where: Where = None) -> None:
+        self.expected = cls
+        self._set((source,), (id(cls),), where)
+
+    def test(self, obj: Any) -> bool:
+        return type(obj) is self.expected
+
+    def found(self, obj: Any) -> str:
+        return f"it is {type(obj).__qualname__}"
+
+    def __str__(self) -> str:
+        return f"type({self.source.expr()}) is {self.expected.__qualname__}"
+
+
+class IdIs(_OneSource):
+    """The object is exactly ``obj``."""
+
+    __slots__ = ()
+    op = "ID_IS"
+
+    def __init__(self, source: Source, obj: object, where: Where = None) -> None:
+        self.expected = obj
+        self._set((source,), (id(obj),), where)
+
+    def test(self, obj: Any) -> bool:
+        return obj is self.expected
+
+    def __str__(self) -> str:
+        return f"{self.source.expr()} is {show(self.expected)}"
+
+
+class Equals(_OneSource):
+    """The object has exactly the type of ``value`` and equals it, down to bits of floats and elements of tuples."""
+
+    __slots__ = ()
+    op = "EQUALS"
+
+    def __init__(self, source: Source, value: object, where: Where = None) -> None:
+        self.expected = value
+        self._set((source,), plain_key(value), where)
+
+    def test(self, obj: Any) -> bool:
+        return same_value(obj, self.expected)
+
+    def __str__(self) -> str:
+        return f"{self.source.expr()} == {show(self.expected)}"
+
+
+class Length(_OneSource):
+    """The container has ``n`` elements; lists, tuples, dicts, sets and deques are measured without their ``__len__``."""
+
+    __slots__ = ()
+    op = "LENGTH"
+
+    def __init__(self, source: Source, n: int, where: Where = None) -> None:
+        self.expected = n
+        self._set((source,), (n,), where)
+
+    def test(self, obj: Any) -> bool:
+        return raw_length(obj) == self.expected
+
+    def found(self, obj: Any) -> str:
+        return f"it has {raw_length(obj)} elements"
+
+    def lower(self) -> tuple[int, object]:
+        return self.expected, None
+
+    def __str__(self) -> str:
+        return f"len({self.source.expr()}) == {self.expected}"
+
+
+class KeysAre(_OneSource):
+    """The dict has exactly these keys, in this order; a key is the same object or an equal plain value."""
+
+    __slots__ = ()
+    op = "KEYS_ARE"
+
+    def __init__(self, source: Source, keys: tuple[object, ...], where: Where = None) -> None:
+        self.expected = tuple(keys)
+        self._set((source,), plain_key(self.expected), where)
+
+    def test(self, obj: Any) -> bool:
+        if not isinstance(obj, dict) or dict.__len__(obj) != len(self.expected):
+            return False
+        return all(k is e or same_value(k, e) for k, e in zip(dict_keys(obj), self.expected, strict=True))
+
+    def found(self, obj: Any) -> str:
+        return f"they are {[show(k) for k in dict_keys(obj)]}" if isinstance(obj, dict) else "it is no dict"
+
+    def __str__(self) -> str:
+        return f"list({self.source.expr()}) == [{', '.join(show(k) for k in self.expected)}]"
+
+
+class HasKey(_OneSource):
+    """The dict has the key."""
+
+    __slots__ = ()
+    op = "HAS_KEY"
+
+    def __init__(self, source: Source, key: object, where: Where = None) -> None:
+        self.expected = key
+        self._set((source,), plain_key(key), where)
+
+    def test(self, obj: Any) -> bool:
+        return _contains(obj, self.expected) is True
+
+    def found(self, obj: Any) -> str:
+        return "it has not" if isinstance(obj, dict) else f"it is {show(obj)}"
+
+    def __str__(self) -> str:
+        return f"{show(self.expected)} in {self.source.expr()}"
+
+
+class NoKey(_OneSource):
+    """The object is a dict and has not the key."""
+
+    __slots__ = ()
+    op = "NO_KEY"
+
+    def __init__(self, source: Source, key: object, where: Where = None) -> None:
+        self.expected = key
+        self._set((source,), plain_key(key), where)
+
+    def test(self, obj: Any) -> bool:
+        return _contains(obj, self.expected) is False
+
+    def found(self, obj: Any) -> str:
+        return "it has" if isinstance(obj, dict) else f"it is {show(obj)}"
+
+    def __str__(self) -> str:
+        return f"{show(self.expected)} not in {self.source.expr()}"
+
+
+class NoAttr(_OneSource):
+    """The object's instance dict lacks the name (or it has no instance dict): the type's attribute is not shadowed."""
+
+    __slots__ = ()
+    op = "NO_ATTR"
+
+    def __init__(self, source: Source, name: str, where: Where = None) -> None:
+        self.expected = name
+        self._set((source,), (name,), where)
+
+    def test(self, obj: Any) -> bool:
+        own = instance_dict(obj)
+        return own is None or self.expected not in own
+
+    def found(self, obj: Any) -> str:
+        return "it has one now"
+
+    def __str__(self) -> str:
+        return f"{self.expected!r} not in {self.source.expr()}.__dict__"
+
+
+class TypeAttrIs(Guard):
+    """The MRO of ``cls`` gives exactly ``obj`` for ``name`` (or nothing, if ABSENT)."""
+
+    __slots__ = ("cls", "name", "obj")
+    op = "TYPE_ATTR_IS"
+
+    def __init__(self, cls: type, name: str, obj: object, where: Where = None) -> None:
+        self.cls, self.name, self.obj = cls, name, obj
+        self._set((), (id(cls), name, id(obj)), where)
+
+    def test(self) -> bool:
+        return type_lookup(self.cls, self.name) is self.obj
+
+    def found(self) -> str:
+        return f"it is {show(type_lookup(self.cls, self.name))}"
+
+    def lower(self) -> tuple[int, object]:
+        return int(self.obj is ABSENT), (self.cls, self.name, None if self.obj is ABSENT else self.obj)
+
+    def fields(self) -> tuple[object, ...]:
+        return self.cls, self.name, self.obj
+
+    def __str__(self) -> str:
+        if self.obj is ABSENT:
+            return f"{self.cls.__qualname__} has no {self.name!r}"
+        return f"{self.cls.__qualname__}.{self.name} is {show(self.obj)}"
+
+
+class CodeIs(_OneSource):
+    """The object is a function whose code is ``code``."""
+
+    __slots__ = ()
+    op = "CODE_IS"
+
+    def __init__(self, source: Source, code: CodeType, where: Where = None) -> None:
+        self.expected = code
+        self._set((source,), (id(code),), where)
+
+    def test(self, obj: Any) -> bool:
+        return type(obj) is FunctionType and obj.__code__ is self.expected
+
+    def found(self, obj: Any) -> str:
+        return f"it is {obj.__code__}" if type(obj) is FunctionType else f"it is {show(obj)}"
+
+    def __str__(self) -> str:
+        return f"{self.source.expr()}.__code__ is {self.expected.co_qualname}'s"
+
+
+class SameObject(Guard):
+    """Both sources give one object."""
+
+    __slots__ = ()
+    op = "SAME"
+
+    def __init__(self, a: Source, b: Source, where: Where = None) -> None:
+        self._set((a, b), (), where)
+
+    def test(self, a: Any, b: Any) -> bool:
+        return a is b
+
+    def found(self, a: Any, b: Any) -> str:
+        return "they are two objects"
+
+    def fields(self) -> tuple[object, ...]:
+        return self.sources
+
+    def __str__(self) -> str:
+        return f"{self.sources[0].expr()} is {self.sources[1].expr()}"
+
+
+class Distinct(Guard):
+    """The object at ``source`` is none of those at ``others``."""
+
+    __slots__ = ()
+    op = "DISTINCT"
+
+    def __init__(self, source: Source, others: tuple[Source, ...], where: Where = None) -> None:
+        self._set((source, *others), (), where)
+
+    def test(self, obj: Any, *others: Any) -> bool:
+        return all(obj is not other for other in others)
+
+    def found(self, obj: Any, *others: Any) -> str:
+        same = next(s for s, other in zip(self.sources[1:], others, strict=True) if other is obj)
+        return f"it is {same.expr()}"
+
+    def fields(self) -> tuple[object, ...]:
+        return self.sources[0], self.sources[1:]
+
+    def __str__(self) -> str:
+        return f"{self.sources[0].expr()} is none of {', '.join(s.expr() for s in self.sources[1:])}"
+
+
+class TensorMatch(_OneSource):
+    """The tensor's type and metadata are those of the spec (a ``TensorSpec``)."""
+
+    __slots__ = ()
+    op = "TENSOR"
+
+    def __init__(self, source: Source, spec: Any, where: Where = None) -> None:
+        self.expected = spec
+        self._set((source,), (spec,), where)
+
+    @property
+    def spec(self) -> Any:
+        """The expected metadata."""
+        return self.expected
+
+    def test(self, obj: Any) -> bool:
+        return bool(self.expected.matches(obj))
+
+    def found(self, obj: Any) -> str:
+        return str(self.expected.difference(obj))
+
+    def __str__(self) -> str:
+        return f"{self.source.expr()} is {self.expected}"
+
+
+class Predicate(Guard):
+    """``fn`` of the objects at the sources is true; an exception means no."""
+
+    __slots__ = ("fn", "text")
+    op = "PREDICATE"
+
+    def __init__(self, sources: tuple[Source, ...], fn: Callable[..., Any], text: str, where: Where = None) -> None:
+        self.fn, self.text = fn, text
+        self._set(tuple(sources), (fn if isinstance(fn, FunctionType) else id(fn), text), where)
+
+    def test(self, *objects: Any) -> bool:
+        try:
+            return bool(self.fn(*objects))
+        except Exception:
+            return False
+
+    def found(self, *objects: Any) -> str:
+        return ", ".join(f"{s.expr()} is {show(obj)}" for s, obj in zip(self.sources, objects, strict=True))
+
+    def lower(self) -> tuple[int, object]:
+        return 0, self.fn
+
+    def fields(self) -> tuple[object, ...]:
+        return self.sources, self.fn, self.text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class GlobalState(Guard):
+    """``check()`` is true: a state that belongs to no object of the frame (grad mode, default dtype, …)."""
+
+    __slots__ = ("fn", "text")
+    op = "GLOBAL_STATE"
+
+    def __init__(self, check: Callable[[], Any], text: str, where: Where = None) -> None:
+        self.fn, self.text = check, text
+        self._set((), (id(check), text), where)
+
+    def test(self) -> bool:
+        try:
+            return bool(self.fn())
+        except Exception:
+            return False
+
+    def found(self) -> str:
+        return "it has changed"
+
+    def lower(self) -> tuple[int, object]:
+        return 0, self.fn
+
+    def fields(self) -> tuple[object, ...]:
+        return self.fn, self.text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _contains(obj: Any, key: object) -> bool | None:
+    if not isinstance(obj, dict):
+        return None
+    try:
+        return dict.__contains__(obj, key)
+    except Exception:  # the keys' own __hash__ or __eq__
+        return None
+
+
+def raw_length(obj: Any) -> int:
+    """The number of elements, by the built-in base's own ``__len__`` where there is one; -1 if there is no length."""
+    for kind in _MEASURED:
+        if isinstance(obj, kind):
+            return kind.__len__(obj)
+    try:
+        return len(obj)
+    except Exception:
+        return -1
+
+
+def guard_from_state(state: tuple[Any, ...]) -> Guard:
+    """The guard that ``state()`` described."""
+    return _KINDS[state[0]](*map(_field_from_state, state[1:]))
+
+
+def _field_from_state(field: Any) -> Any:
+    if type(field) is _SourceState:
+        return source_from_state(field)
+    if type(field) is _SourceStates:
+        return tuple(map(source_from_state, field))
+    return field
+
+
+_MEASURED: tuple[Any, ...] = (list, tuple, dict, set, frozenset, deque)
+_KINDS: dict[str, Callable[..., Guard]] = {
+    kind.__name__: kind
+    for kind in (
+        TypeIs,
+        IdIs,
+        Equals,
+        Length,
+        KeysAre,
+        HasKey,
+        NoKey,
+        NoAttr,
+        TypeAttrIs,
+        CodeIs,
+        SameObject,
+        Distinct,
+        TensorMatch,
+        Predicate,
+        GlobalState,
+    )
+}

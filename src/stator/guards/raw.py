@@ -1,0 +1,61 @@
+"""Reading objects as they are: no ``__getattribute__``, no descriptor, no overridden method takes part."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from types import GetSetDescriptorType, MemberDescriptorType
+from typing import Any
+
+__all__ = ["ABSENT", "dict_get", "dict_keys", "instance_dict", "type_lookup"]
+
+
+class _Absent:
+    """The mark for "there is none"."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __reduce__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Any = _Absent()
+
+_dict_of: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
+_mro_of: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+_SLOT_KINDS = (GetSetDescriptorType, MemberDescriptorType)
+
+
+def instance_dict(obj: Any) -> Mapping[Any, Any] | None:
+    """The dict that holds the object's own attributes (of a class: its read-only view), or None."""
+    for cls in _mro_of(type(obj)):
+        slot = _dict_of(cls).get("__dict__")
+        # a property called __dict__ is not the real one; it lies further down the MRO
+        if type(slot) in _SLOT_KINDS and slot.__objclass__ is cls:
+            found = slot.__get__(obj)
+            return found if isinstance(found, (dict, Mapping)) else None
+    return None
+
+
+def type_lookup(cls: type, name: str) -> Any:
+    """What ``_PyType_Lookup`` finds: the first class of the MRO whose dict has the name; else ABSENT."""
+    for base in _mro_of(cls):
+        found = _dict_of(base).get(name, ABSENT)
+        if found is not ABSENT:
+            return found
+    return ABSENT
+
+
+def dict_keys(mapping: dict[Any, Any]) -> Iterator[Any]:
+    """The dict's own keys in order, whatever a subclass's ``__iter__`` does."""
+    if isinstance(mapping, OrderedDict):
+        return OrderedDict.__iter__(mapping)
+    return dict.__iter__(mapping)
+
+
+def dict_get(mapping: Mapping[Any, Any], key: object) -> Any:
+    """The dict's own item or ABSENT; neither ``__getitem__`` nor ``__missing__`` of a subclass takes part."""
+    if isinstance(mapping, dict):
+        return dict.get(mapping, key, ABSENT)
+    return mapping.get(key, ABSENT)

@@ -1,0 +1,631 @@
+"""Sources: where a value of the frame comes from, as a path.
+
+A source is immutable and interned: building the same path twice gives the same object, so sources compare and
+hash by identity.  Each kind names one load operation of the guard program (``op``, ``lower``), performs the same
+load in Python (``fetch``), and prints itself (``expr``).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from itertools import islice
+from types import CellType, FunctionType, MappingProxyType
+from typing import Any, ClassVar, TypeVar
+
+from .raw import ABSENT, dict_get, dict_keys, instance_dict, type_lookup
+
+__all__ = [
+    "AttrSource",
+    "CallSource",
+    "CellContentsSource",
+    "CellSource",
+    "ConstSource",
+    "DictItemSource",
+    "DictKeySource",
+    "Frame",
+    "FunctionSource",
+    "GetAttrSource",
+    "GlobalSource",
+    "InstanceDictSource",
+    "ItemSource",
+    "LoadError",
+    "LocalSource",
+    "Source",
+    "TypeAttrSource",
+    "TypeSource",
+    "WeakrefSource",
+    "source_from_state",
+]
+
+
+class LoadError(Exception):
+    """The path does not exist (any more): a missing key, another container type, a dead weak reference."""
+
+
+class Frame:
+    """What a guard check looks at: the running function and the raw values of its argument slots."""
+
+    __slots__ = ("args", "func", "registers")
+
+    def __init__(self, func: object, args: tuple[object, ...]) -> None:
+        self.func = func
+        self.args = args
+        self.registers: dict[Source, object] = {}
+
+    def get(self, source: Source) -> object:
+        """The object at ``source``, loaded once; raises LoadError."""
+        registers = self.registers
+        if source not in registers:
+            registers[source] = source.load(self)
+        return registers[source]
+
+
+_S = TypeVar("_S", bound="Source")
+# Keys hold the base strongly; that is no leak, for a live child holds it anyway and a dead child's key goes.
+_interned: dict[tuple[object, ...], weakref.ref[Source]] = {}
+
+
+class _Ref(weakref.ref["Source"]):
+    __slots__ = ("key",)
+    key: tuple[object, ...]
+
+
+def _forget(ref: weakref.ref[Source]) -> None:
+    key = ref.key  # type: ignore[attr-defined]
+    if _interned.get(key) is ref:
+        del _interned[key]
+
+
+def _known(key: tuple[object, ...]) -> Any:
+    ref = _interned.get(key)
+    return None if ref is None else ref()
+
+
+def _remember(key: tuple[object, ...], source: _S) -> _S:
+    ref = _Ref(source, _forget)
+    ref.key = key
+    while True:
+        known = _interned.setdefault(key, ref)
+        if known is ref:
+            return source
+        other = known()
+        if other is not None:  # another thread was first
+            return other  # type: ignore[return-value]
+        if _interned.get(key) is known:
+            del _interned[key]
+
+
+class Source:
+    """A path to a value of the frame.  Use the subclasses."""
+
+    __slots__ = ("__weakref__", "base")
+    op: ClassVar[str]
+    base: Source | None
+
+    def load(self, frame: Frame) -> object:
+        """The object at this path; raises LoadError."""
+        base = self.base
+        return self.fetch(None if base is None else frame.get(base), frame)
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        """One step: from the base's object to this path's."""
+        raise NotImplementedError
+
+    def expr(self) -> str:
+        """The path as readable Python."""
+        raise NotImplementedError
+
+    def lower(self) -> tuple[int, object]:
+        """The operands (index, object) of the C++ load."""
+        return 0, None
+
+    def fields(self) -> tuple[object, ...]:
+        """The arguments that build this source again."""
+        return ()
+
+    def state(self) -> tuple[object, ...]:
+        """A tuple that says how to build this source again: its kind and its fields, sources as their states."""
+        return (type(self).__name__, *(f.state() if isinstance(f, Source) else f for f in self.fields()))
+
+    def chain(self) -> Iterator[Source]:
+        """This source, its base, its base's base, …"""
+        step: Source | None = self
+        while step is not None:
+            yield step
+            step = step.base
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self.fields()
+
+    def __copy__(self: _S) -> _S:
+        return self
+
+    def __deepcopy__(self: _S, memo: object) -> _S:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.expr()}>"
+
+
+class LocalSource(Source):
+    """The raw value of argument slot ``index``, before any cell is made."""
+
+    __slots__ = ("index", "name")
+    op = "LOCAL"
+    index: int
+    name: str
+
+    def __new__(cls, index: int, name: str) -> LocalSource:
+        key = (cls, index, name)
+        self = _known(key)
+        if self is None:
+            self = object.__new__(cls)
+            self.base, self.index, self.name = None, index, name
+            self = _remember(key, self)
+        return self  # type: ignore[no-any-return]
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        if self.index >= len(frame.args):
+            raise LoadError(f"no argument slot {self.index}")
+        return frame.args[self.index]
+
+    def expr(self) -> str:
+        return self.name
+
+    def lower(self) -> tuple[int, object]:
+        return self.index, None
+
+    def fields(self) -> tuple[object, ...]:
+        return self.index, self.name
+
+
+class FunctionSource(Source):
+    """The running function object."""
+
+    __slots__ = ()
+    op = "FUNCTION"
+
+    def __new__(cls) -> FunctionSource:
+        self = _known((cls,))
+        if self is None:
+            self = object.__new__(cls)
+            self.base = None
+            self = _remember((cls,), self)
+        return self  # type: ignore[no-any-return]
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        return frame.func
+
+    def expr(self) -> str:
+        return "__function__"
+
+
+class CellSource(Source):
+    """The contents of closure cell ``index`` of the running function."""
+
+    __slots__ = ("index", "name")
+    op = "CELL"
+    index: int
+    name: str
+
+    def __new__(cls, index: int, name: str) -> CellSource:
+        key = (cls, index, name)
+        self = _known(key)
+        if self is None:
+            self = object.__new__(cls)
+            self.base, self.index, self.name = None, index, name
+            self = _remember(key, self)
+        return self  # type: ignore[no-any-return]
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        closure = frame.func.__closure__ if isinstance(frame.func, FunctionType) else None
+        if closure is None or self.index >= len(closure):
+            raise LoadError(f"no closure cell {self.index}")
+        return _cell_contents(closure[self.index])
+
+    def expr(self) -> str:
+        return f"__closure__[{self.name!r}]"
+
+    def lower(self) -> tuple[int, object]:
+        return self.index, None
+
+    def fields(self) -> tuple[object, ...]:
+        return self.index, self.name
+
+
+class GlobalSource(Source):
+    """``globals_dict[name]``: a module's global; the dict itself is embedded."""
+
+    __slots__ = ("globals_dict", "module_name", "name")
+    op = "GLOBAL"
+    globals_dict: dict[str, object]
+    name: str
+    module_name: str
+
+    def __new__(cls, globals_dict: dict[str, object], name: str, module_name: str = "") -> GlobalSource:
+        key = (cls, id(globals_dict), name, module_name)
+        self = _known(key)
+        if self is None:
+            self = object.__new__(cls)
+            self.base, self.globals_dict, self.name, self.module_name = None, globals_dict, name, module_name
+            self = _remember(key, self)
+        return self  # type: ignore[no-any-return]
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        return _dict_item(self.globals_dict, self.name)
+
+    def expr(self) -> str:
+        if self.module_name in ("", "__main__"):
+            return f"G[{self.name!r}]"
+        return f"{self.module_name}.{self.name}"
+
+    def lower(self) -> tuple[int, object]:
+        return 0, (self.globals_dict, self.name)
+
+    def fields(self) -> tuple[object, ...]:
+        return self.globals_dict, self.name, self.module_name
+
+
+class ConstSource(Source):
+    """An embedded object: a module, a class, …; ``text`` is how it is written."""
+
+    __slots__ = ("obj", "text")
+    op = "CONST"
+    obj: object
+    text: str
+
+    def __new__(cls, obj: object, expr: str) -> ConstSource:
+        key = (cls, id(obj), expr)
+        self = _known(key)
+        if self is None:
+            self = object.__new__(cls)
+            self.base, self.obj, self.text = None, obj, expr
+            self = _remember(key, self)
+        return self  # type: ignore[no-any-return]
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        return self.obj
+
+    def expr(self) -> str:
+        return self.text
+
+    def lower(self) -> tuple[int, object]:
+        return 0, self.obj
+
+    def fields(self) -> tuple[object, ...]:
+        return self.obj, self.text
+
+
+class _Step(Source):
+    """A step that needs nothing but its base."""
+
+    __slots__ = ()
+    base: Source
+
+    def __new__(cls: type[_S], base: Source) -> _S:
+        key = (cls, base)
+        self = _known(key)
+        if self is None:
+            self = object.__new__(cls)
+            self.base = base
+            self = _remember(key, self)
+        return self  # type: ignore[no-any-return]
+
+    def fields(self) -> tuple[object, ...]:
+        return (self.base,)
+
+
+class _NamedStep(Source):
+    """A step by a name."""
+
+    __slots__ = ("name",)
+    base: Source
+    name: str
+
+    def __new__(cls: type[_S], base: Source, name: str) -> _S:
+        key = (cls, base, name)
+        self = _known(key)
+        if self is None:
+            self = object.__new__(cls)
+            self.base, self.name = base, name
+            self = _remember(key, self)
+        return self  # type: ignore[no-any-return]
+
+    def lower(self) -> tuple[int, object]:
+        return 0, self.name
+
+    def fields(self) -> tuple[object, ...]:
+        return self.base, self.name
+
+
+class _IndexedStep(Source):
+    """A step by a position."""
+
+    __slots__ = ("index",)
+    base: Source
+    index: int
+
+    def __new__(cls: type[_S], base: Source, index: int) -> _S:
+        key = (cls, base, index)
+        self = _known(key)
+        if self is None:
+            if index < 0:
+                raise ValueError("a source's index counts from the front")
+            self = object.__new__(cls)
+            self.base, self.index = base, index
+            self = _remember(key, self)
+        return self  # type: ignore[no-any-return]
+
+    def lower(self) -> tuple[int, object]:
+        return self.index, None
+
+    def fields(self) -> tuple[object, ...]:
+        return self.base, self.index
+
+
+class AttrSource(_NamedStep):
+    """``base.__dict__[name]``: the instance's own attribute, never the type's."""
+
+    __slots__ = ()
+    op = "ATTR"
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        return _dict_item(instance_dict(base), self.name)
+
+    def expr(self) -> str:
+        return f"{self.base.expr()}.{self.name}"
+
+
+class GetAttrSource(_NamedStep):
+    """``getattr(base, name)``, with all that this may run."""
+
+    __slots__ = ()
+    op = "GETATTR"
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        try:
+            return getattr(base, self.name)
+        except Exception as error:
+            raise LoadError(f"getattr({self.base.expr()}, {self.name!r}): {type(error).__name__}") from None
+
+    def expr(self) -> str:
+        return f"getattr({self.base.expr()}, {self.name!r})"
+
+
+class InstanceDictSource(_Step):
+    """The instance dict of the base."""
+
+    __slots__ = ()
+    op = "INSTANCE_DICT"
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        found = instance_dict(base)
+        if not isinstance(found, dict):  # a class shows only a view of its dict
+            raise LoadError("no instance dict")
+        return found
+
+    def expr(self) -> str:
+        return f"{self.base.expr()}.__dict__"
+
+
+class TypeSource(_Step):
+    """The base's real type (``__class__`` may lie)."""
+
+    __slots__ = ()
+    op = "TYPE"
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        return type(base)
+
+    def expr(self) -> str:
+        return f"type({self.base.expr()})"
+
+
+class TypeAttrSource(_NamedStep):
+    """The raw attribute that the MRO of the class which the base *is* gives for ``name``; descriptors do not act."""
+
+    __slots__ = ()
+    op = "TYPE_ATTR"
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        if not isinstance(base, type):
+            raise LoadError("not a class")
+        found = type_lookup(base, self.name)
+        if found is ABSENT:
+            raise LoadError(f"class {base.__qualname__} has no {self.name!r}")
+        return found
+
+    def expr(self) -> str:
+        return f"lookup({self.base.expr()}, {self.name!r})"
+
+
+class ItemSource(_IndexedStep):
+    """``base[index]`` of a list or tuple, subclasses included, whatever their ``__getitem__`` does."""
+
+    __slots__ = ()
+    op = "ITEM"
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        kind = tuple if isinstance(base, tuple) else list
+        if not isinstance(base, (tuple, list)):
+            raise LoadError("neither list nor tuple")
+        if self.index >= kind.__len__(base):
+            raise LoadError(f"no item {self.index}")
+        return kind.__getitem__(base, self.index)
+
+    def expr(self) -> str:
+        return f"{self.base.expr()}[{self.index}]"
+
+
+class DictItemSource(Source):
+    """``base[key]`` of a dict, subclasses included, whatever their ``__getitem__`` or ``__missing__`` do."""
+
+    __slots__ = ("key",)
+    op = "DICT_ITEM"
+    base: Source
+    key: object
+
+    def __new__(cls, base: Source, key: object) -> DictItemSource:
+        kind = type(key)
+        intern_key = (cls, base, kind, key if kind in _PLAIN_KEYS else id(key))
+        self = _known(intern_key)
+        if self is None:
+            self = object.__new__(cls)
+            self.base, self.key = base, key
+            self = _remember(intern_key, self)
+        return self  # type: ignore[no-any-return]
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        if not isinstance(base, dict):
+            raise LoadError("not a dict")
+        return _dict_item(base, self.key)
+
+    def expr(self) -> str:
+        return f"{self.base.expr()}[{self.key!r}]"
+
+    def lower(self) -> tuple[int, object]:
+        return 0, self.key
+
+    def fields(self) -> tuple[object, ...]:
+        return self.base, self.key
+
+
+class DictKeySource(_IndexedStep):
+    """The ``index``-th key of a dict, in its order."""
+
+    __slots__ = ()
+    op = "DICT_KEY"
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        if not isinstance(base, dict):
+            raise LoadError("not a dict")
+        for key in islice(dict_keys(base), self.index, None):
+            return key
+        raise LoadError(f"no key {self.index}")
+
+    def expr(self) -> str:
+        return f"list({self.base.expr()})[{self.index}]"
+
+
+class CellContentsSource(_Step):
+    """What the cell at the base holds."""
+
+    __slots__ = ()
+    op = "CELL_CONTENTS"
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        if type(base) is not CellType:
+            raise LoadError("not a cell")
+        return _cell_contents(base)
+
+    def expr(self) -> str:
+        return f"{self.base.expr()}.cell_contents"
+
+
+class WeakrefSource(_Step):
+    """What the weak reference at the base refers to."""
+
+    __slots__ = ()
+    op = "WEAKREF"
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        if not isinstance(base, weakref.ref):
+            raise LoadError("not a weak reference")
+        found = weakref.ref.__call__(base)
+        if found is None:
+            raise LoadError("dead weak reference")
+        return found
+
+    def expr(self) -> str:
+        return f"{self.base.expr()}()"
+
+
+class CallSource(Source):
+    """``fn(base)``, a Python function; for what no other step can do."""
+
+    __slots__ = ("fn", "text")
+    op = "CALL"
+    base: Source
+    fn: Callable[[Any], object]
+    text: str
+
+    def __new__(cls, fn: Callable[[Any], object], base: Source, text: str) -> CallSource:
+        key = (cls, id(fn), base, text)
+        self = _known(key)
+        if self is None:
+            self = object.__new__(cls)
+            self.base, self.fn, self.text = base, fn, text
+            self = _remember(key, self)
+        return self  # type: ignore[no-any-return]
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        try:
+            return self.fn(base)
+        except Exception as error:
+            raise LoadError(f"{self.expr()}: {type(error).__name__}: {error}") from None
+
+    def expr(self) -> str:
+        return f"{self.text}({self.base.expr()})"
+
+    def lower(self) -> tuple[int, object]:
+        return 0, self.fn
+
+    def fields(self) -> tuple[object, ...]:
+        return self.fn, self.base, self.text
+
+
+_PLAIN_KEYS = frozenset((str, int, bool, bytes, type(None)))
+
+
+def _dict_item(mapping: Any, key: object) -> object:
+    if not isinstance(mapping, (dict, MappingProxyType)):
+        raise LoadError("not a dict")
+    try:
+        found = dict_get(mapping, key)
+    except Exception:  # the keys' own __hash__ or __eq__
+        found = ABSENT
+    if found is ABSENT:
+        raise LoadError(f"no key {key!r}")
+    return found
+
+
+def _cell_contents(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        raise LoadError("empty cell") from None
+
+
+def source_from_state(state: tuple[Any, ...]) -> Source:
+    """The source that ``state()`` described."""
+    kind = _KINDS[state[0]]
+    fields = [source_from_state(f) if _is_state(f) else f for f in state[1:]]
+    return kind(*fields)
+
+
+def _is_state(field: object) -> bool:
+    return type(field) is tuple and bool(field) and field[0] in _KINDS
+
+
+_KINDS: dict[object, Callable[..., Source]] = {
+    kind.__name__: kind
+    for kind in (
+        LocalSource,
+        FunctionSource,
+        CellSource,
+        GlobalSource,
+        ConstSource,
+        AttrSource,
+        GetAttrSource,
+        InstanceDictSource,
+        TypeSource,
+        TypeAttrSource,
+        ItemSource,
+        DictItemSource,
+        DictKeySource,
+        CellContentsSource,
+        WeakrefSource,
+        CallSource,
+    )
+}
