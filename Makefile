@@ -42,7 +42,7 @@ PY := $(VENV)/bin/python
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
-	@echo "Variables: PYTHON VERSIONS RULERS CXX PYTEST_ARGS DEMO_ARGS CONFORMANCE_ARGS ZOO_ARGS BENCH_ARGS"
+	@echo "Variables: PYTHON VERSIONS CXX PYTEST_ARGS DEMO_ARGS RULERS CONFORMANCE_ARGS ZOO_PYTHON ZOO_ARGS BENCH_ARGS"
 
 # ---------------------------------------------------------------- what one runs
 
@@ -107,17 +107,22 @@ conformance: rulers $(VENV)/.core $(VENV)/.checks ## CPython's own tests, traced
 	  --out $(RESULTS)/conformance.jsonl $(CONFORMANCE_ARGS)
 	$(PY) $(RULERS)/conformance/conformance.py report $(RESULTS)/conformance.jsonl
 
+ifndef ZOO_PYTHON
+ZOO_PYTHON := .venv-zoo/bin/python
+ZOO_SETUP := .venv-zoo/.core .venv-zoo/.libraries
+endif
+ZOO_RUN := PYTHONPATH=$(CURDIR)/src $(ZOO_PYTHON) $(RULERS)/zoo
+ZOO_ADAPTER := $(CURDIR)/benchmarks/adapters/zoo_stator.py
+
 .PHONY: zoo
-zoo: rulers .venv-zoo/.core .venv-zoo/.libraries ## real programs against eager (ZOO_ARGS="--only 'hf-text/*'")
-	.venv-zoo/bin/python $(RULERS)/zoo/zoo.py --adapter $(CURDIR)/benchmarks/adapters/zoo_stator.py \
-	  --out $(RESULTS)/zoo_stator.json $(ZOO_ARGS)
+zoo: rulers $(ZOO_SETUP) ## real programs against eager (ZOO_ARGS="--only 'hf-text/*'")
+	$(ZOO_RUN)/zoo.py --adapter $(ZOO_ADAPTER) --out $(RESULTS)/zoo_stator.json $(ZOO_ARGS)
 
 .PHONY: bench
-bench: rulers .venv-zoo/.core .venv-zoo/.libraries ## overhead and throughput, torch and Stator one after the other
-	.venv-zoo/bin/python $(RULERS)/zoo/overhead.py --adapter dynamo --out $(RESULTS)/overhead_dynamo.json $(BENCH_ARGS)
-	.venv-zoo/bin/python $(RULERS)/zoo/overhead.py --adapter $(CURDIR)/benchmarks/adapters/zoo_stator.py \
-	  --out $(RESULTS)/overhead_stator.json $(BENCH_ARGS)
-	.venv-zoo/bin/python benchmarks/compare.py $(RESULTS)/overhead_dynamo.json $(RESULTS)/overhead_stator.json
+bench: rulers $(ZOO_SETUP) ## overhead and throughput, torch and Stator one after the other
+	$(ZOO_RUN)/overhead.py --adapter dynamo --out $(RESULTS)/overhead_dynamo.json $(BENCH_ARGS) >/dev/null
+	$(ZOO_RUN)/overhead.py --adapter $(ZOO_ADAPTER) --out $(RESULTS)/overhead_stator.json $(BENCH_ARGS) >/dev/null
+	$(ZOO_PYTHON) benchmarks/compare.py $(RESULTS)/overhead_dynamo.json $(RESULTS)/overhead_stator.json
 
 # ---------------------------------------------------------------- set-up, stamped: a second run does nothing
 

@@ -1,0 +1,38 @@
+"""Collection without torch, and a clean slate for every test.
+
+What needs torch is collected away where torch is missing: the folders tests/tensors and tests/backends, files
+whose first line is `# needs: torch`, and tests marked `needs_torch`.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import stator
+
+from tests.needs import FOLDERS, HAS_TORCH, needs_torch
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    if HAS_TORCH:
+        return None
+    if collection_path.is_dir():
+        return True if collection_path.name in FOLDERS else None
+    return True if collection_path.suffix == ".py" and needs_torch(collection_path) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if HAS_TORCH:
+        return
+    away = [item for item in items if item.get_closest_marker("needs_torch")]
+    if away:
+        config.hook.pytest_deselected(items=away)
+        items[:] = [item for item in items if not item.get_closest_marker("needs_torch")]
+
+
+@pytest.fixture(autouse=True)
+def fresh_stator() -> Iterator[None]:
+    """No test sees what another compiled."""
+    yield
+    stator.reset()

@@ -1,0 +1,100 @@
+"""The catalogue: codes are unique, reasons are formatted, incomplete kinds are refused, errors carry all."""
+
+import dataclasses
+import pickle
+import traceback
+from typing import ClassVar
+
+import pytest
+
+from stator import errors
+from stator.errors.catalogue import Break
+
+KINDS = errors.kinds()
+
+
+def test_codes_are_unique_and_sorted():
+    codes = [kind.code for kind in KINDS]
+    assert codes == sorted(set(codes))
+    assert not set(codes) & set(errors.RETIRED)
+
+
+def test_every_kind_is_exported():
+    assert {kind.__name__ for kind in KINDS} <= set(errors.__all__)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.code)
+def test_every_field_appears_in_the_reason(kind):
+    fields = [field.name for field in dataclasses.fields(kind)]
+    reason = kind(**{name: f"<{name}>" for name in fields}).reason
+    assert all(f"<{name}>" in reason for name in fields)
+    assert kind.__doc__ and not kind.__doc__.startswith(f"{kind.__name__}(")
+
+
+def test_kind_is_found_by_code_in_any_case():
+    assert errors.kind("sb0201") is errors.DataDependentBranch
+    assert errors.kind("SB9999") is None
+
+
+def test_equal_breaks_are_equal():
+    first, second = errors.UnsupportedCCall("os.getpid"), errors.UnsupportedCCall("os.getpid")
+    assert first == second and hash(first) == hash(second)
+    assert str(first) == "SB0101: call of the C function os.getpid"
+
+
+COMPLETE = {"code": "SB9990", "title": "t", "template": "a {x}", "hint": "h", "__annotations__": {"x": str}}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"code": "SB0101"}, "belongs to UnsupportedCCall"),
+        ({"code": "X1"}, "not a code"),
+        ({"title": ""}, "must define 'title'"),
+        ({"hint": ""}, "must define 'hint'"),
+        ({"template": "a {y}"}, "no fields"),
+    ],
+)
+def test_a_wrong_kind_is_refused(change, message):
+    with pytest.raises(TypeError, match=message):
+        type("Wrong", (Break,), COMPLETE | change)
+    assert errors.kind("SB9990") is None
+
+
+def test_a_retired_code_is_refused(monkeypatch):
+    monkeypatch.setitem(errors.RETIRED, "SB9990", "gone")
+    with pytest.raises(TypeError, match="retired"):
+        type("Wrong", (Break,), dict(COMPLETE))
+
+
+def test_kinds_must_define_their_own_code():
+    with pytest.raises(TypeError, match="must define 'code'"):
+
+        class Wrong(errors.ForcedBreak):
+            title: ClassVar[str] = "t"
+
+
+def break_error():
+    stack = traceback.extract_stack()[-2:]
+    return errors.DataDependentBranch("an if").error(user_stack=stack), stack
+
+
+def test_error_carries_the_break():
+    error, stack = break_error()
+    assert isinstance(error, errors.StatorError)
+    assert (error.code, error.reason) == ("SB0201", "an if depends on the value of a tensor")
+    assert error.hint == errors.DataDependentBranch.hint
+    assert error.where == f"{stack[-1].filename}:{stack[-1].lineno}"
+    first, *rest = str(error).splitlines()
+    assert first == "SB0201: an if depends on the value of a tensor"
+    assert error.where in rest[0] and "stator why SB0201" in str(error) and "break_error" in str(error)
+
+
+def test_error_survives_pickling():
+    error, _ = break_error()
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) and again.user_stack == error.user_stack
+
+
+def test_a_config_error_is_a_value_error():
+    assert issubclass(errors.ConfigError, ValueError) and issubclass(errors.ConfigError, errors.StatorError)

@@ -1,0 +1,87 @@
+"""Each program of apptests/, four ways: eagerly, as one graph, with breaks allowed, with a break everywhere.
+
+A program is a function `test_*` or `app_*` of no arguments whose asserts say what must hold. Files whose first
+line is `# needs: torch` are left out where torch is missing.
+"""
+
+import importlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import stator
+from stator.errors import GraphBreakError
+from tests.needs import HAS_TORCH, needs_torch
+
+FOLDER = Path(__file__).resolve().parent.parent / "apptests"
+Program = Callable[[], object]
+
+
+def run_eagerly(program: Program) -> None:
+    program()
+
+
+def run_as_one_graph(program: Program) -> None:
+    stator.compile(program, backend="eager", fullgraph=True)()
+
+
+def run_with_breaks(program: Program) -> None:
+    compiled = stator.compile(program, backend="eager")
+    compiled()
+    compiled()  # the second call takes what the first one cached
+
+
+def run_with_a_break_everywhere(program: Program) -> None:
+    stator.testing.break_everywhere(program, ())
+
+
+def programs() -> Iterator[Program]:
+    for path in sorted(FOLDER.glob("*.py")):
+        if path.stem in ("__init__", "marks") or (needs_torch(path) and not HAS_TORCH):
+            continue
+        module = importlib.import_module(f"apptests.{path.stem}")
+        for name, value in vars(module).items():
+            if name.startswith(("test_", "app_")) and callable(value):
+                yield value
+
+
+def label(program: Program) -> str:
+    return f"{program.__module__.removeprefix('apptests.')}.{program.__name__}"
+
+
+PROGRAMS = {label(program): program for program in programs()}
+
+
+def one_graph_cases() -> Iterator[object]:
+    for name, program in PROGRAMS.items():
+        reason = getattr(program, "expected_break", None)
+        marks = [pytest.mark.xfail(strict=True, reason=reason, raises=GraphBreakError)] if reason else []
+        yield pytest.param(program, id=name, marks=marks)
+
+
+every_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+
+
+def test_there_are_programs():
+    assert len(PROGRAMS) >= 20
+
+
+@every_program
+def test_eager(program: Program):
+    run_eagerly(program)
+
+
+@pytest.mark.parametrize("program", one_graph_cases())
+def test_one_graph(program: Program):
+    run_as_one_graph(program)
+
+
+@every_program
+def test_with_breaks(program: Program):
+    run_with_breaks(program)
+
+
+@every_program
+def test_break_everywhere(program: Program):
+    run_with_a_break_everywhere(program)
