@@ -6,8 +6,9 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-import stator
 import stator.testing
+
+import stator
 
 name = f"stator {stator.__version__}"
 PACKAGE = os.path.dirname(stator.__file__)
