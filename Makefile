@@ -4,6 +4,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# The stamps of the pattern rules below are kept.
+.SECONDARY:
 # Recipes change shared folders (build/, *.egg-info); the tools inside use the cores.
 .NOTPARALLEL:
 
@@ -91,7 +93,7 @@ asan: .venv-$(ASAN_VERSION)/.core ## the core's tests under the address and unde
 	CFLAGS="$(ASAN_FLAGS)" CXXFLAGS="$(ASAN_FLAGS)" LDFLAGS="-fsanitize=address,undefined" \
 	  .venv-$(ASAN_VERSION)/bin/python setup.py -q build --build-base build/asan --build-lib $(ASAN_LIB)
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc PYTHONPATH=$(ASAN_LIB) \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/$(ASAN_LIB) \
 	  .venv-$(ASAN_VERSION)/bin/python -m pytest -q $(PYTEST_ARGS)
 
 # ---------------------------------------------------------------- the rulers
