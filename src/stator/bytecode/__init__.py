@@ -1,0 +1,21 @@
+"""Bytecode: any supported CPython version's, as one canonical instruction set, and the way back to code objects."""
+
+from .canonical import CANONICAL, JUMPS, TERMINATORS
+from .decode import Decoded, DecodeError, ExceptionEntry, Instr, decode
+from .versions import SUPPORTED, current
+
+NULL_FIRST: bool = current.NULL_FIRST
+"""Whether a call's NULL lies under the callable (3.11, 3.12) or above it (3.13)."""
+
+__all__ = [
+    "CANONICAL",
+    "JUMPS",
+    "NULL_FIRST",
+    "SUPPORTED",
+    "TERMINATORS",
+    "DecodeError",
+    "Decoded",
+    "ExceptionEntry",
+    "Instr",
+    "decode",
+]
