@@ -1,0 +1,73 @@
+"""The C++ core: frame hook, regions and their caches, guard programs, the compiled callable."""
+
+from collections.abc import Callable, Sequence
+from types import CodeType
+from typing import Any, Final, Protocol
+
+class _MissHandler(Protocol):
+    def __call__(self, region: Region, func: Any, code: CodeType, args: list[Any], /) -> Entry | None: ...
+
+UNBOUND: Final[object]
+"""Stands for an empty argument slot."""
+
+class GuardProgram:
+    """A flat list of loads and checks; see ``stator.guards.program``."""
+
+    instructions: Final[list[tuple[str, tuple[int, ...], int, object]]]
+    def __new__(
+        cls,
+        instructions: Sequence[tuple[str, tuple[int, ...], int, object]],
+        outputs: Sequence[int | tuple[int, ...]],
+    ) -> Any: ...
+    def run(self, func: object, args: tuple[object, ...], /) -> tuple[object, ...] | int:
+        """The outputs, or the index of the instruction that failed."""
+
+class Entry:
+    """Guards, and what runs when they pass: a callable given the program's outputs, or None for the frame itself."""
+
+    program: Final[GuardProgram]
+    target: Final[Callable[..., Any] | None]
+    owner: Any
+    hits: Final[int]
+    def __new__(cls, program: GuardProgram, target: Callable[..., Any] | None, owner: Any = None) -> Entry: ...
+
+class Region:
+    """The caches of one stator.compile() call."""
+
+    owner: Any
+    def __new__(cls, owner: Any = None) -> Region: ...
+    def call(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call ``fn`` with this region as the thread's current one, hook on."""
+
+    def add(self, code: CodeType, entry: Entry, /) -> None:
+        """Put an entry first in this region's cache of the code."""
+
+    def entries(self, code: CodeType, /) -> list[Entry]:
+        """The code's entries here, oldest first."""
+
+    def clear(self) -> None:
+        """Drop all entries."""
+
+class Compiled:
+    """``region.call(fn, …)`` as a callable; binds like a function."""
+
+    __wrapped__: Final[Callable[..., Any]]
+    __name__: str
+    __qualname__: str
+    region: Final[Region]
+    def __new__(cls, fn: Callable[..., Any], region: Region, /) -> Any: ...
+    def __init__(self, *args: Any) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __get__(self, instance: Any, owner: type | None = None, /) -> Any: ...
+
+def set_miss_handler(handler: _MissHandler | None, /) -> None:
+    """What is asked on a cache miss, hook off: the entry to run now, or None to run the frame's own bytecode."""
+
+def set_code_policy(code: CodeType, policy: int, /) -> None:
+    """0 trace (default), 1 do not trace this frame (its callees may be), 2 run it and its callees without hook."""
+
+def get_code_policy(code: CodeType, /) -> int: ...
+def current_region() -> Region | None: ...
+def hook_installed() -> bool: ...
+def set_strict(strict: bool, /) -> bool:
+    """Re-check every guard decision with the Python twin (STATOR_STRICT=1); returns what was set before."""

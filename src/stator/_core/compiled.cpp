@@ -1,0 +1,128 @@
+#include "compiled.h"
+
+#include <structmember.h>
+
+#include "context.h"
+#include "state.h"
+
+namespace stator {
+
+namespace {
+
+Compiled* as_compiled(PyObject* self) { return reinterpret_cast<Compiled*>(self); }
+
+PyObject* call_through_hook(Compiled* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+    Ref region = Ref::borrow(as_object(self->region)), function = Ref::borrow(self->function);
+    Context& context = thread_context();
+    if (stack_is_low(context)) {
+        PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
+        return nullptr;
+    }
+    RegionScope scope(context, self->region);
+    return PyObject_Vectorcall(function.get(), args, nargsf, kwnames);
+}
+
+PyObject* compiled_vectorcall(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+    return call_through_hook(as_compiled(object), args, nargsf, kwnames);
+}
+
+// What functools.update_wrapper copies, as far as the function has it.
+bool copy_names(PyObject* self, PyObject* function) {
+    for (const char* name : {"__module__", "__name__", "__qualname__", "__doc__"}) {
+        Ref value = Ref::steal(PyObject_GetAttrString(function, name));
+        if (!value && !PyErr_ExceptionMatches(PyExc_AttributeError)) return false;
+        if (!value) PyErr_Clear();
+        if (value && PyObject_SetAttrString(self, name, value.get()) < 0) return false;
+    }
+    return true;
+}
+
+PyObject* compiled_new(PyTypeObject* type, PyObject* args, PyObject*) {
+    PyObject *function, *region;
+    if (!PyArg_ParseTuple(args, "OO!:Compiled", &function, state.region_type, &region)) return nullptr;
+    if (!PyCallable_Check(function)) {
+        PyErr_Format(PyExc_TypeError, "%.100s is not callable", Py_TYPE(function)->tp_name);
+        return nullptr;
+    }
+    Ref made = Ref::steal(type->tp_alloc(type, 0));
+    if (!made) return nullptr;
+    Compiled* self = as_compiled(made.get());
+    self->vectorcall = compiled_vectorcall;
+    self->function = Py_NewRef(function);
+    self->region = reinterpret_cast<Region*>(Py_NewRef(region));
+    return copy_names(made.get(), function) ? made.release() : nullptr;
+}
+
+int compiled_init(PyObject*, PyObject*, PyObject*) { return 0; }
+
+int compiled_traverse(PyObject* object, visitproc visit, void* arg) {
+    Compiled* self = as_compiled(object);
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->function);
+    Py_VISIT(self->region);
+    Py_VISIT(self->dict);
+    return 0;
+}
+
+// The function and the region stay, so that a call from a finaliser finds them: the dict is what closes cycles,
+// and the function's own dict, closure and globals.
+int compiled_clear(PyObject* object) {
+    Py_CLEAR(as_compiled(object)->dict);
+    return 0;
+}
+
+void compiled_dealloc(PyObject* object) {
+    Compiled* self = as_compiled(object);
+    PyTypeObject* type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    if (self->weakrefs) PyObject_ClearWeakRefs(object);
+    Py_CLEAR(self->dict);
+    Py_CLEAR(self->function);
+    Py_CLEAR(self->region);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+PyObject* compiled_get(PyObject* self, PyObject* instance, PyObject*) {
+    if (!instance || instance == Py_None) return Py_NewRef(self);
+    return PyMethod_New(self, instance);
+}
+
+PyObject* compiled_repr(PyObject* object) { return PyUnicode_FromFormat("<compiled %R>", as_compiled(object)->function); }
+
+PyMemberDef compiled_members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(Compiled, function), READONLY, "the function"},
+    {"region", T_OBJECT, offsetof(Compiled, region), READONLY, "its caches"},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Compiled, vectorcall), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Compiled, weakrefs), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Compiled, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyGetSetDef compiled_getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyType_Slot compiled_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(compiled_new)},
+    {Py_tp_init, reinterpret_cast<void*>(compiled_init)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(compiled_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(compiled_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(compiled_clear)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_repr, reinterpret_cast<void*>(compiled_repr)},
+    {Py_tp_descr_get, reinterpret_cast<void*>(compiled_get)},
+    {Py_tp_members, compiled_members},
+    {Py_tp_getset, compiled_getset},
+    {0, nullptr},
+};
+
+}  // namespace
+
+PyType_Spec compiled_spec = {"stator._core.Compiled", sizeof(Compiled), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |
+                                 Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                             compiled_slots};
+
+}  // namespace stator

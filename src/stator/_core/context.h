@@ -1,0 +1,35 @@
+// The region a thread is in, and with it whether the frame hook is wanted.
+#pragma once
+#include "ref.h"
+
+namespace stator {
+
+struct Region;
+
+struct Context {
+    Region* region = nullptr;         // borrowed: whoever entered it holds it
+    const char* stack_low = nullptr;  // below this address little C stack is left; null: not yet looked up
+};
+
+Context& thread_context();
+
+// Sets the thread's region for a C++ scope (null: none) and installs or removes the frame hook as needed.
+class RegionScope {
+  public:
+    RegionScope(Context& context, Region* region);
+    ~RegionScope();
+    RegionScope(const RegionScope&) = delete;
+    RegionScope& operator=(const RegionScope&) = delete;
+
+  private:
+    void swap(Region* region);
+    Context& context_;
+    Region* previous_;
+};
+
+// Is little C stack left on this thread?
+bool stack_is_low(Context& context);
+
+bool hook_installed();
+
+}  // namespace stator

@@ -1,0 +1,85 @@
+#include "dispatch.h"
+
+#include "state.h"
+
+namespace stator {
+
+bool is_traceable(PyThreadState* thread, PyCodeObject* code) {
+    constexpr int kFunction = CO_OPTIMIZED | CO_NEWLOCALS;
+    constexpr int kSuspendable = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+    // a body without any stack (`pass`) has nothing to take over, and leave_frame() needs one place
+    return (code->co_flags & (kFunction | kSuspendable)) == kFunction && !thread->c_tracefunc && code->co_stacksize > 0;
+}
+
+Py_ssize_t argument_slots(PyCodeObject* code) {
+    return code->co_argcount + code->co_kwonlyargcount + ((code->co_flags & CO_VARARGS) != 0) +
+           ((code->co_flags & CO_VARKEYWORDS) != 0);
+}
+
+namespace {
+
+Outcome outcome_of(Entry* entry, Ref& held) {
+    entry->hits++;
+    held = Ref::borrow(as_object(entry));
+    return entry->target == Py_None ? Outcome::kNative : Outcome::kHit;
+}
+
+}  // namespace
+
+Outcome find_entry(Bucket* bucket, const Call& call, Registers& registers, Ref& entry) {
+    if (!bucket || !bucket->entries) return Outcome::kMiss;
+    Ref entries = Ref::borrow(bucket->entries);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(entries.get()); i++) {
+        auto* candidate = reinterpret_cast<Entry*>(PyTuple_GET_ITEM(entries.get(), i));
+        registers.truncate(0);
+        Py_ssize_t outcome = run_program(candidate->program, call, registers, 0);
+        if (outcome == kRaised) return Outcome::kError;
+        bool passed = outcome == kPassed;
+        if (state.strict && !twin_agrees(candidate->program, call, passed, registers)) return Outcome::kError;
+        if (passed) return outcome_of(candidate, entry);
+    }
+    return Outcome::kMiss;
+}
+
+Outcome run_new_entry(Entry* entry, const Call& call, Registers& registers) {
+    Py_ssize_t outcome = run_program(entry->program, call, registers, 0);
+    if (outcome == kRaised) return Outcome::kError;
+    if (outcome == kPassed) {
+        entry->hits++;
+        return entry->target == Py_None ? Outcome::kNative : Outcome::kHit;
+    }
+    Ref text = failure_text(entry->program, call);
+    if (!text) return Outcome::kError;
+    if (text.get() == Py_None) {  // it holds on a second look
+        text = Ref::steal(PyObject_Str(PyList_GET_ITEM(entry->program->instructions, outcome)));
+        if (!text) return Outcome::kError;
+    }
+    PyErr_Format(PyExc_RuntimeError, "a guard fails for the very call it was made for: %S", text.get());
+    return Outcome::kError;
+}
+
+PyObject* run_target(Context& context, Entry* entry, Registers& registers) {
+    Ref target = Ref::borrow(entry->target);
+    Ref args = Ref::steal(collect_outputs(entry->program, registers));
+    if (!args) return nullptr;
+    registers.truncate(0);  // only what the target gets stays alive while it runs
+    RegionScope off(context, nullptr);
+    return PyObject_Vectorcall(target.get(), &PyTuple_GET_ITEM(args.get(), 0),
+                               static_cast<size_t>(PyTuple_GET_SIZE(args.get())), nullptr);
+}
+
+Ref call_miss_handler(PyObject* region, PyObject* code, const Call& call) {
+    if (!state.miss_handler) return Ref::borrow(Py_None);
+    Ref slots = slots_as_tuple(call);
+    Ref list = slots ? Ref::steal(PySequence_List(slots.get())) : Ref();
+    if (!list) return Ref();
+    Ref handler = Ref::borrow(state.miss_handler);
+    PyObject* args[] = {region, call.function, code, list.get()};
+    Ref entry = Ref::steal(PyObject_Vectorcall(handler.get(), args, 4, nullptr));
+    if (!entry || entry.get() == Py_None || Py_IS_TYPE(entry.get(), state.entry_type)) return entry;
+    PyErr_Format(PyExc_TypeError, "the miss handler returned %.100s, neither an Entry nor None",
+                 Py_TYPE(entry.get())->tp_name);
+    return Ref();
+}
+
+}  // namespace stator

@@ -1,0 +1,33 @@
+// Finding the entry whose guards a call passes, and running it.
+#pragma once
+#include "context.h"
+#include "entry.h"
+#include "region.h"
+
+namespace stator {
+
+enum class Outcome {
+    kMiss,    // no entry's guards pass
+    kHit,     // the registers are in place
+    kNative,  // the entry says: run the frame's own bytecode
+    kError,   // an exception is set
+};
+
+// A code object whose frames may be taken over: a plain function's, no debugger on the thread.
+bool is_traceable(PyThreadState* thread, PyCodeObject* code);
+
+Py_ssize_t argument_slots(PyCodeObject* code);
+
+// Looks the bucket (may be null) up; on a hit `entry` holds the entry.
+Outcome find_entry(Bucket* bucket, const Call& call, Registers& registers, Ref& entry);
+
+// Runs the guards of an entry that was made for this very call; that they fail is an error.
+Outcome run_new_entry(Entry* entry, const Call& call, Registers& registers);
+
+// Calls the entry's target with the program's outputs, hook off.
+PyObject* run_target(Context& context, Entry* entry, Registers& registers);
+
+// handler(region, func, code, args): an Entry, None, or null with an exception.
+Ref call_miss_handler(PyObject* region, PyObject* code, const Call& call);
+
+}  // namespace stator

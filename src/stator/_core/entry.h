@@ -1,0 +1,17 @@
+// A cache entry: guards, and what to run when they pass.
+#pragma once
+#include "program.h"
+
+namespace stator {
+
+struct Entry {
+    PyObject_HEAD
+    Program* program;
+    PyObject* target;  // called with the program's outputs; None: the frame runs natively
+    PyObject* owner;
+    unsigned long long hits;
+};
+
+extern PyType_Spec entry_spec;
+
+}  // namespace stator

@@ -1,0 +1,9 @@
+// Equality as guards mean it: the same type and an indistinguishable value (guards/equality.py says the same).
+#pragma once
+#include "ref.h"
+
+namespace stator {
+
+bool same_value(PyObject* a, PyObject* b);
+
+}  // namespace stator

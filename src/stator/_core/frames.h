@@ -1,0 +1,24 @@
+// All that depends on how a CPython version lays out and leaves a frame; implemented once per version.
+#pragma once
+#include "ref.h"
+
+struct _PyInterpreterFrame;
+
+namespace stator {
+
+using Frame = _PyInterpreterFrame;
+
+PyCodeObject* frame_code(Frame* frame);   // borrowed
+PyObject* frame_function(Frame* frame);   // borrowed
+PyObject** frame_slots(Frame* frame);     // arguments, then other locals, cells and free variables
+bool frame_is_on_thread_stack(Frame* frame);  // not a generator's
+
+// Makes a frame that has not started return `result` (stolen), or raise what is set if it is null, exactly as if
+// its own bytecode had done so; what the evaluation function has to return comes back.  `stand_in` caches, per
+// code object, what the version needs for it.
+PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in);
+
+// Is there too little C stack left for evaluating frames through the hook?
+bool c_recursion_is_low(PyThreadState* thread);
+
+}  // namespace stator

@@ -1,0 +1,37 @@
+// Frames of CPython 3.12.
+#include "frames.h"
+#define Py_BUILD_CORE 1
+extern "C" {
+#include <internal/pycore_code.h>
+#include <internal/pycore_frame.h>
+}
+#include "frames_common.h"
+#include "stand_in.h"
+
+namespace stator {
+
+PyCodeObject* frame_code(Frame* frame) { return frame->f_code; }
+PyObject* frame_function(Frame* frame) { return frame->f_funcobj; }
+PyObject** frame_slots(Frame* frame) { return frame->localsplus; }
+bool frame_is_on_thread_stack(Frame* frame) { return frame->owner == FRAME_OWNED_BY_THREAD; }
+
+// The evaluation function owns clearing the frame: let the default one do it, at a RETURN or at an exception.
+PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in) {
+    PyCodeObject* code = frame->f_code;
+    if (result && !make_stand_in(code, stand_in)) Py_CLEAR(result);
+    if (result) {
+        auto* leaving = reinterpret_cast<PyCodeObject*>(*stand_in);
+        frame->localsplus[frame->stacktop++] = result;
+        frame->f_code = reinterpret_cast<PyCodeObject*>(Py_NewRef(as_object(leaving)));
+        frame->prev_instr = _PyCode_CODE(leaving) + kStandInReturn - 1;
+        Py_DECREF(code);
+        return _PyEval_EvalFrameDefault(thread, frame, 0);
+    }
+    prepare_to_raise(code, frame->f_funcobj, frame->localsplus);
+    frame->prev_instr = _PyCode_CODE(code) + code->_co_firsttraceable;
+    return _PyEval_EvalFrameDefault(thread, frame, 1);
+}
+
+bool c_recursion_is_low(PyThreadState* thread) { return thread->c_recursion_remaining < C_RECURSION_LIMIT / 4; }
+
+}  // namespace stator

@@ -1,0 +1,34 @@
+// What the versions' files share; included by them only, after CPython's internal frame header.
+#pragma once
+#include "frames.h"
+
+namespace stator {
+
+// Does by hand what the frame's first instructions would (COPY_FREE_VARS, MAKE_CELL), so that a frame object made
+// for a traceback finds the variables it expects.
+inline bool finish_variables(PyCodeObject* code, PyObject* function, PyObject** slots) {
+    Py_ssize_t first_free = code->co_nlocalsplus - code->co_nfreevars;
+    const char* kinds = PyBytes_AS_STRING(code->co_localspluskinds);
+    for (Py_ssize_t i = 0; i < first_free; i++) {
+        if (!(kinds[i] & CO_FAST_CELL)) continue;
+        PyObject* cell = PyCell_New(slots[i]);
+        if (!cell) return false;
+        Py_XSETREF(slots[i], cell);
+    }
+    PyObject* closure = PyFunction_GET_CLOSURE(function);
+    for (int i = 0; closure && i < code->co_nfreevars; i++) {
+        Py_XSETREF(slots[first_free + i], Py_NewRef(PyTuple_GET_ITEM(closure, i)));
+    }
+    return true;
+}
+
+// Before raising from an unstarted frame: its variables made, the exception that is set kept.
+inline void prepare_to_raise(PyCodeObject* code, PyObject* function, PyObject** slots) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    bool done = finish_variables(code, function, slots);
+    if (!done) PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}
+
+}  // namespace stator

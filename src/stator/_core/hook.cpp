@@ -1,0 +1,78 @@
+#include "hook.h"
+
+#include "context.h"
+#include "dispatch.h"
+#include "region.h"
+#include "state.h"
+
+namespace stator {
+
+namespace {
+
+PyObject* run_default(PyThreadState* thread, Frame* frame, int throwflag) {
+    auto next = state.next_eval ? state.next_eval : _PyEval_EvalFrameDefault;
+    return next(thread, frame, throwflag);
+}
+
+PyObject* run_without_hook(Context& context, PyThreadState* thread, Frame* frame) {
+    RegionScope off(context, nullptr);
+    return run_default(thread, frame, 0);
+}
+
+// Asks the miss handler; the entry it made is run on this very frame.
+PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache* cache, const Call& call) {
+    PyCodeObject* code = frame_code(frame);
+    Ref region = Ref::borrow(as_object(context.region));
+    Ref entry;
+    {
+        RegionScope off(context, nullptr);
+        entry = call_miss_handler(region.get(), as_object(code), call);
+        if (!entry) return leave_frame(thread, frame, nullptr, &cache->stand_in);
+        if (entry.get() == Py_None) entry = Ref();
+    }
+    if (!entry) return run_default(thread, frame, 0);
+    Registers registers;
+    PyObject* result = nullptr;
+    switch (run_new_entry(reinterpret_cast<Entry*>(entry.get()), call, registers)) {
+        case Outcome::kNative:
+            return run_default(thread, frame, 0);
+        case Outcome::kHit:
+            result = run_target(context, reinterpret_cast<Entry*>(entry.get()), registers);
+            break;
+        default:
+            break;
+    }
+    return leave_frame(thread, frame, result, &cache->stand_in);
+}
+
+}  // namespace
+
+PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
+    Context& context = thread_context();
+    if (!context.region || throwflag || !frame_is_on_thread_stack(frame)) return run_default(thread, frame, throwflag);
+    PyCodeObject* code = frame_code(frame);
+    if (!is_traceable(thread, code)) return run_default(thread, frame, 0);
+    CodeCache* cache = code_cache(code, true);
+    if (!cache) return leave_frame(thread, frame, nullptr, nullptr);
+    if (cache->policy == Policy::kSkip) return run_default(thread, frame, 0);
+    if (cache->policy == Policy::kRunRecursively || stack_is_low(context) || c_recursion_is_low(thread)) {
+        return run_without_hook(context, thread, frame);
+    }
+    Call call{frame_function(frame), frame_slots(frame), argument_slots(code)};
+    Registers registers;
+    Ref entry;
+    switch (find_entry(cache->bucket(context.region), call, registers, entry)) {
+        case Outcome::kMiss:
+            return miss(context, thread, frame, cache, call);
+        case Outcome::kNative:
+            return run_default(thread, frame, 0);
+        case Outcome::kError:
+            return leave_frame(thread, frame, nullptr, &cache->stand_in);
+        case Outcome::kHit:
+            break;
+    }
+    PyObject* result = run_target(context, reinterpret_cast<Entry*>(entry.get()), registers);
+    return leave_frame(thread, frame, result, &cache->stand_in);
+}
+
+}  // namespace stator

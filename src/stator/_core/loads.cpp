@@ -1,0 +1,151 @@
+#include "loads.h"
+
+#include "compat.h"
+
+namespace stator {
+
+void forget_exception() {
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
+}
+
+PyObject* instance_dict(PyObject* object) {
+    if (PyType_Check(object)) return nullptr;
+    PyObject** place = _PyObject_GetDictPtr(object);
+    PyObject* dict = place ? *place : nullptr;
+    return dict && PyDict_Check(dict) ? dict : nullptr;
+}
+
+PyObject* dict_item(PyObject* dict, PyObject* key, Py_hash_t hash) {
+    PyObject* found = _PyDict_GetItem_KnownHash(dict, key, hash);
+    if (!found) forget_exception();
+    return found;
+}
+
+namespace {
+
+PyObject* or_forget(PyObject* result) {
+    if (!result) forget_exception();
+    return result;
+}
+
+// A class's own attributes.
+PyObject* class_item(PyObject* cls, PyObject* name, Py_hash_t hash) {
+    Ref dict = Ref::steal(class_dict(cls));
+    return dict ? Py_XNewRef(dict_item(dict.get(), name, hash)) : nullptr;
+}
+
+PyObject* own_attribute(PyObject* object, PyObject* name, Py_hash_t hash) {
+    if (PyType_Check(object)) return class_item(object, name, hash);
+    PyObject* dict = instance_dict(object);
+    return dict ? Py_XNewRef(dict_item(dict, name, hash)) : nullptr;
+}
+
+// The instance dict as `__dict__` shows it: made now if the object has a place for one and none yet.
+PyObject* whole_dict(PyObject* object) {
+    if (PyType_Check(object)) return nullptr;
+    if (PyObject* dict = instance_dict(object)) return Py_NewRef(dict);
+    if (Py_TYPE(object)->tp_dictoffset == 0) return nullptr;
+    return or_forget(PyObject_GenericGetDict(object, nullptr));
+}
+
+PyObject* closure_contents(PyObject* function, Py_ssize_t index) {
+    PyObject* closure = PyFunction_Check(function) ? PyFunction_GET_CLOSURE(function) : nullptr;
+    if (!closure || index >= PyTuple_GET_SIZE(closure)) return nullptr;
+    return Py_XNewRef(PyCell_GET(PyTuple_GET_ITEM(closure, index)));
+}
+
+PyObject* item(PyObject* sequence, Py_ssize_t index) {
+    if (PyTuple_Check(sequence)) {
+        return index < PyTuple_GET_SIZE(sequence) ? Py_NewRef(PyTuple_GET_ITEM(sequence, index)) : nullptr;
+    }
+    if (!PyList_Check(sequence)) return nullptr;
+    return index < PyList_GET_SIZE(sequence) ? Py_NewRef(PyList_GET_ITEM(sequence, index)) : nullptr;
+}
+
+// An OrderedDict keeps an order of its own.
+PyObject* ordered_key(PyObject* dict, Py_ssize_t index) {
+    Ref iterator = Ref::steal(PyODict_Type.tp_iter(dict));
+    while (iterator) {
+        PyObject* key = PyIter_Next(iterator.get());
+        if (!key || index-- == 0) {
+            if (!key) forget_exception();
+            return key;
+        }
+        Py_DECREF(key);
+    }
+    forget_exception();
+    return nullptr;
+}
+
+PyObject* dict_key(PyObject* dict, Py_ssize_t index) {
+    if (!PyDict_Check(dict)) return nullptr;
+    if (PyODict_Check(dict)) return ordered_key(dict, index);
+    Py_ssize_t position = 0;
+    PyObject* key;
+    while (PyDict_Next(dict, &position, &key, nullptr)) {
+        if (index-- == 0) return Py_NewRef(key);
+    }
+    return nullptr;
+}
+
+PyObject* referent(PyObject* reference) {
+    if (!PyWeakref_CheckRef(reference)) return nullptr;
+#if PY_VERSION_HEX >= 0x030d0000
+    PyObject* found = nullptr;
+    if (PyWeakref_GetRef(reference, &found) < 0) forget_exception();
+    return found;
+#else
+    PyObject* found = PyWeakref_GET_OBJECT(reference);
+    return found == Py_None ? nullptr : Py_NewRef(found);
+#endif
+}
+
+}  // namespace
+
+PyObject* load(const Op& op, const Call& call, const Registers& registers) {
+    switch (op.code) {
+        case OpCode::LOCAL:
+            return op.index < call.count ? Py_XNewRef(call.slots[op.index]) : nullptr;
+        case OpCode::FUNCTION:
+            return Py_NewRef(call.function);
+        case OpCode::CELL:
+            return closure_contents(call.function, op.index);
+        case OpCode::GLOBAL:
+            return Py_XNewRef(dict_item(op.object, op.second, op.hash));
+        case OpCode::CONST:
+            return Py_NewRef(op.object);
+        case OpCode::ATTR:
+            return own_attribute(registers[op.reg], op.object, op.hash);
+        case OpCode::GETATTR:
+            return or_forget(PyObject_GetAttr(registers[op.reg], op.object));
+        case OpCode::INSTANCE_DICT:
+            return whole_dict(registers[op.reg]);
+        case OpCode::TYPE:
+            return Py_NewRef(as_object(Py_TYPE(registers[op.reg])));
+        case OpCode::TYPE_ATTR: {
+            PyObject* cls = registers[op.reg];
+            if (!PyType_Check(cls)) return nullptr;
+            return Py_XNewRef(_PyType_Lookup(reinterpret_cast<PyTypeObject*>(cls), op.object));
+        }
+        case OpCode::ITEM:
+            return item(registers[op.reg], op.index);
+        case OpCode::DICT_ITEM: {
+            PyObject* dict = registers[op.reg];
+            return PyDict_Check(dict) ? Py_XNewRef(dict_item(dict, op.object, op.hash)) : nullptr;
+        }
+        case OpCode::DICT_KEY:
+            return dict_key(registers[op.reg], op.index);
+        case OpCode::CELL_CONTENTS: {
+            PyObject* cell = registers[op.reg];
+            return PyCell_Check(cell) ? Py_XNewRef(PyCell_GET(cell)) : nullptr;
+        }
+        case OpCode::WEAKREF:
+            return referent(registers[op.reg]);
+        case OpCode::CALL:
+            return or_forget(PyObject_CallOneArg(op.object, registers[op.reg]));
+        default:
+            return nullptr;
+    }
+}
+
+}  // namespace stator

@@ -1,0 +1,18 @@
+// The loads: each gives a new reference, or null (without an exception) where the path does not exist.
+#pragma once
+#include "program.h"
+
+namespace stator {
+
+PyObject* load(const Op& op, const Call& call, const Registers& registers);
+
+// The dict of an object's own attributes; borrowed, null if there is none.  Never a class's.
+PyObject* instance_dict(PyObject* object);
+
+// An item of a dict by a key with a known hash; borrowed, null if missing (or if a key's own code raised).
+PyObject* dict_item(PyObject* dict, PyObject* key, Py_hash_t hash);
+
+// Forgets an exception of the class Exception; any other stays set.
+void forget_exception();
+
+}  // namespace stator

@@ -1,0 +1,130 @@
+// The module stator._core.
+#include <cstdlib>
+
+#include "compat.h"
+#include "compiled.h"
+#include "context.h"
+#include "entry.h"
+#include "hook.h"
+#include "program.h"
+#include "region.h"
+#include "state.h"
+
+namespace stator {
+
+State state;
+
+namespace {
+
+PyObject* set_miss_handler(PyObject*, PyObject* handler) {
+    Py_XSETREF(state.miss_handler, handler == Py_None ? nullptr : Py_NewRef(handler));
+    Py_RETURN_NONE;
+}
+
+PyObject* set_code_policy(PyObject*, PyObject* args) {
+    PyObject* code;
+    int policy;
+    if (!PyArg_ParseTuple(args, "O!i:set_code_policy", &PyCode_Type, &code, &policy)) return nullptr;
+    if (policy < 0 || policy > 2) {
+        PyErr_SetString(PyExc_ValueError, "a code policy is 0 (trace), 1 (skip) or 2 (run recursively without hook)");
+        return nullptr;
+    }
+    CodeCache* cache = code_cache(reinterpret_cast<PyCodeObject*>(code), true);
+    if (!cache) return nullptr;
+    cache->policy = static_cast<Policy>(policy);
+    Py_RETURN_NONE;
+}
+
+PyObject* get_code_policy(PyObject*, PyObject* code) {
+    if (!PyCode_Check(code)) {
+        PyErr_SetString(PyExc_TypeError, "expected a code object");
+        return nullptr;
+    }
+    CodeCache* cache = code_cache(reinterpret_cast<PyCodeObject*>(code), false);
+    if (!cache && PyErr_Occurred()) return nullptr;
+    return PyLong_FromLong(cache ? static_cast<long>(cache->policy) : 0);
+}
+
+PyObject* current_region(PyObject*, PyObject*) {
+    Region* region = thread_context().region;
+    return Py_NewRef(region ? as_object(region) : Py_None);
+}
+
+PyObject* get_hook_installed(PyObject*, PyObject*) { return PyBool_FromLong(hook_installed()); }
+
+PyObject* set_strict(PyObject*, PyObject* value) {
+    int strict = PyObject_IsTrue(value);
+    if (strict < 0) return nullptr;
+    return PyBool_FromLong(std::exchange(state.strict, strict != 0));
+}
+
+PyMethodDef functions[] = {
+    {"set_miss_handler", set_miss_handler, METH_O, "Set handler(region, func, code, args) -> Entry | None"},
+    {"set_code_policy", set_code_policy, METH_VARARGS,
+     "set_code_policy(code, policy): 0 trace, 1 skip this frame, 2 run it and its callees without the hook"},
+    {"get_code_policy", get_code_policy, METH_O, "The policy of a code object"},
+    {"current_region", current_region, METH_NOARGS, "The region this thread is in, or None"},
+    {"hook_installed", get_hook_installed, METH_NOARGS, "Is the frame hook installed now?"},
+    {"set_strict", set_strict, METH_O, "Re-check every decision with the Python twin; returns what was set before"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+bool add_type(PyObject* module, PyType_Spec* spec, PyTypeObject** place) {
+    PyObject* type = PyType_FromModuleAndSpec(module, spec, nullptr);
+    if (!type) return false;
+    *place = reinterpret_cast<PyTypeObject*>(type);
+    return PyModule_AddType(module, *place) == 0;
+}
+
+bool add_unbound(PyObject* module) {
+    state.unbound = PyObject_CallNoArgs(as_object(&PyBaseObject_Type));
+    return state.unbound && PyModule_AddObjectRef(module, "UNBOUND", state.unbound) == 0;
+}
+
+bool fill_state(PyObject* module) {
+    state.module = module;
+    state.failure_name = PyUnicode_InternFromString("failure");
+    state.twin_name = PyUnicode_InternFromString("twin_outcome");
+    Ref collections = Ref::steal(PyImport_ImportModule("collections"));
+    if (!collections) return false;
+    state.deque_type = PyObject_GetAttrString(collections.get(), "deque");
+    state.extra_index = request_code_extra_index(free_code_cache);
+    if (state.extra_index < 0) {
+        PyErr_SetString(PyExc_ImportError, "CPython has no co_extra index left");
+        return false;
+    }
+    const char* strict = std::getenv("STATOR_STRICT");
+    state.strict = strict && *strict && !(strict[0] == '0' && !strict[1]);
+    return state.failure_name && state.twin_name && state.deque_type;
+}
+
+int exec_module(PyObject* module) {
+    if (state.module) {
+        PyErr_SetString(PyExc_ImportError, "stator._core can be loaded once per process, in the main interpreter");
+        return -1;
+    }
+    bool done = fill_state(module) && add_type(module, &region_spec, &state.region_type) &&
+                add_type(module, &program_spec, &state.program_type) &&
+                add_type(module, &entry_spec, &state.entry_type) &&
+                add_type(module, &compiled_spec, &state.compiled_type) && add_unbound(module);
+    return done ? 0 : -1;
+}
+
+PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, reinterpret_cast<void*>(exec_module)},
+#if PY_VERSION_HEX >= 0x030c0000
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+    {0, nullptr},
+};
+
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "stator._core", "Stator's core: frame hook, guard programs, caches.", 0, functions, slots,
+    nullptr,               nullptr,        nullptr,
+};
+
+}  // namespace
+
+}  // namespace stator
+
+PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&stator::definition); }

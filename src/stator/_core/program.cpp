@@ -1,0 +1,310 @@
+#include "program.h"
+
+#include <structmember.h>
+
+#include <cstring>
+
+#include "checks.h"
+#include "loads.h"
+#include "state.h"
+
+namespace stator {
+
+Py_ssize_t run_program(const Program* program, const Call& call, Registers& registers, size_t start) {
+    const std::vector<Op>& ops = *program->ops;
+    registers.reserve(ops.size());
+    for (size_t at = start; at < ops.size(); at++) {
+        const Op& op = ops[at];
+        if (op.code < kFirstCheck) {
+            PyObject* loaded = load(op, call, registers);
+            if (loaded) {
+                registers.push(loaded);
+                continue;
+            }
+        } else if (check(op, registers)) {
+            continue;
+        }
+        return PyErr_Occurred() ? kRaised : static_cast<Py_ssize_t>(at);
+    }
+    return kPassed;
+}
+
+namespace {
+
+PyObject* make_output(const Output& output, const Registers& registers) {
+    if (!output.is_block) return Py_NewRef(registers[output.registers[0]]);
+    PyObject* block = PyTuple_New(static_cast<Py_ssize_t>(output.registers.size()));
+    for (size_t i = 0; block && i < output.registers.size(); i++) {
+        PyTuple_SET_ITEM(block, static_cast<Py_ssize_t>(i), Py_NewRef(registers[output.registers[i]]));
+    }
+    return block;
+}
+
+}  // namespace
+
+PyObject* collect_outputs(const Program* program, const Registers& registers) {
+    PyObject* outputs = PyTuple_New(static_cast<Py_ssize_t>(program->outputs->size()));
+    for (size_t i = 0; outputs && i < program->outputs->size(); i++) {
+        PyObject* output = make_output((*program->outputs)[i], registers);
+        if (!output) Py_CLEAR(outputs);
+        if (output) PyTuple_SET_ITEM(outputs, static_cast<Py_ssize_t>(i), output);
+    }
+    return outputs;
+}
+
+Ref slots_as_tuple(const Call& call) {
+    Ref slots = Ref::steal(PyTuple_New(call.count));
+    for (Py_ssize_t i = 0; slots && i < call.count; i++) {
+        PyObject* value = call.slots[i] ? call.slots[i] : state.unbound;
+        PyTuple_SET_ITEM(slots.get(), i, Py_NewRef(value));
+    }
+    return slots;
+}
+
+bool twin_agrees(Program* program, const Call& call, bool passed, const Registers& registers) {
+    Ref slots = slots_as_tuple(call);
+    if (!slots) return false;
+    Ref outputs = passed ? Ref::steal(collect_outputs(program, registers)) : Ref::borrow(Py_None);
+    if (!outputs) return false;
+    Ref complaint = Ref::steal(PyObject_CallMethodObjArgs(as_object(program), state.twin_name, call.function,
+                                                          slots.get(), outputs.get(), nullptr));
+    if (!complaint) return false;
+    if (complaint.get() == Py_None) return true;
+    PyErr_Format(PyExc_RuntimeError, "the guard program and its Python twin disagree: %S", complaint.get());
+    return false;
+}
+
+Ref failure_text(Program* program, const Call& call) {
+    Ref slots = slots_as_tuple(call);
+    if (!slots) return Ref();
+    return Ref::steal(PyObject_CallMethodObjArgs(as_object(program), state.failure_name, call.function, slots.get(),
+                                                 nullptr));
+}
+
+namespace {
+
+Program* as_program(PyObject* self) { return reinterpret_cast<Program*>(self); }
+
+const char* const kNames[] = {
+#define X(name) #name,
+    STATOR_LOADS(X) STATOR_CHECKS(X)
+#undef X
+};
+
+bool find_code(const char* name, OpCode* code) {
+    for (int i = 0; i < static_cast<int>(OpCode::COUNT_); i++) {
+        if (std::strcmp(name, kNames[i]) != 0) continue;
+        *code = static_cast<OpCode>(i);
+        return true;
+    }
+    PyErr_Format(PyExc_ValueError, "no such guard operation: %s", name);
+    return false;
+}
+
+// How many registers an operation reads, at least.
+bool enough_registers(OpCode code, Py_ssize_t count) {
+    switch (code) {
+        case OpCode::LOCAL:
+        case OpCode::FUNCTION:
+        case OpCode::CELL:
+        case OpCode::GLOBAL:
+        case OpCode::CONST:
+        case OpCode::TYPE_ATTR_IS:
+        case OpCode::PREDICATE:
+        case OpCode::GLOBAL_STATE:
+            return true;
+        case OpCode::SAME:
+            return count == 2;
+        default:
+            return count >= 1;
+    }
+}
+
+bool check_registers(PyObject* registers, uint32_t filled) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(registers); i++) {
+        unsigned long reg = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(registers, i));
+        if (reg == static_cast<unsigned long>(-1) && PyErr_Occurred()) return false;
+        if (reg < filled) continue;
+        PyErr_SetString(PyExc_ValueError, "a guard operation reads a register before it is loaded");
+        return false;
+    }
+    return true;
+}
+
+bool is_pair(PyObject* object, Py_ssize_t size) { return PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == size; }
+
+// Sets the operands that come out of the instruction's object.
+bool set_objects(Op& op, PyObject* object) {
+    op.object = object;
+    PyObject* hashed = nullptr;
+    switch (op.code) {
+        case OpCode::GLOBAL:
+            if (!is_pair(object, 2) || !PyDict_Check(PyTuple_GET_ITEM(object, 0))) break;
+            op.object = PyTuple_GET_ITEM(object, 0);
+            op.second = hashed = PyTuple_GET_ITEM(object, 1);
+            break;
+        case OpCode::TYPE_ATTR_IS:
+            if (!is_pair(object, 3) || !PyType_Check(PyTuple_GET_ITEM(object, 0))) break;
+            op.object = PyTuple_GET_ITEM(object, 1);
+            op.second = op.index ? nullptr : PyTuple_GET_ITEM(object, 2);
+            return true;
+        case OpCode::KEYS_ARE:
+            if (!PyTuple_CheckExact(object)) break;
+            return true;
+        case OpCode::ATTR:
+        case OpCode::DICT_ITEM:
+        case OpCode::HAS_KEY:
+        case OpCode::NO_KEY:
+        case OpCode::NO_ATTR:
+            hashed = object;
+            break;
+        default:
+            return true;
+    }
+    if (!hashed) {
+        PyErr_Format(PyExc_TypeError, "bad operand for %s", kNames[static_cast<int>(op.code)]);
+        return false;
+    }
+    op.hash = PyObject_Hash(hashed);
+    return op.hash != -1;
+}
+
+bool parse_instruction(PyObject* instruction, uint32_t* filled, Op* op) {
+    const char* name;
+    PyObject *registers, *object;
+    Py_ssize_t index;
+    if (!PyArg_ParseTuple(instruction, "sO!nO", &name, &PyTuple_Type, &registers, &index, &object)) return false;
+    if (!find_code(name, &op->code) || !check_registers(registers, *filled)) return false;
+    if (!enough_registers(op->code, PyTuple_GET_SIZE(registers))) {
+        PyErr_Format(PyExc_ValueError, "%s reads another number of registers", name);
+        return false;
+    }
+    if (PyTuple_GET_SIZE(registers)) {
+        op->reg = static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(registers, 0)));
+    }
+    op->index = index;
+    if (!set_objects(*op, object)) return false;
+    op->extra = make_extra(op->code, registers, object);
+    if (op->code < kFirstCheck) ++*filled;
+    return !PyErr_Occurred();
+}
+
+bool parse_output(PyObject* item, uint32_t filled, Output* output) {
+    output->is_block = PyTuple_Check(item);
+    Ref registers = output->is_block ? Ref::borrow(item) : Ref::steal(PyTuple_Pack(1, item));
+    if (!registers || !check_registers(registers.get(), filled)) return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(registers.get()); i++) {
+        output->registers.push_back(
+            static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(registers.get(), i))));
+    }
+    return true;
+}
+
+bool fill(Program* self, PyObject* outputs) {
+    uint32_t filled = 0;
+    Py_ssize_t count = PyList_GET_SIZE(self->instructions);
+    self->ops->resize(static_cast<size_t>(count));
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject* instruction = PyList_GET_ITEM(self->instructions, i);
+        if (!parse_instruction(instruction, &filled, &(*self->ops)[static_cast<size_t>(i)])) return false;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); i++) {
+        if (!parse_output(PyList_GET_ITEM(outputs, i), filled, &self->outputs->emplace_back())) return false;
+    }
+    return true;
+}
+
+PyObject* program_new(PyTypeObject* type, PyObject* args, PyObject*) {
+    PyObject *instructions, *outputs;
+    if (!PyArg_ParseTuple(args, "OO:GuardProgram", &instructions, &outputs)) return nullptr;
+    Ref own = Ref::steal(PySequence_List(instructions)), out = Ref::steal(PySequence_List(outputs));
+    if (!own || !out) return nullptr;
+    Ref made = Ref::steal(type->tp_alloc(type, 0));
+    if (!made) return nullptr;
+    Program* self = as_program(made.get());
+    self->instructions = own.release();
+    self->ops = new std::vector<Op>;
+    self->outputs = new std::vector<Output>;
+    return fill(self, out.get()) ? made.release() : nullptr;
+}
+
+int program_traverse(PyObject* object, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(as_program(object)->instructions);
+    Py_VISIT(as_program(object)->dict);
+    return 0;
+}
+
+// The operations borrow from the instructions: they go first.
+int program_clear(PyObject* object) {
+    Program* self = as_program(object);
+    if (self->ops) self->ops->clear();
+    if (self->outputs) self->outputs->clear();
+    Py_CLEAR(self->instructions);
+    Py_CLEAR(self->dict);
+    return 0;
+}
+
+void program_dealloc(PyObject* object) {
+    Program* self = as_program(object);
+    PyTypeObject* type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    if (self->weakrefs) PyObject_ClearWeakRefs(object);
+    program_clear(object);
+    delete self->ops;
+    delete self->outputs;
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+// Fills a Call from (func, args) given as Python objects; both are borrowed from `args`.
+bool parse_call(PyObject* args, Call* call) {
+    PyObject *function, *slots;
+    if (!PyArg_ParseTuple(args, "OO!", &function, &PyTuple_Type, &slots)) return false;
+    call->function = function;
+    call->slots = &PyTuple_GET_ITEM(slots, 0);
+    call->count = PyTuple_GET_SIZE(slots);
+    return true;
+}
+
+PyObject* program_run(PyObject* object, PyObject* args) {
+    Call call;
+    if (!parse_call(args, &call)) return nullptr;
+    Program* self = as_program(object);
+    Registers registers;
+    Py_ssize_t outcome = run_program(self, call, registers, 0);
+    if (outcome == kRaised) return nullptr;
+    if (state.strict && !twin_agrees(self, call, outcome == kPassed, registers)) return nullptr;
+    return outcome == kPassed ? collect_outputs(self, registers) : PyLong_FromSsize_t(outcome);
+}
+
+PyMethodDef program_methods[] = {
+    {"run", program_run, METH_VARARGS,
+     "run(func, args) -> the outputs as a tuple, or the index of the instruction that failed"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyMemberDef program_members[] = {
+    {"instructions", T_OBJECT, offsetof(Program, instructions), READONLY, "the instructions it was made from"},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Program, weakrefs), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Program, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot program_slots[] = {
+    {Py_tp_doc, const_cast<char*>("GuardProgram(instructions, outputs)\n--\n\nA flat list of loads and checks.")},
+    {Py_tp_new, reinterpret_cast<void*>(program_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(program_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(program_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(program_clear)},
+    {Py_tp_methods, program_methods},
+    {Py_tp_members, program_members},
+    {0, nullptr},
+};
+
+}  // namespace
+
+PyType_Spec program_spec = {"stator._core.GuardProgram", sizeof(Program), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, program_slots};
+
+}  // namespace stator

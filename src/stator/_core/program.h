@@ -1,0 +1,62 @@
+// Guard programs: flat lists of loads and checks, run by one loop.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ops.h"
+#include "registers.h"
+
+namespace stator {
+
+// What an operation knows beyond its inline operands.
+struct OpExtra {
+    virtual ~OpExtra() = default;
+};
+
+struct Op {
+    OpCode code;
+    uint32_t reg = 0;              // the first register it reads
+    Py_ssize_t index = 0;          // a position, a length or a flag
+    PyObject* object = nullptr;    // borrowed from the program's instruction tuples
+    PyObject* second = nullptr;    // ditto
+    Py_hash_t hash = -1;           // of `object`, where it is looked up in dicts
+    std::unique_ptr<OpExtra> extra;
+};
+
+// An output: one register, or several handed over as one tuple.
+struct Output {
+    bool is_block;
+    std::vector<uint32_t> registers;
+};
+
+struct Program {
+    PyObject_HEAD
+    PyObject* instructions;  // the list of tuples it was made from: owns every object the operations use
+    PyObject* dict;
+    PyObject* weakrefs;
+    std::vector<Op>* ops;
+    std::vector<Output>* outputs;
+};
+
+constexpr Py_ssize_t kPassed = -1;
+constexpr Py_ssize_t kRaised = -2;  // an exception that is no Exception (KeyboardInterrupt …) came out of a check
+
+// Runs the operations from `start` on; the registers of those before it are in place.  Gives kPassed, kRaised, or
+// the index of the operation that failed.
+Py_ssize_t run_program(const Program* program, const Call& call, Registers& registers, size_t start);
+
+// The program's outputs as a new tuple.
+PyObject* collect_outputs(const Program* program, const Registers& registers);
+
+// Asks the Python twin for its verdict too; false (with RuntimeError) if it differs.
+bool twin_agrees(Program* program, const Call& call, bool passed, const Registers& registers);
+
+// The text that says which guard fails for this call, or null with an exception.
+Ref failure_text(Program* program, const Call& call);
+
+Ref slots_as_tuple(const Call& call);
+
+extern PyType_Spec program_spec;
+
+}  // namespace stator

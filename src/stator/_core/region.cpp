@@ -1,0 +1,199 @@
+#include "region.h"
+
+#include <structmember.h>
+
+#include <vector>
+
+#include "compat.h"
+#include "context.h"
+#include "state.h"
+
+namespace stator {
+
+// Takes a bucket out of both its sides; its entries go when the reference handed back does.
+void forget_bucket(Bucket* bucket) {
+    CodeCache* cache = bucket->cache;
+    if (cache->last_ == bucket) cache->last_ = nullptr;
+    cache->buckets.erase(bucket->region);
+    bucket->region->buckets->erase(bucket);
+    delete bucket;
+}
+
+CodeCache::~CodeCache() {
+    while (!buckets.empty()) {
+        Bucket* bucket = buckets.begin()->second;
+        Ref entries = Ref::steal(bucket->entries);
+        forget_bucket(bucket);
+    }
+    Py_CLEAR(stand_in);
+}
+
+Bucket* CodeCache::bucket(Region* region) {
+    if (last_ && last_->region == region) return last_;
+    auto found = buckets.find(region);
+    if (found == buckets.end()) return nullptr;
+    last_ = found->second;
+    return last_;
+}
+
+Bucket* CodeCache::make_bucket(Region* region) {
+    if (Bucket* found = bucket(region)) return found;
+    auto* made = new Bucket{region, this};
+    buckets.emplace(region, made);
+    region->buckets->insert(made);
+    last_ = made;
+    return made;
+}
+
+CodeCache* code_cache(PyCodeObject* code, bool create) {
+    void* found = nullptr;
+    if (code_get_extra(as_object(code), state.extra_index, &found) < 0) return nullptr;
+    if (found || !create) return static_cast<CodeCache*>(found);
+    auto* made = new CodeCache;
+    if (code_set_extra(as_object(code), state.extra_index, made) < 0) {
+        delete made;
+        return nullptr;
+    }
+    return made;
+}
+
+void free_code_cache(void* cache) { delete static_cast<CodeCache*>(cache); }
+
+bool add_entry(Region* region, PyCodeObject* code, PyObject* entry) {
+    CodeCache* cache = code_cache(code, true);
+    if (!cache) return false;
+    Bucket* bucket = cache->make_bucket(region);
+    Py_ssize_t count = bucket->entries ? PyTuple_GET_SIZE(bucket->entries) : 0;
+    PyObject* entries = PyTuple_New(count + 1);
+    if (!entries) return false;
+    PyTuple_SET_ITEM(entries, 0, Py_NewRef(entry));
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyTuple_SET_ITEM(entries, i + 1, Py_NewRef(PyTuple_GET_ITEM(bucket->entries, i)));
+    }
+    Py_XSETREF(bucket->entries, entries);
+    return true;
+}
+
+namespace {
+
+Region* as_region(PyObject* self) { return reinterpret_cast<Region*>(self); }
+
+void clear_buckets(Region* self) {
+    std::vector<Ref> released;  // destructors run only when the tables are consistent again
+    while (!self->buckets->empty()) {
+        Bucket* bucket = *self->buckets->begin();
+        released.push_back(Ref::steal(bucket->entries));
+        forget_bucket(bucket);
+    }
+}
+
+PyObject* region_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+    static const char* names[] = {"owner", nullptr};
+    PyObject* owner = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Region", const_cast<char**>(names), &owner)) return nullptr;
+    Region* self = as_region(type->tp_alloc(type, 0));
+    if (!self) return nullptr;
+    self->owner = Py_NewRef(owner);
+    self->buckets = new std::unordered_set<Bucket*>;
+    return as_object(self);
+}
+
+int region_traverse(PyObject* object, visitproc visit, void* arg) {
+    Region* self = as_region(object);
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->owner);
+    if (self->buckets) {
+        for (Bucket* bucket : *self->buckets) Py_VISIT(bucket->entries);
+    }
+    return 0;
+}
+
+int region_clear(PyObject* object) {
+    Region* self = as_region(object);
+    clear_buckets(self);
+    Py_CLEAR(self->owner);
+    return 0;
+}
+
+void region_dealloc(PyObject* object) {
+    Region* self = as_region(object);
+    PyTypeObject* type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    if (self->weakrefs) PyObject_ClearWeakRefs(object);
+    if (self->buckets) region_clear(object);
+    delete self->buckets;
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+PyObject* region_call(PyObject* object, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+    if (nargs < 1) {
+        PyErr_SetString(PyExc_TypeError, "Region.call() needs a function");
+        return nullptr;
+    }
+    Ref self = Ref::borrow(object);
+    RegionScope scope(thread_context(), as_region(object));
+    return PyObject_Vectorcall(args[0], args + 1, static_cast<size_t>(nargs - 1), kwnames);
+}
+
+bool check_code(PyObject* code) {
+    if (PyCode_Check(code)) return true;
+    PyErr_Format(PyExc_TypeError, "expected a code object, not %.100s", Py_TYPE(code)->tp_name);
+    return false;
+}
+
+PyObject* region_add(PyObject* object, PyObject* args) {
+    PyObject *code, *entry;
+    if (!PyArg_ParseTuple(args, "OO!:add", &code, state.entry_type, &entry) || !check_code(code)) return nullptr;
+    if (!add_entry(as_region(object), reinterpret_cast<PyCodeObject*>(code), entry)) return nullptr;
+    Py_RETURN_NONE;
+}
+
+PyObject* region_entries(PyObject* object, PyObject* code) {
+    if (!check_code(code)) return nullptr;
+    CodeCache* cache = code_cache(reinterpret_cast<PyCodeObject*>(code), false);
+    if (!cache && PyErr_Occurred()) return nullptr;
+    Bucket* bucket = cache ? cache->bucket(as_region(object)) : nullptr;
+    if (!bucket || !bucket->entries) return PyList_New(0);
+    PyObject* entries = PySequence_List(bucket->entries);
+    if (entries && PyList_Reverse(entries) < 0) Py_CLEAR(entries);
+    return entries;
+}
+
+PyObject* region_forget(PyObject* object, PyObject*) {
+    clear_buckets(as_region(object));
+    Py_RETURN_NONE;
+}
+
+PyMethodDef region_methods[] = {
+    {"call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(region_call)),
+     METH_FASTCALL | METH_KEYWORDS, "call(fn, *args, **kwargs): call fn with this region as the thread's, hook on"},
+    {"add", region_add, METH_VARARGS, "add(code, entry): put an entry first in this region's cache of the code"},
+    {"entries", region_entries, METH_O, "entries(code) -> list of the code's entries here, oldest first"},
+    {"clear", region_forget, METH_NOARGS, "Drop all entries"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyMemberDef region_members[] = {
+    {"owner", T_OBJECT, offsetof(Region, owner), 0, "what the region was made for"},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Region, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot region_slots[] = {
+    {Py_tp_doc, const_cast<char*>("Region(owner=None)\n--\n\nThe caches of one stator.compile() call.")},
+    {Py_tp_new, reinterpret_cast<void*>(region_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(region_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(region_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(region_clear)},
+    {Py_tp_methods, region_methods},
+    {Py_tp_members, region_members},
+    {0, nullptr},
+};
+
+}  // namespace
+
+PyType_Spec region_spec = {"stator._core.Region", sizeof(Region), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                           region_slots};
+
+}  // namespace stator

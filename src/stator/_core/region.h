@@ -1,0 +1,54 @@
+// Regions (one per stator.compile() call), the caches of code objects, and the buckets where the two meet.
+#pragma once
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ref.h"
+
+namespace stator {
+
+struct Region;
+struct CodeCache;
+
+// The entries of one code object in one region.
+struct Bucket {
+    Region* region;
+    CodeCache* cache;
+    PyObject* entries = nullptr;  // a tuple, newest first, replaced as a whole: a walk over it stays valid; or null
+};
+
+enum class Policy { kTrace = 0, kSkip = 1, kRunRecursively = 2 };
+
+// What hangs from a code object (co_extra); freed with it.
+struct CodeCache {
+    Policy policy = Policy::kTrace;
+    PyObject* stand_in = nullptr;  // see frames.h
+    std::unordered_map<Region*, Bucket*> buckets;
+
+    ~CodeCache();
+    Bucket* bucket(Region* region);  // null if there is none
+    Bucket* make_bucket(Region* region);
+
+  private:
+    Bucket* last_ = nullptr;  // the bucket found last: there is mostly one
+    friend struct Region;
+    friend void forget_bucket(Bucket* bucket);
+};
+
+struct Region {
+    PyObject_HEAD
+    PyObject* owner;
+    PyObject* weakrefs;
+    std::unordered_set<Bucket*>* buckets;
+};
+
+// The cache of a code object; with `create`, null means an exception.
+CodeCache* code_cache(PyCodeObject* code, bool create);
+
+void free_code_cache(void* cache);
+
+bool add_entry(Region* region, PyCodeObject* code, PyObject* entry);
+
+extern PyType_Spec region_spec;
+
+}  // namespace stator

@@ -1,0 +1,27 @@
+// What the module owns.  There is one: the frame hook of an interpreter has no argument of its own, so the core
+// serves the main interpreter only.
+#pragma once
+#include "ref.h"
+
+namespace stator {
+
+struct State {
+    PyObject* module = nullptr;  // borrowed: the module owns the state's objects through its traverse
+    PyTypeObject* region_type = nullptr;
+    PyTypeObject* entry_type = nullptr;
+    PyTypeObject* program_type = nullptr;
+    PyTypeObject* compiled_type = nullptr;
+    PyObject* unbound = nullptr;       // stands for an empty argument slot
+    PyObject* miss_handler = nullptr;  // set_miss_handler()
+    PyObject* deque_type = nullptr;
+    PyObject* failure_name = nullptr;  // "failure"
+    PyObject* twin_name = nullptr;     // "twin_outcome"
+    Py_ssize_t extra_index = -1;       // of the CodeCache in a code object's co_extra
+    int hooked_threads = 0;            // threads that are inside a region and not inside a target
+    _PyFrameEvalFunction next_eval = nullptr;  // what was installed before the hook
+    bool strict = false;                       // re-check every decision with the Python twin
+};
+
+extern State state;
+
+}  // namespace stator

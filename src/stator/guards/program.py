@@ -1,0 +1,104 @@
+"""Compiling guards to a flat program: every source loaded once, right before its first use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .. import _core
+from .guard import Guard
+from .source import Source
+from .twin import Twin
+
+__all__ = ["GuardProgram", "Output", "compile_guards"]
+
+#: one value handed over, or several handed over as one tuple
+Output = Source | tuple[Source, ...]
+Instruction = tuple[str, tuple[int, ...], int, object]
+
+
+class GuardProgram(_core.GuardProgram):
+    """Guards and outputs with the C++ program made from them.
+
+    ``run(func, args)`` gives the outputs, or the index of the instruction that failed.
+    """
+
+    guards: tuple[Guard, ...]
+    outputs: tuple[Output, ...]
+    twin: Twin
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+    def check(self, func: object, args: Sequence[object]) -> bool:
+        """Do all guards pass for a call of ``func`` whose argument slots hold ``args``?"""
+        return isinstance(self.run(func, tuple(args)), tuple)
+
+    def failure(self, func: object, args: Sequence[object]) -> str | None:
+        """The first guard that fails, what it expected and what is there; None if all hold."""
+        return self.twin.failure(func, tuple(args))
+
+    def twin_outcome(self, func: object, args: tuple[object, ...], outputs: tuple[object, ...] | None) -> str | None:
+        """For the strict mode: how the twin's verdict differs from the one given (None: failed), if it does."""
+        return self.twin.disagreement(func, args, outputs)
+
+    def __str__(self) -> str:
+        lines = [f"{guard}{guard.at()}" for guard in self.guards]
+        lines += [f"-> {_output_text(output)}" for output in self.outputs]
+        return "\n".join(lines)
+
+
+def compile_guards(guards: Sequence[Guard], outputs: Sequence[Output | list[Source]] = ()) -> GuardProgram:
+    """The program that checks the guards in their order and hands over the outputs."""
+    own = tuple(dict.fromkeys(guards))
+    handed = tuple(tuple(output) if isinstance(output, (tuple, list)) else output for output in outputs)
+    lowering = _Lowering()
+    for guard in own:
+        lowering.add_guard(guard)
+    places = [lowering.output(output) for output in handed]
+    program = GuardProgram(lowering.instructions, places)
+    program.guards, program.outputs, program.twin = own, handed, Twin(own, handed)
+    return program
+
+
+class _Lowering:
+    """Registers are numbered in the order of the loads."""
+
+    def __init__(self) -> None:
+        self.instructions: list[Instruction] = []
+        self.registers: dict[Source, int] = {}
+
+    def add_guard(self, guard: Guard) -> None:
+        registers = tuple(self.register(source) for source in guard.sources)
+        index, operand = guard.lower()
+        self.instructions.append((guard.op, registers, index, operand))
+
+    def register(self, source: Source) -> int:
+        known = self.registers.get(source)
+        if known is not None:
+            return known
+        for step in self._missing(source):
+            base = () if step.base is None else (self.registers[step.base],)
+            index, operand = step.lower()
+            self.instructions.append((step.op, base, index, operand))
+            self.registers[step] = len(self.registers)
+        return self.registers[source]
+
+    def _missing(self, source: Source) -> Iterator[Source]:
+        missing = []
+        for step in source.chain():
+            if step in self.registers:
+                break
+            missing.append(step)
+        return reversed(missing)
+
+    def output(self, output: Output) -> Any:
+        if isinstance(output, tuple):
+            return tuple(self.register(source) for source in output)
+        return self.register(output)
+
+
+def _output_text(output: Output) -> str:
+    if isinstance(output, tuple):
+        return f"({', '.join(source.expr() for source in output)})"
+    return output.expr()

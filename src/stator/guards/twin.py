@@ -1,0 +1,79 @@
+"""The guard program in pure Python: its specification, the check of the strict mode, and the voice of failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .guard import Guard
+from .source import CallSource, Frame, GetAttrSource, LoadError, Source
+
+__all__ = ["Twin"]
+
+
+class Twin:
+    """Checks guards one after the other, loading from a Frame."""
+
+    __slots__ = ("guards", "outputs")
+
+    def __init__(self, guards: tuple[Guard, ...], outputs: tuple[Source | tuple[Source, ...], ...]) -> None:
+        self.guards = guards
+        self.outputs = outputs
+
+    def run(self, func: object, args: tuple[object, ...]) -> tuple[object, ...] | None:
+        """The outputs, or None if a guard fails or an output cannot be loaded."""
+        frame = Frame(func, args)
+        if not all(guard.check(frame) for guard in self.guards):
+            return None
+        try:
+            return tuple(_load_output(frame, output) for output in self.outputs)
+        except LoadError:
+            return None
+
+    def failure(self, func: object, args: tuple[object, ...]) -> str | None:
+        """The first guard that fails, explained; None if all hold."""
+        frame = Frame(func, args)
+        for guard in self.guards:
+            if not guard.check(frame):
+                return guard.explain(frame)
+        for source in _flatten(self.outputs):
+            try:
+                frame.get(source)
+            except LoadError as error:
+                return f"{source.expr()}: {error}"
+        return None
+
+    def disagreement(self, func: object, args: tuple[object, ...], outputs: tuple[object, ...] | None) -> str | None:
+        """How this twin's verdict differs from ``outputs`` (None: failed), or None."""
+        own = self.run(func, args)
+        if own is None or outputs is None:
+            if own is outputs:
+                return None
+            return "only the twin passes" if outputs is None else f"only the twin fails: {self.failure(func, args)}"
+        for output, mine, theirs in zip(self.outputs, own, outputs, strict=True):
+            sources = output if isinstance(output, tuple) else (output,)
+            pairs = zip(sources, _as_tuple(output, mine), _as_tuple(output, theirs), strict=True)
+            for source, a, b in pairs:
+                if a is not b and _is_repeatable(source):
+                    return f"{source.expr()} is handed over as another object"
+        return None
+
+
+def _load_output(frame: Frame, output: Source | tuple[Source, ...]) -> object:
+    if isinstance(output, tuple):
+        return tuple(map(frame.get, output))
+    return frame.get(output)
+
+
+def _as_tuple(output: Source | tuple[Source, ...], value: Any) -> tuple[object, ...]:
+    return value if isinstance(output, tuple) else (value,)
+
+
+def _flatten(outputs: Iterable[Source | tuple[Source, ...]]) -> Iterable[Source]:
+    for output in outputs:
+        yield from output if isinstance(output, tuple) else (output,)
+
+
+def _is_repeatable(source: Source) -> bool:
+    """Does loading twice give one object?  Not where the user's code or a helper makes it."""
+    return not any(isinstance(step, (CallSource, GetAttrSource)) for step in source.chain())
