@@ -1,12 +1,14 @@
 """Each program of apptests/, four ways: eagerly, as one graph, with breaks allowed, with a break everywhere.
 
-A program is a function `test_*` or `app_*` of no arguments whose asserts say what must hold. Files whose first
+A program is a function `test_*` or `app_*` of no arguments whose asserts say what must hold; what it returns must
+be what it returns eagerly. It may be run any number of times. Files whose first
 line is `# needs: torch` are left out where torch is missing.
 """
 
 import importlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,21 +21,39 @@ Program = Callable[[], object]
 
 
 def run_eagerly(program: Program) -> None:
-    program()
+    assert same(program(), program())
 
 
 def run_as_one_graph(program: Program) -> None:
-    stator.compile(program, backend="eager", fullgraph=True)()
+    assert same(stator.compile(program, backend="eager", fullgraph=True)(), program())
 
 
 def run_with_breaks(program: Program) -> None:
     compiled = stator.compile(program, backend="eager")
-    compiled()
-    compiled()  # the second call takes what the first one cached
+    assert same(compiled(), program())
+    assert same(compiled(), program())  # what the first call cached
 
 
 def run_with_a_break_everywhere(program: Program) -> None:
     stator.testing.break_everywhere(program, ())
+
+
+def same(left: object, right: object) -> bool:
+    """Equal in structure and type; tensors also in dtype, device, shape and every element."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict):
+        return list(left) == list(right) and all(same(left[key], right[key]) for key in left)
+    if hasattr(left, "requires_grad"):
+        return same_tensors(left, right)
+    return bool(left == right)
+
+
+def same_tensors(left: Any, right: Any) -> bool:
+    facts = [(t.dtype, t.device, t.shape, t.requires_grad) for t in (left, right)]
+    return facts[0] == facts[1] and bool((left.isclose(right, rtol=0, atol=0, equal_nan=True)).all())
 
 
 def programs() -> Iterator[Program]:

@@ -1,0 +1,222 @@
+"""Generators: send, throw, close, delegation, and what is left of one that is dropped."""
+
+
+def count(n):
+    for i in range(n):
+        yield i
+    return "done"
+
+
+def app_iteration():
+    assert list(count(3)) == [0, 1, 2]
+    generator = count(1)
+    assert iter(generator) is generator
+    assert next(generator) == 0
+    try:
+        next(generator)
+    except StopIteration as stop:
+        assert stop.value == "done"
+    assert next(generator, "default") == "default"
+
+
+def app_send():
+    def average():
+        total, n, mean = 0, 0, None
+        while True:
+            value = yield mean
+            total += value
+            n += 1
+            mean = total / n
+
+    generator = average()
+    assert next(generator) is None
+    assert [generator.send(v) for v in (10, 20, 60)] == [10, 15, 30]
+
+
+def app_send_to_a_fresh_generator():
+    try:
+        count(1).send(1)
+    except TypeError as error:
+        assert "just-started generator" in str(error)
+    else:
+        raise AssertionError("no TypeError")
+
+
+def app_throw():
+    log = []
+
+    def listener():
+        while True:
+            try:
+                yield len(log)
+            except ValueError as error:
+                log.append(str(error))
+
+    generator = listener()
+    next(generator)
+    assert generator.throw(ValueError("a")) == 1
+    assert generator.throw(ValueError("b")) == 2
+    try:
+        generator.throw(KeyError("c"))
+    except KeyError:
+        log.append("left")
+    assert log == ["a", "b", "left"]
+    assert list(generator) == []
+
+
+def app_close_runs_finally():
+    log = []
+
+    def f():
+        try:
+            yield 1
+            yield 2
+        finally:
+            log.append("closed")
+
+    generator = f()
+    next(generator)
+    generator.close()
+    generator.close()
+    assert log == ["closed"]
+    assert list(generator) == []
+    f().close()
+    assert log == ["closed"]
+
+
+def app_generator_exit_may_not_be_ignored():
+    def stubborn():
+        while True:
+            try:
+                yield 1
+            except GeneratorExit:
+                pass
+
+    generator = stubborn()
+    next(generator)
+    try:
+        generator.close()
+    except RuntimeError as error:
+        assert "ignored GeneratorExit" in str(error)
+    else:
+        raise AssertionError("no RuntimeError")
+
+    # Leave the frame of the stubborn one by an exception it does not catch.
+    try:
+        generator.throw(KeyError)
+    except KeyError:
+        pass
+
+
+def app_yield_from_returns_and_forwards():
+    def inner():
+        received = yield "ready"
+        yield received * 2
+        return "result"
+
+    def outer():
+        value = yield from inner()
+        yield value
+
+    generator = outer()
+    assert next(generator) == "ready"
+    assert generator.send(21) == 42
+    assert next(generator) == "result"
+
+
+def app_yield_from_forwards_throw_and_close():
+    log = []
+
+    def inner():
+        try:
+            yield 1
+        except ValueError:
+            log.append("inner caught")
+            yield 2
+        finally:
+            log.append("inner left")
+
+    def outer():
+        try:
+            yield from inner()
+        finally:
+            log.append("outer left")
+
+    generator = outer()
+    next(generator)
+    assert generator.throw(ValueError()) == 2
+    generator.close()
+    assert log == ["inner caught", "inner left", "outer left"]
+
+
+def app_yield_from_any_iterable():
+    def chain(*parts):
+        for part in parts:
+            yield from part
+
+    assert list(chain([1], "ab", range(2), {"k": 0})) == [1, "a", "b", 0, 1, "k"]
+
+
+def app_stop_iteration_inside_becomes_runtime_error():
+    def f():
+        yield 1
+        raise StopIteration("oops")
+
+    generator = f()
+    next(generator)
+    try:
+        next(generator)
+    except RuntimeError as error:
+        assert isinstance(error.__cause__, StopIteration)
+    else:
+        raise AssertionError("no RuntimeError")
+
+
+def app_generator_over_changing_state():
+    values = [1, 2, 3]
+
+    def walk():
+        for v in values:
+            yield v
+
+    generator = walk()
+    assert next(generator) == 1
+    values.append(4)
+    assert list(generator) == [2, 3, 4]
+
+
+def app_recursive_generator():
+    def walk(tree):
+        if isinstance(tree, list):
+            for branch in tree:
+                yield from walk(branch)
+        else:
+            yield tree
+
+    assert list(walk([1, [2, [3, 4]], [[5]]])) == [1, 2, 3, 4, 5]
+
+
+def app_pipeline():
+    def squares(source):
+        for x in source:
+            yield x * x
+
+    def pairs(source):
+        source = iter(source)
+        for a in source:
+            yield a, next(source, None)
+
+    assert list(pairs(squares(range(5)))) == [(0, 1), (4, 9), (16, None)]
+
+
+def app_interleaving():
+    a, b = count(3), count(3)
+    assert [next(a), next(b), next(a), next(b), next(a)] == [0, 0, 1, 1, 2]
+
+
+def app_generator_attributes():
+    generator = count(2)
+    assert generator.gi_frame is not None and not generator.gi_running
+    assert generator.__name__ == "count"
+    list(generator)
+    assert generator.gi_frame is None
