@@ -1,8 +1,9 @@
 """Each program of apptests/, four ways: eagerly, as one graph, with breaks allowed, with a break everywhere.
 
 A program is a function `test_*` or `app_*` of no arguments whose asserts say what must hold; what it returns must
-be what it returns eagerly. It may be run any number of times. Files whose first
-line is `# needs: torch` are left out where torch is missing.
+be what it returns eagerly. It may be run any number of times. Files whose first line is `# needs: torch` are left
+out where torch is missing. The files are not called test_*.py: pytest would rewrite their asserts, and with them the
+bytecode that is traced.
 """
 
 import importlib
@@ -58,8 +59,9 @@ def same_tensors(left: Any, right: Any) -> bool:
 
 def programs() -> Iterator[Program]:
     for path in sorted(FOLDER.glob("*.py")):
-        if path.stem in ("__init__", "marks") or (needs_torch(path) and not HAS_TORCH):
+        if path.stem == "marks" or (needs_torch(path) and not HAS_TORCH):
             continue
+        assert not path.stem.startswith("test_"), path
         module = importlib.import_module(f"apptests.{path.stem}")
         for name, value in vars(module).items():
             if name.startswith(("test_", "app_")) and callable(value):
@@ -67,7 +69,7 @@ def programs() -> Iterator[Program]:
 
 
 def label(program: Program) -> str:
-    return f"{program.__module__.removeprefix('apptests.')}.{program.__name__}"
+    return f"{program.__module__.removeprefix('apptests.app_')}.{program.__name__}"
 
 
 PROGRAMS = {label(program): program for program in programs()}
