@@ -1,0 +1,1 @@
+from stator.objects import bytes_, float_, int_, payload, str_

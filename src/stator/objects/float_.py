@@ -1,0 +1,105 @@
+"""`float` and `complex`: construction from values; their methods run for real."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.objects.payload import PayloadValue
+from stator.objects.protocol import builtin
+from stator.objects.value import Constant, Value
+from stator.stdlib.support import hooked, known_host, literal, refuse
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+_TEXTS = (str, bytes, bytearray)
+
+
+@builtin(float.__new__)
+def float_new(space: Space, cls: Value, number: Value | None = None, /) -> Value:
+    owner = known_host(space, cls, "float.__new__")
+    result = Constant(0.0) if number is None else to_float(space, number)
+    if owner is float:
+        return result
+    return PayloadValue.made(owner, float, known_host(space, result, "float.__new__"))
+
+
+def to_float(space: Space, value: Value) -> Value:
+    """`PyNumber_Float`: an exact float of whatever has `__float__` or `__index__`, or of text."""
+    value = value.force()
+    if literal(value):
+        return space.run_known(float, [value])
+    if value.symbolic and value.cls is float:
+        return value
+    if space.special(value, "__float__") is not None:
+        return as_double(space, value)
+    if issubclass(value.cls, _TEXTS):
+        return hooked(space, float, [value])
+    if space.special(value, "__index__") is None:
+        words = "float() argument must be a string or a real number, not"
+        raise space.error(TypeError, f"{words} '{value.cls.__name__}'")
+    return as_double(space, value)
+
+
+def as_double(space: Space, value: Value) -> Value:
+    """`PyFloat_AsDouble`: what C functions that take a float make of their argument."""
+    value = value.force()
+    if literal(value) and value.cls is not str:
+        return space.run_known(_double, [value])
+    if value.symbolic and value.cls is float:
+        return value
+    slot = space.special(value, "__float__")
+    if slot is None:
+        if space.special(value, "__index__") is None:
+            raise space.error(TypeError, f"must be real number, not {value.cls.__name__}")
+        return hooked(space, int.__float__, [space.index(value)])
+    result = space.call(slot, [value], {}).force()
+    if not issubclass(result.cls, float):
+        names = f"{value.cls.__name__}.__float__ returned non-float (type {result.cls.__name__})"
+        raise space.error(TypeError, names)
+    if result.cls is not float:
+        raise refuse("float of an object whose __float__ gives a subclass of float")  # deprecated: it warns
+    return result
+
+
+def _double(number: float) -> float:
+    if isinstance(number, (int, float)):
+        return float(number)
+    raise TypeError(f"must be real number, not {type(number).__name__}")
+
+
+@builtin(complex.__new__)
+def complex_new(space: Space, cls: Value, real: Value | None = None, imag: Value | None = None) -> Value:
+    owner = known_host(space, cls, "complex.__new__")
+    parts = {}
+    if real is not None:
+        parts["real"] = _complex_part(space, real.force(), True)
+    if imag is not None:
+        parts["imag"] = _complex_part(space, imag.force(), False)
+    if any(part.symbolic for part in parts.values()):
+        return hooked(space, complex, list(parts.values()))
+    result = space.run_known(complex, [], parts)
+    if owner is complex:
+        return result
+    return PayloadValue.made(owner, complex, result.as_host(space))
+
+
+def _complex_part(space: Space, value: Value, first: bool) -> Value:
+    """An argument of `complex()` as something CPython itself can take."""
+    if literal(value) or value.symbolic:
+        return value
+    slot = space.special(value, "__complex__") if first else None
+    if slot is not None:
+        result = space.call(slot, [value], {}).force()
+        if result.cls is not complex:
+            if not issubclass(result.cls, complex):
+                words = f"__complex__ returned non-complex (type {result.cls.__name__})"
+                raise space.error(TypeError, words if not issubclass(value.cls, complex) else words)
+            raise refuse("complex of an object whose __complex__ gives a subclass of complex")
+        return result
+    if space.special(value, "__float__") is not None or space.special(value, "__index__") is not None:
+        return as_double(space, value)
+    if issubclass(value.cls, str):
+        return Constant(str.__str__(known_host(space, value, "complex")))
+    kind = "complex() first argument must be a string or a number" if first else "complex() second argument must be a number"
+    raise space.error(TypeError, f"{kind}, not '{value.cls.__name__}'")

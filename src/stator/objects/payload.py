@@ -1,0 +1,111 @@
+"""Instances of the program's own subclasses of int, float, complex, str and bytes.
+
+Such an object is an immutable number or text (its *payload*) with an instance dict. The slots it inherits run for
+real on a host instance; those its class overrides are found by the ordinary look-up and traced.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.guard import Equals
+from stator.guards.source import CallSource, ConstSource
+from stator.objects.keys import traced_key
+from stator.objects.protocol import MODELS
+from stator.objects.value import Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+PAYLOADS: tuple[type, ...] = (int, float, complex, str, bytes)
+
+
+class PayloadValue(Value):
+    """An instance of a strict subclass of a builtin number, str or bytes."""
+
+    __slots__ = ("_attrs", "base", "host", "payload", "payload_guarded")
+
+    def __init__(self, base: type, host: Any) -> None:
+        self.cls = type(host)
+        self.source: Source | None = None
+        self.base = base
+        self.host = host
+        self.payload = plain(host)
+        self.payload_guarded = False
+        self._attrs: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> PayloadValue:
+        space.guard_type(host, source)
+        self = cls(base_of(host), host)
+        self.source = source
+        return self
+
+    @classmethod
+    def made(cls, owner: type, base: type, payload: Any) -> PayloadValue:
+        """`base.__new__(owner, payload)`."""
+        return cls(base, base.__new__(owner, payload))
+
+    def as_host(self, space: Space) -> Any:
+        if self.source is not None and not self.payload_guarded:
+            self.payload_guarded = True
+            if type(self.source) is not ConstSource:
+                space.trace.guard(Equals(CallSource(plain, self.source, self.base.__name__), self.payload))
+        return self.host
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def key(self, space: Space) -> Any:
+        for name in ("__hash__", "__eq__"):
+            if space.host_lookup(self.cls, name) is not getattr(self.base, name):
+                return traced_key(space, self)
+        self.as_host(space)
+        return self.payload
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None and self.cls.__dictoffset__ != 0:
+            from stator.objects.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, self.host if self.source is not None else None)
+        return self._attrs
+
+    def describe(self) -> str:
+        return f"a {self.cls.__qualname__} object"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        shell = writer.shell_of(self)
+        if shell is not None:
+            return shell
+        made = f"{self.base.__name__}.__new__({writer.const(self.cls)}, {writer.const(self.payload)})"
+        name: str = writer.assign(self.cls.__name__.lower(), made)
+        writer.name_value(self, name)
+        if self._attrs is not None:
+            for key, value in self._attrs.entries(None):
+                writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
+        return name
+
+
+def base_of(host: Any) -> type:
+    """The builtin type that holds the payload."""
+    return next(base for base in type(host).__mro__ if base in PAYLOADS)
+
+
+def plain(host: Any) -> Any:
+    """The number or text alone, whatever the subclass overrides."""
+    base = base_of(host)
+    if base is str:
+        return str.__str__(host)
+    if base is bytes:
+        return bytes.__getitem__(host, slice(None))
+    if base is int:
+        return int.__int__(host)
+    return base.__pos__(host)
+
+
+for _base in PAYLOADS:
+    MODELS[_base] = PayloadValue

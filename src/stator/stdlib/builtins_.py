@@ -1,0 +1,356 @@
+"""Builtin functions: `Python/bltinmodule.c`, over traced values."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.guard import IdIs
+from stator.guards.source import ConstSource, DictItemSource
+from stator.objects.attributes import MISSING
+from stator.objects.protocol import NONE, builtin, pure
+from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.stdlib.repr_ import ascii_of, repr_of
+from stator.stdlib.str_ import format_of
+from stator.stdlib.support import bool_value, hooked, known_host, literal, type_name
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+pure(sys.intern)
+
+
+@builtin(abs)
+def abs_(space: Space, value: Value, /) -> Value:
+    return space.unary("abs", value)
+
+
+@builtin(all)
+def all_(space: Space, iterable: Value, /) -> Value:
+    return bool_value(all(space.truth(item) for item in space.iterate(iterable)))
+
+
+@builtin(any)
+def any_(space: Space, iterable: Value, /) -> Value:
+    return bool_value(any(space.truth(item) for item in space.iterate(iterable)))
+
+
+@builtin(callable)
+def callable_(space: Space, value: Value, /) -> Value:
+    return bool_value(space.host_lookup(value.force().cls, "__call__") is not MISSING)
+
+
+@builtin(repr)
+def repr_(space: Space, value: Value, /) -> Value:
+    return repr_of(space, value)
+
+
+@builtin(ascii)
+def ascii_(space: Space, value: Value, /) -> Value:
+    return ascii_of(space, value)
+
+
+@builtin(len)
+def len_(space: Space, value: Value, /) -> Value:
+    return space.len(value)
+
+
+@builtin(hash)
+def hash_(space: Space, value: Value, /) -> Value:
+    return space.hash(value)
+
+
+@builtin(format)
+def format_(space: Space, value: Value, spec: Value = Constant(""), /) -> Value:  # noqa: B008 (immutable)
+    if not issubclass(spec.force().cls, str):
+        raise space.error(TypeError, f"format() argument 2 must be str, not {type_name(spec)}")
+    return format_of(space, value, spec)
+
+
+# -- numbers --------------------------------------------------------------------------------------------------------
+
+
+def _of_index(host: Any) -> None:
+    """`bin`, `hex`, `oct`: of whatever has `__index__`."""
+
+    def model(space: Space, number: Value) -> Value:
+        return space.fresh(host(space.int_(number)))
+
+    builtin(host)(model)
+
+
+for _host in (bin, hex, oct):
+    _of_index(_host)
+
+
+@builtin(chr)
+def chr_(space: Space, number: Value, /) -> Value:
+    return space.run_known(chr, [Constant(space.int_(number))])
+
+
+@builtin(ord)
+def ord_(space: Space, character: Value, /) -> Value:
+    return hooked(space, ord, [character.force()])
+
+
+@builtin(divmod)
+def divmod_(space: Space, left: Value, right: Value, /) -> Value:
+    left, right = left.force(), right.force()
+    if literal(left) and literal(right):
+        return space.run_known(divmod, [left, right])
+    return _binary_function(space, "divmod()", "__divmod__", "__rdivmod__", left, right)
+
+
+def _binary_function(space: Space, shown: str, method: str, reflected: str, left: Value, right: Value) -> Value:
+    result = space._binary_slots(method, reflected, left, right)
+    if space.is_not_implemented(result):
+        names = f"'{left.cls.__name__}' and '{right.cls.__name__}'"
+        raise space.error(TypeError, f"unsupported operand type(s) for {shown}: {names}")
+    return result
+
+
+@builtin(pow)
+def pow_(space: Space, base: Value, exp: Value, mod: Value = NONE) -> Value:
+    base, exp, mod = base.force(), exp.force(), mod.force()
+    if mod.cls is type(None):
+        return space.binary("**", base, exp)
+    if literal(base) and literal(exp) and literal(mod):
+        return space.run_known(pow, [base, exp, mod])
+    slot = space.special(base, "__pow__")
+    if slot is not None:
+        result = space.call(slot, [base, exp, mod], {}).force()
+        if not space.is_not_implemented(result):
+            return result
+    names = f"'{base.cls.__name__}', '{exp.cls.__name__}', '{mod.cls.__name__}'"
+    raise space.error(TypeError, f"unsupported operand type(s) for ** or pow(): {names}")
+
+
+@builtin(round)
+def round_(space: Space, number: Value, ndigits: Value = NONE) -> Value:
+    number, ndigits = number.force(), ndigits.force()
+    digits = [] if ndigits.cls is type(None) else [ndigits]
+    if literal(number) and all(map(literal, digits)):
+        return space.run_known(round, [number, *digits])
+    slot = space.special(number, "__round__")
+    if slot is None:
+        raise space.error(TypeError, f"type {type_name(number)} doesn't define __round__ method")
+    return space.call(slot, [number, *digits], {})
+
+
+@builtin(sum)
+def sum_(space: Space, iterable: Value, /, start: Value = Constant(0)) -> Value:  # noqa: B008 (immutable)
+    """Numbers are added by CPython itself, whose `sum` is more exact than a row of additions."""
+    total = start.force()
+    for kind, joined in ((str, "strings [use ''.join(seq)"), (bytes, "bytes [use b''.join(seq)")):
+        if issubclass(total.cls, kind):
+            space.iter(iterable)
+            raise space.error(TypeError, f"sum() can't sum {joined} instead]")
+    if issubclass(total.cls, bytearray):
+        space.iter(iterable)
+        raise space.error(TypeError, "sum() can't sum bytearray [use b''.join(seq) instead]")
+    iterator = space.iter(iterable)
+    plain: list[Any] = [total.as_host(space)] if _plain_number(total) else []
+    symbolic = False
+    while (item := space.next(iterator)) is not None:
+        item = item.force()
+        if plain and _plain_number(item):
+            plain.append(item.as_host(space))
+            continue
+        if plain:
+            total, plain = _sum_plain(space, plain), []
+        symbolic |= item.symbolic
+        if symbolic and item.cls is float and type(item) is Constant and sys.version_info >= (3, 12):
+            raise Unsupported(errors.UnsupportedCCall("sum"))  # compensated summation of what is only symbolic
+        total = space.binary("+", total, item).force()
+    return _sum_plain(space, plain) if plain else total
+
+
+def _plain_number(value: Value) -> bool:
+    return type(value) is Constant and value.cls in (int, float, bool)
+
+
+def _sum_plain(space: Space, numbers: list[Any]) -> Value:
+    if len(numbers) == 1:
+        return Constant(numbers[0])
+    return space.run_known(lambda: sum(numbers[1:], numbers[0]), [])
+
+
+def _extreme(host: Any, symbol: str) -> None:
+    """`min` and `max`: the first of the extreme elements."""
+    name = host.__name__
+
+    def model(space: Space, *args: Value, key: Value = NONE, default: Value | None = None) -> Value:
+        if not args:
+            raise space.error(TypeError, f"{name} expected at least 1 argument, got 0")
+        if len(args) > 1 and default is not None:
+            words = f"Cannot specify a default for {name}() with multiple positional arguments"
+            raise space.error(TypeError, words)
+        items = iter(args) if len(args) > 1 else space.iterate(args[0])
+        best = best_key = None
+        for item in items:
+            item_key = item if key.force().cls is type(None) else space.call(key, [item], {})
+            if best_key is None or space.truth(space.compare(symbol, item_key, best_key)):
+                best, best_key = item, item_key
+        if best is not None:
+            return best
+        if default is not None:
+            return default
+        words = f"{name}() iterable argument is empty" if sys.version_info >= (3, 12) else f"{name}() arg is an empty sequence"
+        raise space.error(ValueError, words)
+
+    builtin(host)(model)
+
+
+_extreme(max, ">")
+_extreme(min, "<")
+
+
+# -- iteration ------------------------------------------------------------------------------------------------------
+
+
+@builtin(iter)
+def iter_(space: Space, value: Value, sentinel: Value | None = None, /) -> Value:
+    if sentinel is None:
+        return space.iter(value)
+    from stator.stdlib.builtins_iter import CallableIterator
+
+    if space.host_lookup(value.force().cls, "__call__") is MISSING:
+        named = "iter(object, sentinel): object" if sys.version_info[:2] == (3, 12) else "iter(v, w): v"
+        raise space.error(TypeError, f"{named} must be callable")
+    return CallableIterator(value, sentinel)
+
+
+@builtin(next)
+def next_(space: Space, iterator: Value, default: Value | None = None, /) -> Value:
+    iterator = iterator.force()
+    slot = space.special(iterator, "__next__")
+    if slot is None:
+        raise space.error(TypeError, f"'{type_name(iterator)}' object is not an iterator")
+    if default is None:
+        return space.call(slot, [iterator], {})
+    found = space.next(iterator)
+    return default if found is None else found
+
+
+@builtin(sorted)
+def sorted_(space: Space, iterable: Value, /, *, key: Value = NONE, reverse: Value = Constant(False)) -> Value:  # noqa: B008
+    result = space.new_list(list(space.unpack(iterable)))
+    space.call_builtin(list.sort, [result], {"key": key, "reverse": reverse})
+    return result
+
+
+# -- attributes -----------------------------------------------------------------------------------------------------
+
+
+def _attribute_name(space: Space, name: Value, function: str) -> str:
+    name = name.force()
+    if not issubclass(name.cls, str):
+        raise space.error(TypeError, f"attribute name must be string, not '{type_name(name)}'")
+    return str.__str__(known_host(space, name, function))
+
+
+@builtin(getattr)
+def getattr_(space: Space, value: Value, name: Value, default: Value | None = None, /) -> Value:
+    attribute = _attribute_name(space, name, "getattr")
+    if default is None:
+        return space.getattr(value, attribute)
+    found = space.getattr_or_none(value, attribute)
+    return default if found is None else found
+
+
+@builtin(hasattr)
+def hasattr_(space: Space, value: Value, name: Value, /) -> Value:
+    return bool_value(space.getattr_or_none(value, _attribute_name(space, name, "hasattr")) is not None)
+
+
+@builtin(setattr)
+def setattr_(space: Space, value: Value, name: Value, item: Value, /) -> Value:
+    space.setattr(value, _attribute_name(space, name, "setattr"), item)
+    return NONE
+
+
+@builtin(delattr)
+def delattr_(space: Space, value: Value, name: Value, /) -> Value:
+    space.delattr(value, _attribute_name(space, name, "delattr"))
+    return NONE
+
+
+@builtin(vars)
+def vars_(space: Space, value: Value | None = None, /) -> Value:
+    if value is None:
+        return locals_(space)
+    found = space.getattr_or_none(value, "__dict__")
+    if found is None:
+        raise space.error(TypeError, "vars() argument must have __dict__ attribute")
+    return found
+
+
+@builtin(dir)
+def dir_(space: Space, value: Value | None = None, /) -> Value:
+    if value is None:
+        return sorted_(space, locals_(space))
+    value = value.force()
+    slot = space.special(value, "__dir__")
+    if slot is None:
+        raise space.error(TypeError, "object does not provide __dir__")
+    return sorted_(space, space.call(slot, [value], {}))
+
+
+# -- frames and modules ---------------------------------------------------------------------------------------------
+
+
+def _frame_namespace(space: Space, attribute: str, function: str) -> Value:
+    """What the current traced frame says its globals or locals are."""
+    frame = getattr(space.trace, "current_frame", None)
+    namespace = getattr(frame, attribute, None)
+    if namespace is None:
+        raise Unsupported(errors.UnsupportedCCall(function))
+    result: Value = namespace() if callable(namespace) else namespace
+    return result
+
+
+@builtin(globals)
+def globals_(space: Space) -> Value:
+    return _frame_namespace(space, "globals_value", "globals")
+
+
+@builtin(locals)
+def locals_(space: Space) -> Value:
+    return _frame_namespace(space, "locals_value", "locals")
+
+
+@builtin(builtins.__import__)
+def import_(
+    space: Space, name: Value, globals: Value = NONE, locals: Value = NONE, fromlist: Value = NONE, level: Value = Constant(0)  # noqa: B008
+) -> Value:
+    """`__import__` of what has been imported already; the first import of a module runs its body, for real."""
+    if space.int_(level) != 0:
+        raise Unsupported(errors.UnsupportedCCall("__import__ of a relative name"))
+    full = str(known_host(space, name, "__import__"))
+    wanted = full if space.truth(fromlist) else full.partition(".")[0]
+    if full not in sys.modules or sys.modules.get(wanted) is None:
+        raise Unsupported(errors.ImportWithSideEffects(full))
+    for item in space.unpack(fromlist) if space.truth(fromlist) else ():
+        submodule = f"{full}.{space.str_(item)}"
+        if not hasattr(sys.modules[full], submodule.rpartition(".")[2]) and submodule not in sys.modules:
+            raise Unsupported(errors.ImportWithSideEffects(submodule))
+    return imported_module(space, wanted)
+
+
+def imported_module(space: Space, name: str) -> Value:
+    """`sys.modules[name]`, guarded to stay what it is."""
+    module = sys.modules[name]
+    space.trace.guard(IdIs(DictItemSource(ConstSource(sys.modules, "sys.modules"), name), module))
+    return space.existing(module, f"sys.modules[{name!r}]")
+
+
+@builtin(breakpoint)
+def breakpoint_(space: Space, *args: Value, **kws: Value) -> Value:
+    raise Unsupported(errors.DebuggerCall("breakpoint"))
+
+
+def stop_iteration(error: Raised) -> bool:
+    """Whether the traced program raised StopIteration."""
+    return issubclass(error.value.cls, StopIteration)

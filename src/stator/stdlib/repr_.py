@@ -1,0 +1,55 @@
+"""`repr`, `str` and `ascii`: `PyObject_Repr`, `PyObject_Str` and `PyObject_ASCII`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.objects.protocol import builtin
+from stator.objects.value import Constant, Value
+from stator.stdlib.support import known_host, literal
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+__all__ = ["ascii_of", "repr_of", "str_of"]
+
+
+def repr_of(space: Space, value: Value) -> Value:
+    """`repr(value)`."""
+    value = value.force()
+    if literal(value):
+        return space.run_known(repr, [value])
+    slot = space.special(value, "__repr__")
+    if slot is None:
+        raise space.error(TypeError, f"'{value.cls.__name__}' object is not callable")
+    result = space.call(slot, [value], {}).force()
+    if not issubclass(result.cls, str):
+        raise space.error(TypeError, f"__repr__ returned non-string (type {result.cls.__name__})")
+    return result
+
+
+def str_of(space: Space, value: Value) -> Value:
+    """`str(value)`."""
+    value = value.force()
+    if value.cls is str:
+        return value
+    if literal(value):
+        return space.run_known(str, [value])
+    slot = space.special(value, "__str__")
+    if slot is None:
+        return repr_of(space, value)
+    result = space.call(slot, [value], {}).force()
+    if not issubclass(result.cls, str):
+        raise space.error(TypeError, f"__str__ returned non-string (type {result.cls.__name__})")
+    return result
+
+
+def ascii_of(space: Space, value: Value) -> Value:
+    """`ascii(value)`: its repr with all but ASCII escaped."""
+    text = str.__str__(known_host(space, repr_of(space, value), "ascii"))
+    return Constant(text.encode("ascii", "backslashreplace").decode("ascii"))
+
+
+@builtin(object.__str__)
+def object_str(space: Space, value: Value, /) -> Value:
+    return repr_of(space, value)

@@ -1,0 +1,62 @@
+"""What the models of C functions share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.protocol import CALL_HOOKS, FALSE, TRUE
+from stator.objects.value import Constant, NotKnown, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+__all__ = ["bool_value", "check_kind", "hooked", "known_host", "literal", "refuse", "type_name"]
+
+#: exact types whose instances behave alike wherever they come from, so that CPython may compute with them
+LITERAL_TYPES = frozenset({int, float, complex, bool, str, bytes, type(None)})
+
+
+def refuse(function: str) -> Unsupported:
+    """`raise refuse("os.fork")`: nothing is known about what the function does."""
+    return Unsupported(errors.UnsupportedCCall(function))
+
+
+def bool_value(truth: bool) -> Value:
+    """The traced True or False."""
+    return TRUE if truth else FALSE
+
+
+def literal(value: Value) -> bool:
+    """Whether the value is a known number, string, bytes or None of exactly the builtin type."""
+    return type(value) is Constant and value.cls in LITERAL_TYPES
+
+
+def known_host(space: Space, value: Value, function: str) -> Any:
+    """The host object of an operand that must be known, or a break that names the function."""
+    try:
+        return value.force().as_host(space)
+    except NotKnown:
+        raise refuse(function) from None
+
+
+def check_kind(space: Space, value: Value, kind: type, message: str) -> Value:
+    """The value itself if it is an instance of `kind`, else TypeError in the traced program."""
+    value = value.force()
+    if not issubclass(value.cls, kind):
+        raise space.error(TypeError, message)
+    return value
+
+
+def type_name(value: Value) -> str:
+    """The name CPython's messages give the type of a value."""
+    return value.force().cls.__name__
+
+
+def hooked(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:
+    """Call a host function that has a model here, but for these operands: higher layers first, then for real."""
+    for hook in CALL_HOOKS:
+        result = hook(space, host, args, kwargs or {})
+        if result is not None:
+            return result
+    return space.unmodelled(host, args, kwargs or {})
