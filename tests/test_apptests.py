@@ -82,7 +82,7 @@ def one_graph_cases() -> Iterator[object]:
         yield pytest.param(program, id=name, marks=marks)
 
 
-every_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+every_program = pytest.mark.parametrize("program", list(PROGRAMS.values()), ids=list(PROGRAMS))
 
 
 def test_there_are_programs():
@@ -94,7 +94,7 @@ def test_eager(program: Program):
     run_eagerly(program)
 
 
-@pytest.mark.parametrize("program", one_graph_cases())
+@pytest.mark.parametrize("program", list(one_graph_cases()))
 def test_one_graph(program: Program):
     run_as_one_graph(program)
 
