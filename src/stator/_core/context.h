@@ -27,6 +27,20 @@ class RegionScope {
     Region* previous_;
 };
 
+// Sets the thread's region to none while guards run, leaving the hook as it is: the guards' own Python code is not
+// to be traced, and most have none.
+class QuietScope {
+  public:
+    explicit QuietScope(Context& context) : context_(context), previous_(std::exchange(context.region, nullptr)) {}
+    ~QuietScope() { context_.region = previous_; }
+    QuietScope(const QuietScope&) = delete;
+    QuietScope& operator=(const QuietScope&) = delete;
+
+  private:
+    Context& context_;
+    Region* previous_;
+};
+
 // Is little C stack left on this thread?
 bool stack_is_low(Context& context);
 

@@ -26,8 +26,9 @@ Outcome outcome_of(Entry* entry, Ref& held) {
 
 }  // namespace
 
-Outcome find_entry(Bucket* bucket, const Call& call, Registers& registers, Ref& entry) {
+Outcome find_entry(Context& context, Bucket* bucket, const Call& call, Registers& registers, Ref& entry) {
     if (!bucket || !bucket->entries) return Outcome::kMiss;
+    QuietScope quiet(context);
     Ref entries = Ref::borrow(bucket->entries);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(entries.get()); i++) {
         auto* candidate = reinterpret_cast<Entry*>(PyTuple_GET_ITEM(entries.get(), i));
@@ -41,7 +42,8 @@ Outcome find_entry(Bucket* bucket, const Call& call, Registers& registers, Ref& 
     return Outcome::kMiss;
 }
 
-Outcome run_new_entry(Entry* entry, const Call& call, Registers& registers) {
+Outcome run_new_entry(Context& context, Entry* entry, const Call& call, Registers& registers) {
+    QuietScope quiet(context);
     Py_ssize_t outcome = run_program(entry->program, call, registers, 0);
     if (outcome == kRaised) return Outcome::kError;
     if (outcome == kPassed) {

@@ -19,10 +19,10 @@ bool is_traceable(PyThreadState* thread, PyCodeObject* code);
 Py_ssize_t argument_slots(PyCodeObject* code);
 
 // Looks the bucket (may be null) up; on a hit `entry` holds the entry.
-Outcome find_entry(Bucket* bucket, const Call& call, Registers& registers, Ref& entry);
+Outcome find_entry(Context& context, Bucket* bucket, const Call& call, Registers& registers, Ref& entry);
 
 // Runs the guards of an entry that was made for this very call; that they fail is an error.
-Outcome run_new_entry(Entry* entry, const Call& call, Registers& registers);
+Outcome run_new_entry(Context& context, Entry* entry, const Call& call, Registers& registers);
 
 // Calls the entry's target with the program's outputs, hook off.
 PyObject* run_target(Context& context, Entry* entry, Registers& registers);

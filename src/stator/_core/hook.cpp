@@ -33,7 +33,7 @@ PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache*
     if (!entry) return run_default(thread, frame, 0);
     Registers registers;
     PyObject* result = nullptr;
-    switch (run_new_entry(reinterpret_cast<Entry*>(entry.get()), call, registers)) {
+    switch (run_new_entry(context, reinterpret_cast<Entry*>(entry.get()), call, registers)) {
         case Outcome::kNative:
             return run_default(thread, frame, 0);
         case Outcome::kHit:
@@ -61,7 +61,7 @@ PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
     Call call{frame_function(frame), frame_slots(frame), argument_slots(code)};
     Registers registers;
     Ref entry;
-    switch (find_entry(cache->bucket(context.region), call, registers, entry)) {
+    switch (find_entry(context, cache->bucket(context.region), call, registers, entry)) {
         case Outcome::kMiss:
             return miss(context, thread, frame, cache, call);
         case Outcome::kNative:
