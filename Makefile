@@ -85,13 +85,11 @@ build: $(VENV)/.core ## the C++ core for the main environment
 
 ASAN_VERSION ?= $(firstword $(VERSIONS))
 ASAN_LIB := build/asan/lib
-ASAN_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 
 .PHONY: asan
 asan: .venv-$(ASAN_VERSION)/.core ## the core's tests under the address and undefined-behaviour sanitizers
 	rm -rf build/asan
-	CFLAGS="$(ASAN_FLAGS)" CXXFLAGS="$(ASAN_FLAGS)" LDFLAGS="-fsanitize=address,undefined" \
-	  .venv-$(ASAN_VERSION)/bin/python setup.py -q build --build-base build/asan --build-lib $(ASAN_LIB)
+	STATOR_SANITIZE=1 .venv-$(ASAN_VERSION)/bin/python setup.py -q build --build-base build/asan --build-lib $(ASAN_LIB)
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/$(ASAN_LIB) \
 	  .venv-$(ASAN_VERSION)/bin/python -m pytest -q $(PYTEST_ARGS)
