@@ -1,6 +1,15 @@
 """Bytecode: any supported CPython version's, as one canonical instruction set, and the way back to code objects."""
 
 from .canonical import CANONICAL, JUMPS, TERMINATORS
+from .continuation import (
+    ContinuationError,
+    continuation,
+    continuation_freevars,
+    in_prologue,
+    make_function,
+    original_of,
+    raise_unchanged,
+)
 from .decode import Decoded, DecodeError, ExceptionEntry, Instr, decode
 from .versions import SUPPORTED, current
 
@@ -13,9 +22,16 @@ __all__ = [
     "NULL_FIRST",
     "SUPPORTED",
     "TERMINATORS",
+    "ContinuationError",
     "DecodeError",
     "Decoded",
     "ExceptionEntry",
     "Instr",
+    "continuation",
+    "continuation_freevars",
     "decode",
+    "in_prologue",
+    "make_function",
+    "original_of",
+    "raise_unchanged",
 ]

@@ -35,13 +35,14 @@ def local_slots(code: CodeType) -> tuple[tuple[str, ...], tuple[bool, ...]]:
     cellvars = frozenset(code.co_cellvars)
     names = list(code.co_varnames)
     cells = [name in cellvars for name in names]
-    rest = [name for name in code.co_cellvars if name not in code.co_varnames]
-    taken = {*names, *rest}
-    names += rest
+    names += [name for name in code.co_cellvars if name not in code.co_varnames]
+    taken, written = set(names), {*names, *code.co_freevars}
     for name in code.co_freevars:
         # 3.12+: an inlined comprehension may give a free variable's name to a second, local slot.
-        while name in taken:
-            name += "'"
+        if name in taken:
+            while name in written:
+                name += "'"
+            written.add(name)
         taken.add(name)
         names.append(name)
     cells += [True] * (len(names) - len(cells))

@@ -16,6 +16,9 @@ END_FOR_LENGTH = 0
 SEND_SKIPS_END = False
 """Whether SEND's target is an END_SEND, which the canonical SEND includes."""
 
+TAKE: tuple[str, ...] = ("LOAD_FAST", "DELETE_FAST")
+"""The raw instructions that push a local and unbind it."""
+
 _PLAIN = "UNARY_POSITIVE PRINT_EXPR LIST_TO_TUPLE IMPORT_STAR ASYNC_GEN_WRAP PREP_RERAISE_STAR LOAD_LOCALS"
 
 CONVERT: dict[str, Convert] = {

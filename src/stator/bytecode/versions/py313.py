@@ -16,6 +16,9 @@ END_FOR_LENGTH = 2
 SEND_SKIPS_END = True
 """Whether SEND's target is an END_SEND, which the canonical SEND includes."""
 
+TAKE: tuple[str, ...] = ("LOAD_FAST_AND_CLEAR",)
+"""The raw instructions that push a local and unbind it."""
+
 _PLAIN = "END_SEND CLEANUP_THROW LOAD_LOCALS BINARY_SLICE STORE_SLICE TO_BOOL"
 
 CONVERT: dict[str, Convert] = {

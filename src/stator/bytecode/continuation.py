@@ -1,0 +1,424 @@
+"""Continuations: the original code object entered at some instruction, with its stack and locals restored.
+
+A continuation is a prologue followed by what is reachable of the original's instructions. The prologue takes the
+parameters (payload, stack values, locals), rebuilds the stack, makes each handled exception the thread's current one
+again, and goes on. All variables that live in cells come in as the function's closure: `continuation_freevars` names
+them in order. A cell variable of the original remains one, so that its errors and its f_locals do not change; the
+prologue puts the given cell in its slot.
+"""
+
+from __future__ import annotations
+
+import opcode
+import weakref
+from collections.abc import Iterator
+from types import CellType, CodeType, FunctionType
+from typing import Any, NamedTuple
+
+from .assemble import Handler, Item, Position, Template, assemble
+from .decode import Decoded, decode
+from .flow import Flow, flow
+from .stack import depths
+from .versions import current
+from .versions.common import local_slots
+
+_GENERATOR = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
+_OPTIMIZED = 0x01 | 0x02  # CO_OPTIMIZED, CO_NEWLOCALS
+_SLOT_OPS = frozenset(opcode.opname[number] for number in (*opcode.haslocal, *opcode.hasfree))
+_PREFIX = frozenset({"COPY_FREE_VARS", "MAKE_CELL", "RETURN_GENERATOR"})
+_KINDS = frozenset({"value", "null", "handler", "lasti"})
+_MODES = frozenset({"value", "throw", "call", "enter"})
+_LASTI = 0  # what RERAISE n finds; only the frame's line after it has ended depends on it
+
+
+class ContinuationError(Exception):
+    """There is no continuation at this place, or what was asked for does not fit it."""
+
+
+def _finished() -> Iterator[None]:
+    yield None
+
+
+_generator: Any = _finished()
+_generator.close()
+raise_unchanged = _generator.throw
+"""Raises its argument and touches nothing of it: no __context__, no traceback entry of its own."""
+
+
+class _Place(NamedTuple):
+    """What identifies a continuation of one code object."""
+
+    at: int
+    mode: str
+    stack: tuple[str, ...]
+    names: tuple[str, ...]
+    results: int
+    target: int | None
+    generator: bool
+
+
+class _Origin(NamedTuple):
+    """Where a continuation's instructions come from."""
+
+    original: weakref.ref[CodeType]
+    place: _Place
+    call: int  # the prologue's instruction that stands for place.at, or -1
+    kept: tuple[int, ...]  # the original's indexes of the instructions after the prologue
+
+
+_made: dict[int, dict[_Place, CodeType]] = {}
+_origins: dict[int, _Origin] = {}
+
+
+def continuation(
+    code: CodeType,
+    index: int,
+    *,
+    mode: str = "value",
+    stack: tuple[str, ...] = (),
+    names: tuple[str, ...] = (),
+    results: int = 1,
+    target: int | None = None,
+    generator: bool = False,
+) -> CodeType:
+    """The code object that goes on with `code` at instruction `index` of `decode(code).instrs`.
+
+    Its parameters are positional: the payload, one per "value" and "handler" of `stack` (bottom first), one per local
+    in `names`. The kinds "null" and "lasti" of `stack` take none.
+
+    * mode "value": the payload is `results` values, pushed above the stack; goes on after `index`, or at `target`.
+    * mode "throw": the payload is an exception, raised as if by `index` itself.
+    * mode "call": the payload is a callable and a tuple; called at `index`, the result pushed, and on as "value".
+    * mode "enter": no payload; goes on at `index` itself, whose operands are on the stack.
+
+    The code of a generator or coroutine gives one again: what is said above then happens at its first `next()`.
+    With `generator=True` (mode "value", at a YIELD_VALUE, no payload) the first `next()` brings it to where it was
+    suspended: the creator does that (for an asynchronous generator, `asend(None).send(None)`), later ones act as at
+    that yield.
+    """
+    original, first, target = _resolve(code, index, mode, target)
+    pushed = results if mode == "value" and not generator else 0
+    place = _Place(first, mode, tuple(stack), tuple(names), pushed, target, generator)
+    made = _made.get(id(original))
+    if made is None:
+        made = _made[id(original)] = {}
+        weakref.finalize(original, _made.pop, id(original), None).atexit = False
+    found = made.get(place)
+    if found is None:
+        found = made[place] = _build(original, place)
+    return found
+
+
+def original_of(code: CodeType, index: int) -> tuple[CodeType, int]:
+    """The original instruction that an instruction of a continuation is; for any other code, what was given.
+
+    A call in a continuation's prologue stands for the instruction it was made at; what else is in a prologue is itself.
+    """
+    origin = _origins.get(id(code))
+    original = None if origin is None else origin.original()
+    if origin is None or original is None:
+        return code, index
+    if index == origin.call:
+        return original, origin.place.at
+    place = index - _prologue_length(code, origin)
+    return (code, index) if place < 0 else (original, origin.kept[place])
+
+
+def in_prologue(code: CodeType, index: int) -> bool:
+    """Whether the instruction belongs to a continuation's prologue, so that there is no continuation at it."""
+    origin = _origins.get(id(code))
+    return origin is not None and index != origin.call and index < _prologue_length(code, origin)
+
+
+def enterable(code: CodeType, index: int) -> bool:
+    """Whether execution can be entered AT the instruction (mode "enter")."""
+    origin = _origins.get(id(code))
+    return origin is None or not (index == origin.call or in_prologue(code, index))
+
+
+def continuation_freevars(code: CodeType) -> tuple[str, ...]:
+    """The variables whose cells a continuation's function needs, in order; names as in Decoded."""
+    origin = _origins.get(id(code))
+    decoded = decode((origin.original() if origin else None) or code)
+    return decoded.cellvars + decoded.freevars
+
+
+def make_function(code: CodeType, globals: dict[str, Any], cells: tuple[CellType, ...] = ()) -> FunctionType:
+    """The function of a continuation: `cells` are those of `continuation_freevars`."""
+    return FunctionType(code, globals, code.co_name, None, cells)
+
+
+def _prologue_length(code: CodeType, origin: _Origin) -> int:
+    return len(decode(code).instrs) - len(origin.kept)
+
+
+def _resolve(code: CodeType, index: int, mode: str, target: int | None) -> tuple[CodeType, int, int | None]:
+    """The same place in the original, so that prologues never pile up."""
+    if in_prologue(code, index):
+        raise ContinuationError("inside a continuation's prologue")
+    original, first = original_of(code, index)
+    if original is code:
+        return code, index, target
+    if target is not None:
+        return original, first, original_of(code, target)[1]
+    origin = _origins[id(code)]
+    if index == origin.call:
+        if mode == "enter":
+            raise ContinuationError("the operands of a prologue's call are not the original instruction's")
+        target = origin.place.target
+    return original, first, target
+
+
+class _Layout:
+    """The new code object's slots, and where each old slot goes."""
+
+    def __init__(self, code: CodeType, place: _Place) -> None:
+        decoded = decode(code)
+        self.params = _parameters(place)
+        """Each parameter: what it means."""
+        varnames, self.cellvars = list(self.params), decoded.cellvars
+        self.moves: list[tuple[int, str]] = []
+        """Parameters to be moved to another local: slot and name."""
+        if _reads_first_argument(code):
+            self._keep_first_argument(code.co_varnames[0], varnames)
+        varnames += [name for name in decoded.varnames if name not in varnames]
+        self.varnames = tuple(varnames)
+        self.freevars = decoded.cellvars + decoded.freevars
+        self._place_slots(code)
+
+    def _keep_first_argument(self, first: str, varnames: list[str]) -> None:
+        """`super()` takes the argument in slot 0 of a frame, whatever it is: the original's must be there."""
+        if not varnames:
+            raise ContinuationError("super() needs a first argument and there is no parameter")
+        if varnames[0] == first:
+            return
+        if first in varnames:
+            varnames[varnames.index(first)] = ".first"
+            self.moves.append((varnames.index(".first"), first))
+        if not varnames[0].startswith("."):
+            self.moves.insert(0, (0, varnames[0]))
+        varnames[0] = first
+
+    def _place_slots(self, code: CodeType) -> None:
+        plain = {name: slot for slot, name in enumerate(self.varnames)}
+        cells: dict[str, int] = {}
+        end = len(self.varnames)
+        for name in self.cellvars:
+            cells[name] = plain.get(name, end)
+            end += name not in plain
+        self.closure = range(end, end + len(self.freevars))
+        """Where COPY_FREE_VARS puts the given cells."""
+        free = dict(zip(self.freevars, self.closure))
+        self.cell_slots = [cells[name] for name in self.cellvars]
+        names, is_cell = local_slots(code)
+        self.slots = [
+            plain[name] if not cell else cells[name] if name in cells else free[name]
+            for name, cell in zip(names, is_cell)
+        ]
+        self.local = plain
+
+
+def _parameters(place: _Place) -> list[str]:
+    payload = [f".result{number}" for number in range(place.results)]
+    if place.mode == "throw":
+        payload = [".exception"]
+    elif place.mode == "call":
+        payload = [".callable", ".arguments"]
+    values = [f".stack{depth}" for depth, kind in enumerate(place.stack) if kind in ("value", "handler")]
+    return [*payload, *values, *place.names]
+
+
+def _reads_first_argument(code: CodeType) -> bool:
+    return code.co_argcount > 0 and "__class__" in code.co_freevars and "super" in code.co_names
+
+
+class _Prologue:
+    """Writes the instructions that restore a frame."""
+
+    def __init__(self, code: CodeType, place: _Place, layout: _Layout, position: Position) -> None:
+        self.items: list[Item] = []
+        self.consts: list[object] = list(code.co_consts)
+        self.layout = layout
+        self.position = position
+        self.call: Item | None = None
+        self._enter(code)
+        self._push(place)
+
+    def add(self, raw: str, arg: int = 0) -> Item:
+        """One more instruction."""
+        item = Item(raw, arg, self.position)
+        self.items.append(item)
+        return item
+
+    def constant(self, value: object) -> None:
+        """Pushes a constant."""
+        self.consts.append(value)
+        self.add("LOAD_CONST", len(self.consts) - 1)
+
+    def take(self, slot: int) -> None:
+        """Moves a parameter to the stack: its slot is empty afterwards, so locals() does not show it."""
+        for raw in current.TAKE:
+            self.add(raw, slot)
+
+    def _enter(self, code: CodeType) -> None:
+        if self.layout.freevars:
+            self.add("COPY_FREE_VARS", len(self.layout.freevars))
+        if code.co_flags & _GENERATOR:
+            self.add("RETURN_GENERATOR")
+            self.add("POP_TOP")
+        self.add("RESUME", 0)
+
+    def _push(self, place: _Place) -> None:
+        slot = len(self.layout.params) - len(place.names) - sum(kind in ("value", "handler") for kind in place.stack)
+        for kind in place.stack:
+            if kind == "null":
+                self.add("PUSH_NULL")
+            elif kind == "lasti":
+                self.constant(_LASTI)
+            else:
+                self.take(slot)
+                slot += 1
+            if kind == "handler":
+                self.add("PUSH_EXC_INFO")
+                self.add("POP_TOP")
+        for result in range(place.results):
+            self.take(result)
+
+    def restore_variables(self) -> None:
+        """Puts locals whose parameter lies elsewhere, and the given cells, in their slots."""
+        for slot, name in self.layout.moves:
+            self.take(slot)
+            self.add("STORE_FAST", self.layout.local[name])
+        for given, slot in zip(self.layout.closure, self.layout.cell_slots):
+            self.add("LOAD_FAST", given)
+            self.add("STORE_FAST", slot)
+
+    def raise_payload(self) -> None:
+        """Mode "throw"."""
+        if current.NULL_FIRST:
+            self.add("PUSH_NULL")
+        self.constant(raise_unchanged)
+        if not current.NULL_FIRST:
+            self.add("PUSH_NULL")
+        self.take(0)
+        self.restore_variables()
+        if "PRECALL" in opcode.opmap:
+            self.add("PRECALL", 1)
+        self.call = self.add("CALL", 1)
+        self.add("RETURN_VALUE")  # never reached
+
+    def call_payload(self) -> None:
+        """Mode "call"."""
+        if current.NULL_FIRST:
+            self.add("PUSH_NULL")
+        self.take(0)
+        if not current.NULL_FIRST:
+            self.add("PUSH_NULL")
+        self.take(1)
+        self.restore_variables()
+        self.call = self.add("CALL_FUNCTION_EX", 0)
+
+
+def _check(code: CodeType, place: _Place, decoded: Decoded, goal: int) -> None:
+    if code.co_flags & _OPTIMIZED != _OPTIMIZED:
+        raise ContinuationError("a class or module body has no continuation")
+    if place.mode not in _MODES or not _KINDS.issuperset(place.stack):
+        raise ContinuationError(f"unknown mode or kind: {place.mode}, {place.stack}")
+    if not set(decoded.varnames).issuperset(place.names) or len(set(place.names)) < len(place.names):
+        raise ContinuationError(f"not locals of {code.co_name}: {place.names}")
+    instrs = decoded.instrs
+    if not (0 <= place.at < len(instrs) and 0 <= goal < len(instrs)):
+        raise ContinuationError("nothing comes after the last instruction")
+    started = next(number for number, instr in enumerate(instrs) if instr.op not in _PREFIX)
+    if min(place.at, goal) < started:
+        raise ContinuationError("the frame has not begun here: call the function itself")
+    if place.mode == "throw":
+        handler = instrs[place.at].handler
+        if handler is not None and len(place.stack) < handler.depth:
+            raise ContinuationError(f"the handler needs {handler.depth} stack entries, not {len(place.stack)}")
+        return
+    pushed = 1 if place.mode == "call" or place.generator else place.results
+    if depths(decoded)[goal] != len(place.stack) + pushed:
+        raise ContinuationError(
+            f"{instrs[goal]!r} needs {depths(decoded)[goal]} stack entries, not {len(place.stack) + pushed}"
+        )
+
+
+def _goal(place: _Place, decoded: Decoded) -> int:
+    """The canonical instruction to go on at."""
+    if place.generator:
+        if place.mode != "value" or decoded.instrs[place.at].op != "YIELD_VALUE" or place.target is not None:
+            raise ContinuationError("a suspended generator stands at a YIELD_VALUE")
+        return place.at
+    if place.mode in ("enter", "throw"):
+        return place.at
+    return place.at + 1 if place.target is None else place.target
+
+
+def _body(shape: Flow, kept: list[int], layout: _Layout) -> dict[int, Item]:
+    """The original's instructions, with slots renumbered and linked to each other."""
+    items: dict[int, Item] = {}
+    for number in kept:
+        piece = shape.pieces[number]
+        arg = layout.slots[piece.arg] if piece.raw in _SLOT_OPS else piece.arg
+        items[number] = Item(piece.raw, arg, shape.positions[number], shape.indexes[number])
+    for number, item in items.items():
+        target = shape.targets[number]
+        if target is not None:
+            item.target = items[target]
+        item.handler = _handler(shape, number, items)
+    return items
+
+
+def _handler(shape: Flow, number: int, items: dict[int, Item]) -> Handler | None:
+    handler = shape.handlers[number]
+    return None if handler is None else Handler(items[handler[0]], handler[1], handler[2])
+
+
+def _build(code: CodeType, place: _Place) -> CodeType:
+    decoded, shape = decode(code), flow(code)
+    goal = _goal(place, decoded)
+    _check(code, place, decoded, goal)
+    layout = _Layout(code, place)
+    here = shape.indexes.index(place.at)
+    prologue = _Prologue(code, place, layout, shape.positions[here])
+    if place.mode == "throw":
+        prologue.raise_payload()
+    elif place.mode == "call":
+        prologue.call_payload()
+    else:
+        prologue.restore_variables()
+    if place.generator:
+        prologue.constant(None)
+        before = shape.pieces[here - 1]
+        if decoded.instrs[place.at - 1].op == "ASYNC_GEN_WRAP":
+            prologue.add(before.raw, before.arg)
+    roots = [] if place.mode == "throw" else [shape.entries[goal]]
+    raised = shape.handlers[here] if prologue.call is not None else None
+    kept = sorted(shape.reachable(roots if raised is None else [*roots, raised[0]]))
+    items = _body(shape, kept, layout)
+    if prologue.call is not None:
+        prologue.call.handler = _handler(shape, here, items) if raised else None
+    if roots and kept[0] != roots[0]:
+        prologue.add("JUMP_FORWARD").target = items[roots[0]]
+    template = Template(
+        params=len(layout.params),
+        varnames=layout.varnames,
+        cellvars=layout.cellvars,
+        freevars=layout.freevars,
+        consts=tuple(prologue.consts),
+        extra_stack=place.results + 4,
+    )
+    made = assemble(code, [*prologue.items, *items.values()], template)
+    _register(made, code, place, prologue, [item.index for item in items.values() if item.index >= 0])
+    return made
+
+
+def _register(made: CodeType, code: CodeType, place: _Place, prologue: _Prologue, kept: list[int]) -> None:
+    call = -1
+    if prologue.call is not None:
+        found = decode(made)
+        call = next(instr.index for instr in found.instrs if instr.op in ("CALL", "CALL_FUNCTION_EX"))
+        assert found.index_of_offset(2 * prologue.call.start) == call
+    _origins[id(made)] = _Origin(weakref.ref(code), place, call, tuple(kept))
+    weakref.finalize(made, _origins.pop, id(made), None).atexit = False
