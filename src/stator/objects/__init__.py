@@ -1,1 +1,1 @@
-from stator.objects import bytes_, float_, int_, payload, str_
+from stator.objects import attr_dict, bytes_, dict_, float_, int_, payload, str_

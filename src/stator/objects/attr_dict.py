@@ -1,0 +1,114 @@
+"""The `__dict__` of an object: a dict whose items are also the object's attributes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.guard import HasKey, NoAttr
+from stator.guards.raw import instance_dict
+from stator.guards.source import AttrSource, InstanceDictSource, Source
+from stator.objects.dict_ import DictValue
+from stator.objects.dict_table import Table
+from stator.objects.value import Constant, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+
+class AttrTable(Table):
+    """The contents of the `__dict__` of an existing object."""
+
+    __slots__ = ("owner_source",)
+
+    def __init__(self, host: dict[Any, Any], owner_source: Source) -> None:
+        super().__init__(host, InstanceDictSource(owner_source))
+        self.owner_source = owner_source
+
+    def item_source(self, key: Any) -> Source:
+        return AttrSource(self.owner_source, key) if type(key) is str else super().item_source(key)
+
+    def guard_presence(self, space: Space, key: Any, present: bool) -> None:
+        assert self.source is not None
+        if present:
+            space.trace.guard(HasKey(self.source, key))
+        elif type(key) is str:
+            space.trace.guard(NoAttr(self.owner_source, key))
+        else:
+            super().guard_presence(space, key, present)
+
+
+class AttrDict(DictValue):
+    """The `__dict__` of an instance, module or function: attribute access and the program's dict operations meet here.
+
+    `owner` is the object, `host` the existing object it stands for, or None where the traced program has made it.
+    """
+
+    __slots__ = ("_shared", "owner")
+
+    def __init__(self, owner: Value, host: Any = None) -> None:
+        super().__init__()
+        self.owner = owner
+        #: the same dict, met as a dict before it was met as the attributes of its object
+        self._shared: DictValue | None = None
+        if host is not None:
+            self.host = instance_dict(host)
+            assert isinstance(self.host, dict)
+            assert owner.source is not None
+            self.table = AttrTable(self.host, owner.source)
+            self.source = self.table.source
+
+    # -- attribute access -------------------------------------------------------------------------------------------
+
+    def get_str(self, space: Space, name: str) -> Value | None:
+        """The attribute in the object's own dict, or None."""
+        table = self.table if self._shared is not None or self.host is None else self._meet(space)
+        entry = table.entries.get(name) if table.complete else table.locate(space, name)
+        return None if entry is None else entry.item
+
+    def set_str(self, space: Space, name: str, item: Value) -> None:
+        """Assign the attribute in the object's own dict."""
+        self.touch(space)
+        self.table.put(space, name, Constant(name), item)
+
+    def del_str(self, space: Space, name: str) -> bool:
+        """Delete the attribute from the object's own dict; whether there was one."""
+        self.touch(space)
+        return self.table.take(space, name) is not None
+
+    def entries(self, space: Space | None) -> list[tuple[str, Value]]:
+        """The attributes in order. Without a space only for an object that the traced program has made."""
+        if space is not None and self.host is not None:
+            self._meet(space)
+        entries = self.table.entries if space is None else self.table.finish(space)
+        return [(key, entry.item) for key, entry in entries.items() if type(key) is str and entry.item is not None]
+
+    # -- one dict, one value ----------------------------------------------------------------------------------------
+
+    def value(self, space: Space) -> DictValue:
+        """What `obj.__dict__` gives: the one value of this dict in the trace."""
+        if self.host is None:
+            return self
+        self._meet(space)
+        assert self._shared is not None
+        return self._shared
+
+    def _meet(self, space: Space) -> Table:
+        """Be the one value of the existing dict, or share the table of the one there is."""
+        if self._shared is None:
+            known = space._by_id.setdefault(id(self.host), self)
+            assert isinstance(known, DictValue)
+            self._shared = known
+            if known is not self:
+                self.table = known.table
+        return self.table
+
+    def touch(self, space: Space) -> None:
+        space.touch(self.value(space))
+
+    # -- generated code ---------------------------------------------------------------------------------------------
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        return f"{writer.expr(self.owner)}.__dict__"

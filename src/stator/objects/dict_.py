@@ -1,0 +1,381 @@
+"""dict: `Objects/dictobject.c`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.dict_iterators import KeyIterator, ReverseKeyIterator
+from stator.objects.dict_merge import merge
+from stator.objects.dict_table import Entry, Table, key_error
+from stator.objects.dict_views import ItemsView, KeysView, ValuesView
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
+from stator.objects.recursion import entered, repr_text
+from stator.objects.value import NotKnown, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+
+@models(dict)
+class DictValue(Value):
+    """A dict or an instance of a subclass; `table` is what it contains."""
+
+    __slots__ = ("_attrs", "_busy", "host", "table")
+
+    plain_iters: tuple[Any, ...] = (dict.__iter__,)
+    #: the builtin type whose methods act on the real object without meeting overrides
+    solid: type = dict
+
+    def __init__(self, cls: type = dict) -> None:
+        self.cls = cls
+        self.source = None
+        self.host: Any = None
+        self.table = Table()
+        self._attrs: Any = None
+        self._busy = False
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> DictValue:
+        space.guard_type(host, source)
+        self = cls(type(host))
+        self.host = host
+        self.source = source
+        self.table = Table(host, source)
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> DictValue:
+        self = cls(type(host))
+        space._by_id[id(host)] = self
+        space._kept.append(host)
+        for key, item in host.items():
+            self.store(space, space.fresh(key), space.fresh(item))
+        return self
+
+    @classmethod
+    def from_pairs(cls, space: Space, pairs: list[tuple[Value, Value]]) -> DictValue:
+        """A fresh dict, as the display `{key: item, …}` makes it."""
+        self = cls()
+        for key, item in pairs:
+            self.store(space, key, item)
+        return self
+
+    # -- for other models -------------------------------------------------------------------------------------------
+
+    def store(self, space: Space, key: Value, item: Value) -> None:
+        """`dict.__setitem__`, without noting the mutation."""
+        self.table.put(space, space.key(key), key, item)
+
+    def find(self, space: Space, key: Value) -> Value | None:
+        """`dict.get` as a host function: None where the key is missing."""
+        entry = self.table.locate(space, space.key(key))
+        return None if entry is None else entry.item
+
+    def touch(self, space: Space) -> None:
+        """Note that the dict is about to be changed."""
+        space.touch(self)
+
+    def pairs(self, space: Space) -> list[tuple[Value, Value]]:
+        """Keys and items, in order."""
+        return [(e.key, e.item) for e in self.table.finish(space).values() if e.item is not None]
+
+    def unpack(self, space: Space) -> list[Value]:
+        """The keys, in order."""
+        return [e.key for e in self.table.finish(space).values()]
+
+    def str_items(self, space: Space) -> dict[str, Value]:
+        """The items by name, as the call `f(**d)` needs them."""
+        named: dict[str, Value] = {}
+        for key, item in self.pairs(space):
+            if not issubclass(key.force().cls, str):
+                raise space.error(TypeError, "keywords must be strings")
+            named[space.str_(key)] = item
+        return named
+
+    def duplicate(self, space: Space, result: DictValue) -> DictValue:
+        """Copy the entries into a fresh dict, without hashing or comparing keys again."""
+        result.table.entries = {k: Entry(e.key, e.item) for k, e in self.table.finish(space).items()}
+        return result
+
+    # -- the value protocol -----------------------------------------------------------------------------------------
+
+    def as_host(self, space: Space) -> Any:
+        if self.cls is not dict or self._busy:
+            raise NotKnown(self)
+        self._busy = True
+        try:
+            return {key.as_host(space): item.as_host(space) for key, item in self.pairs(space)}
+        finally:
+            self._busy = False
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None and self.cls.__dictoffset__ != 0:
+            from stator.objects.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, self.host)
+        return self._attrs
+
+    def describe(self) -> str:
+        if self.table.complete:
+            return f"a {self.cls.__qualname__} of {len(self.table.entries)}"
+        return super().describe()
+
+    # -- generated code ---------------------------------------------------------------------------------------------
+
+    def shell(self, writer: Writer) -> str:
+        """An empty dict of the class, made without the program's `__new__` and `__init__`."""
+        if self.cls is dict:
+            return "{}"
+        return f"{writer.const(self.solid)}.__new__({class_text(writer, self.cls)})"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        pairs = [(writer.expr(e.key), writer.expr(e.item)) for e in self.table.entries.values() if e.item is not None]
+        attrs = self._attr_lines(writer)
+        shell = writer.shell_of(self)
+        if shell is None:
+            if self.cls is dict:
+                return writer.assign("dict", "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}")
+            shell = writer.assign(self.cls.__name__.lower(), self.shell(writer))
+        for line in self._extra_lines(writer, shell):
+            writer.line(line)
+        for key, item in pairs:
+            writer.line(self.assign_line(writer, shell, key, item))
+        for name, expr in attrs:
+            writer.line(f"{shell}.__dict__[{name!r}] = {expr}")
+        return shell
+
+    def _attr_lines(self, writer: Writer) -> list[tuple[str, str]]:
+        if self._attrs is None:
+            return []
+        return [(name, writer.expr(item)) for name, item in self._attrs.entries(None)]
+
+    def _extra_lines(self, writer: Writer, shell: str) -> list[str]:
+        """Lines that fill what subclasses hold beside the entries."""
+        return []
+
+    def assign_line(self, writer: Writer, target: str, key: str, item: str) -> str:
+        """The statement that puts one item into the real dict."""
+        if self.cls is dict:
+            return f"{target}[{key}] = {item}"
+        return f"{writer.const(self.solid)}.__setitem__({target}, {key}, {item})"
+
+    def effects(self, writer: Writer) -> list[str]:
+        plan = self.table.plan()
+        deleted = [writer.expr(key) for key in plan.deleted]
+        assigned = [(writer.expr(key), writer.expr(item)) for key, item in plan.assigned]
+        assert self.source is not None
+        target = writer.source(self.source)
+        lines = []
+        solid = "" if self.cls is dict else writer.const(self.solid)
+        if plan.clear:
+            lines.append(f"{solid}.clear({target})" if solid else f"{target}.clear()")
+        lines += [f"{solid}.__delitem__({target}, {key})" if solid else f"del {target}[{key}]" for key in deleted]
+        lines += [self.assign_line(writer, target, key, item) for key, item in assigned]
+        return lines
+
+    # -- making -----------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def tp_new(space: Space, cls_value: Value, /, *args: Value, **kwargs: Value) -> Value:
+        return empty(space, cls_value)
+
+    def tp_init(self, space: Space, other: Value | None = None, /, **kwargs: Value) -> Value:
+        merge(space, self, other, kwargs)
+        return NONE
+
+    @staticmethod
+    def fromkeys(space: Space, cls_value: Value, iterable: Value, value: Value = NONE, /) -> Value:
+        result = space.call(cls_value, [], {}).force()
+        for key in space.iterate(iterable):
+            if isinstance(result, DictValue) and result.cls is dict:
+                result.tp_setitem(space, key, value)
+            else:
+                space.setitem(result, key, value)
+        return result
+
+    # -- slots ------------------------------------------------------------------------------------------------------
+
+    def tp_len(self, space: Space) -> Value:
+        return space.fresh(self.table.size(space))
+
+    def tp_contains(self, space: Space, key: Value, /) -> Value:
+        return TRUE if self.table.locate(space, space.key(key)) is not None else FALSE
+
+    def tp_getitem(self, space: Space, key: Value, /) -> Value:
+        found = self.find(space, key)
+        if found is not None:
+            return found
+        if self.cls is not dict:
+            missing = space.special(self, "__missing__")
+            if missing is not None:
+                return space.call(missing, [self, key], {})
+        raise key_error(space, key)
+
+    def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
+        stand_in = space.key(key)
+        self.touch(space)
+        self.table.put(space, stand_in, key, item)
+        return NONE
+
+    def tp_delitem(self, space: Space, key: Value, /) -> Value:
+        stand_in = space.key(key)
+        self.touch(space)
+        if self.table.take(space, stand_in) is None:
+            raise key_error(space, key)
+        return NONE
+
+    def tp_iter(self, space: Space) -> Value:
+        return KeyIterator(space, self)
+
+    def tp_reversed(self, space: Space) -> Value:
+        return ReverseKeyIterator(space, self)
+
+    def tp_repr(self, space: Space) -> Value:
+        with entered(space, self) as again:
+            if again:
+                return space.fresh("{...}")
+            parts = [f"{repr_text(space, key)}: {repr_text(space, item)}" for key, item in self.pairs(space)]
+            return space.fresh("{" + ", ".join(parts) + "}")
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if not isinstance(other, DictValue):
+            return NOT_IMPLEMENTED
+        return TRUE if self.same_items(space, other) else FALSE
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if not isinstance(other, DictValue):
+            return NOT_IMPLEMENTED
+        return FALSE if self.same_items(space, other) else TRUE
+
+    def same_items(self, space: Space, other: DictValue) -> bool:
+        """`dict_equal`."""
+        if self.table.size(space) != other.table.size(space):
+            return False
+        for key, entry in list(self.table.finish(space).items()):
+            theirs = other.table.locate(space, key)
+            if theirs is None or theirs.item is None or entry.item is None:
+                return False
+            if not space.equal(theirs.item, entry.item):
+                return False
+        return True
+
+    def tp_lt(self, space: Space, other: Value, /) -> Value:
+        return NOT_IMPLEMENTED
+
+    def tp_le(self, space: Space, other: Value, /) -> Value:
+        return NOT_IMPLEMENTED
+
+    def tp_gt(self, space: Space, other: Value, /) -> Value:
+        return NOT_IMPLEMENTED
+
+    def tp_ge(self, space: Space, other: Value, /) -> Value:
+        return NOT_IMPLEMENTED
+
+    def tp_or(self, space: Space, other: Value, /) -> Value:
+        return union(space, self, other)
+
+    def tp_ror(self, space: Space, other: Value, /) -> Value:
+        return union(space, other.force(), self)
+
+    def tp_ior(self, space: Space, other: Value, /) -> Value:
+        merge(space, self, other, {})
+        return self
+
+    # -- methods ----------------------------------------------------------------------------------------------------
+
+    def get(self, space: Space, key: Value, default: Value = NONE, /) -> Value:
+        found = self.find(space, key)
+        return default if found is None else found
+
+    def setdefault(self, space: Space, key: Value, default: Value = NONE, /) -> Value:
+        stand_in = space.key(key)
+        entry = self.table.locate(space, stand_in)
+        if entry is not None and entry.item is not None:
+            return entry.item
+        self.touch(space)
+        self.table.put(space, stand_in, key, default)
+        return default
+
+    def pop(self, space: Space, key: Value, default: Value | None = None, /) -> Value:
+        taken = None
+        if not self.table.complete or self.table.entries:  # an empty dict does not even hash the key
+            stand_in = space.key(key)
+            self.touch(space)
+            taken = self.table.take(space, stand_in)
+        if taken is not None and taken.item is not None:
+            return taken.item
+        if default is None:
+            raise key_error(space, key)
+        return default
+
+    def popitem(self, space: Space) -> Value:
+        entries = self.table.finish(space)
+        if not entries:
+            raise space.error(KeyError, "popitem(): dictionary is empty")
+        self.touch(space)
+        _, entry = entries.popitem()
+        self.table.version += 1
+        assert entry.item is not None
+        return space.new_tuple([entry.key, entry.item])
+
+    def update(self, space: Space, other: Value | None = None, /, **kwargs: Value) -> Value:
+        merge(space, self, other, kwargs)
+        return NONE
+
+    def clear(self, space: Space) -> Value:
+        self.touch(space)
+        self.table.clear()
+        return NONE
+
+    def copy(self, space: Space) -> Value:
+        return self.duplicate(space, DictValue())
+
+    def keys(self, space: Space) -> Value:
+        return KeysView(self)
+
+    def values(self, space: Space) -> Value:
+        return ValuesView(self)
+
+    def items(self, space: Space) -> Value:
+        return ItemsView(self)
+
+
+def empty(space: Space, cls_value: Value) -> DictValue:
+    """A fresh, empty instance of a dict class."""
+    cls = space.known(cls_value)
+    if cls is NotKnown:
+        raise Unsupported(errors.UnsupportedCCall("dict.__new__"))
+    if not isinstance(cls, type) or not issubclass(cls, dict):
+        shown = cls.__name__ if isinstance(cls, type) else "X"
+        raise space.error(TypeError, f"dict.__new__({shown}): {shown} is not a subtype of dict")
+    model = model_for(cls)
+    assert model is not None
+    return model(cls)  # type: ignore[call-arg, return-value]
+
+
+def union(space: Space, left: Value, right: Value) -> Value:
+    """`left | right` of dicts: a plain dict."""
+    right = right.force()
+    if not isinstance(left, DictValue) or not isinstance(right, DictValue):
+        return NOT_IMPLEMENTED
+    result = left.duplicate(space, DictValue())
+    merge(space, result, right, {})
+    return result
+
+
+def class_text(writer: Writer, cls: type) -> str:
+    """The expression of a class in generated code."""
+    return writer.const(cls)
+
+
+__all__ = ["DictValue", "class_text", "empty", "union"]

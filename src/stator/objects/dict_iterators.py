@@ -1,0 +1,305 @@
+"""Iterators over dicts."""
+
+from __future__ import annotations
+
+import gc
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stator import errors
+from stator.guards.guard import Equals
+from stator.guards.raw import dict_get
+from stator.guards.source import CallSource, Source
+from stator.objects.dict_table import Entry
+from stator.objects.protocol import MODELS, models
+from stator.objects.value import Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.objects.dict_ import DictValue
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+_D: dict[Any, Any] = {}
+_KEY, _VALUE, _ITEM = type(iter(_D)), type(iter(_D.values())), type(iter(_D.items()))
+_R_KEY, _R_VALUE, _R_ITEM = type(reversed(_D)), type(reversed(_D.values())), type(reversed(_D.items()))
+_ORDERED: Any = type(iter(OrderedDict[Any, Any]()))
+_CHANGED = "dictionary changed size during iteration"
+_ORDERED_CHANGED = "OrderedDict mutated during iteration"
+
+
+# -- what generated code and guards call ------------------------------------------------------------------------------
+
+
+def advance(iterator: Iterator[Any], steps: int) -> None:
+    """Take that many steps; an iterator whose dict has changed since is as broken as it would be."""
+    try:
+        for _ in range(steps):
+            next(iterator, None)
+    except RuntimeError:
+        pass
+
+
+def iterated(iterator: Any) -> dict[Any, Any]:
+    """The dict an iterator runs over."""
+    for referent in gc.get_referents(iterator):
+        if isinstance(referent, dict):
+            return referent
+    raise LookupError("the iterator is exhausted")
+
+
+def position(iterator: Any) -> int:
+    """How many steps an iterator has taken over its dict; -1 where it is exhausted, -2 where the dict has changed."""
+    try:
+        mapping = iterated(iterator)
+        return dict.__len__(mapping) - len(iterator.__reduce__()[1][0])
+    except LookupError:
+        return -1
+    except RuntimeError:
+        return -2
+
+
+class Rest:
+    """What is left of an iteration over a dict that was changed before the iteration began."""
+
+    __slots__ = ("keys", "kind", "mapping", "message", "size")
+
+    def __init__(self, mapping: dict[Any, Any], kind: int, keys: list[Any], size: int, message: str) -> None:
+        self.mapping: dict[Any, Any] | None = mapping
+        self.kind = kind
+        self.keys = iter(keys)
+        self.size = size
+        self.message = message
+
+    def __iter__(self) -> Rest:
+        return self
+
+    def __next__(self) -> Any:
+        mapping = self.mapping
+        if mapping is None:
+            raise StopIteration
+        if dict.__len__(mapping) != self.size:
+            self.size = -1
+            raise RuntimeError(self.message)
+        for key in self.keys:
+            if self.kind == 0:
+                return key
+            item = dict_get(mapping, key)
+            return item if self.kind == 1 else (key, item)
+        self.mapping = None
+        raise StopIteration
+
+
+# -- the models -------------------------------------------------------------------------------------------------------
+
+
+@models(_KEY, _VALUE, _ITEM, _R_KEY, _R_VALUE, _R_ITEM, _ORDERED)
+class DictIterator(Value):
+    """An iterator over the keys, values or items of a dict."""
+
+    __slots__ = ("_entries", "_version", "host", "mapping", "position", "size", "taken")
+
+    plain_iters: tuple[Any, ...] = tuple(t.__iter__ for t in (_KEY, _VALUE, _ITEM, _R_KEY, _R_VALUE, _R_ITEM, _ORDERED))
+    #: host types: over a dict, over an OrderedDict
+    hosts: ClassVar[tuple[type, type]]
+    #: 0 keys, 1 values, 2 items
+    kind: ClassVar[int]
+    backwards: ClassVar[bool] = False
+
+    def __init__(self, space: Space, mapping: DictValue | None, start: int = 0) -> None:
+        self.source = None
+        self.host: Any = None
+        self.mapping = mapping
+        self.position = start
+        #: steps taken in the trace by an iterator that existed before
+        self.taken = 0
+        self._entries: list[Entry] = []
+        self._version = self.size = 0
+        self.cls = self.hosts[0]
+        if mapping is not None:
+            self.cls = self.hosts[_is_ordered(space, mapping)]
+            entries = mapping.table.finish(space)
+            self._entries = list(reversed(entries.values()) if self.backwards else entries.values())
+            self._version = mapping.table.version
+            self.size = len(entries)
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> DictIterator:
+        space.guard_type(host, source)
+        steps = position(host)
+        if steps == -2:
+            raise Unsupported(errors.OpaqueIterator(f"a {type(host).__name__} whose dict has changed"))
+        space.trace.guard(Equals(CallSource(position, source, "position"), steps))
+        mapping: Any = None
+        if steps >= 0:
+            mapping = space.wrap(iterated(host), CallSource(iterated, source, "iterated")).force()
+        self = _kind_of(host)(space, mapping, max(steps, 0))
+        self.cls = type(host)
+        self.host = host
+        self.source = source
+        return self
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def project(self, space: Space, entry: Entry) -> Value:
+        """What the iterator yields for an entry."""
+        raise NotImplementedError
+
+    def tp_iter(self, space: Space) -> Value:
+        return self
+
+    def tp_next(self, space: Space) -> Value:
+        value = self.next_value(space)
+        if value is None:
+            raise space.error(StopIteration)
+        return value
+
+    def next_value(self, space: Space) -> Value | None:
+        mapping = self.mapping
+        if mapping is None:
+            return None
+        if mapping.table.version != self._version:
+            self._changed(space, mapping)
+        if self.source is not None:
+            space.touch(self)
+            self.taken += 1
+        if self.position >= len(self._entries):
+            self.mapping = None
+            return None
+        entry = self._entries[self.position]
+        self.position += 1
+        return self.project(space, entry)
+
+    def _changed(self, space: Space, mapping: DictValue) -> None:
+        """The dict got other keys since the iterator was made."""
+        size = len(mapping.table.entries)
+        if self.cls is _ORDERED:
+            self.mapping = None
+            raise space.error(RuntimeError, _ORDERED_CHANGED)
+        if size != self.size:
+            self.size = -1
+            raise space.error(RuntimeError, _CHANGED)
+        raise Unsupported(errors.UnsupportedMutation("exchange of keys during iteration", mapping.describe()))
+
+    def unpack(self, space: Space) -> list[Value]:
+        items = []
+        while (item := self.next_value(space)) is not None:
+            items.append(item)
+        return items
+
+    def tp_length_hint(self, space: Space) -> Value:
+        if self.mapping is None or self.mapping.table.version != self._version:
+            return space.fresh(0)
+        return space.fresh(len(self._entries) - self.position)
+
+    # -- generated code ---------------------------------------------------------------------------------------------
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        mapping = self.mapping
+        if mapping is None:
+            return writer.assign("iterator", "iter(())")
+        if mapping.table.version != self._version:
+            raise Unsupported(errors.NotReconstructible("an iterator over a dict that has changed since"))
+        if mapping.source is not None and mapping.table.has_other_keys():
+            return self._rest(writer, mapping)
+        iterator = writer.assign("iterator", self.iter_text(writer, mapping, writer.expr(mapping)))
+        if self.position:
+            writer.line(f"{writer.const(advance)}({iterator}, {self.position})")
+        return iterator
+
+    def iter_text(self, writer: Writer, mapping: DictValue, target: str) -> str:
+        """The expression of a new iterator over the real dict."""
+        view = ("keys", "values", "items")[self.kind]
+        call = f"{target}.{view}()" if mapping.cls is dict else f"{writer.const(mapping.solid)}.{view}({target})"
+        return f"{'reversed' if self.backwards else 'iter'}({call})"
+
+    def _rest(self, writer: Writer, mapping: DictValue) -> str:
+        """The real dict gets its keys only after this code has run, so that an iterator made here would be broken."""
+        keys = [writer.expr(entry.key) for entry in self._entries[self.position :]]
+        message = _ORDERED_CHANGED if self.cls is _ORDERED else _CHANGED
+        target = writer.expr(mapping)
+        args = f"{target}, {self.kind}, [{', '.join(keys)}], {self.size}, {message!r}"
+        return writer.assign("iterator", f"{writer.const(Rest)}({args})")
+
+    def effects(self, writer: Writer) -> list[str]:
+        assert self.source is not None
+        return [f"{writer.const(advance)}({writer.source(self.source)}, {self.taken})"] if self.taken else []
+
+
+def _is_ordered(space: Space, mapping: DictValue) -> bool:
+    return issubclass(mapping.cls, OrderedDict) and mapping.solid is OrderedDict
+
+
+@models(_KEY)
+class KeyIterator(DictIterator):
+    """`iter(d)`."""
+
+    __slots__ = ()
+    hosts = (_KEY, _ORDERED)
+    kind = 0
+
+    def project(self, space: Space, entry: Entry) -> Value:
+        return entry.key
+
+
+@models(_VALUE)
+class ValueIterator(DictIterator):
+    """`iter(d.values())`."""
+
+    __slots__ = ()
+    hosts = (_VALUE, _ORDERED)
+    kind = 1
+
+    def project(self, space: Space, entry: Entry) -> Value:
+        assert entry.item is not None
+        return entry.item
+
+
+@models(_ITEM)
+class ItemIterator(DictIterator):
+    """`iter(d.items())`."""
+
+    __slots__ = ()
+    hosts = (_ITEM, _ORDERED)
+    kind = 2
+
+    def project(self, space: Space, entry: Entry) -> Value:
+        assert entry.item is not None
+        return space.new_tuple([entry.key, entry.item])
+
+
+@models(_R_KEY)
+class ReverseKeyIterator(KeyIterator):
+    """`reversed(d)`."""
+
+    __slots__ = ()
+    hosts = (_R_KEY, _ORDERED)
+    backwards = True
+
+
+@models(_R_VALUE)
+class ReverseValueIterator(ValueIterator):
+    """`reversed(d.values())`."""
+
+    __slots__ = ()
+    hosts = (_R_VALUE, _ORDERED)
+    backwards = True
+
+
+@models(_R_ITEM)
+class ReverseItemIterator(ItemIterator):
+    """`reversed(d.items())`."""
+
+    __slots__ = ()
+    hosts = (_R_ITEM, _ORDERED)
+    backwards = True
+
+
+def _kind_of(host: Any) -> type[DictIterator]:
+    """The model of an existing iterator; that of an OrderedDict does not tell what it yields."""
+    if type(host) is _ORDERED:
+        raise Unsupported(errors.OpaqueIterator("an iterator of an OrderedDict"))
+    return MODELS[type(host)]  # type: ignore[return-value]

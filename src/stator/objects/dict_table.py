@@ -1,0 +1,342 @@
+"""The contents of a traced dict: what is known of the existing one, and what the traced program did to it.
+
+A table is *complete* when `entries` holds everything, in order, as a host dict keyed by hashable stand-ins: CPython's
+own algorithm then runs on it. The table of an existing dict begins partial: single keys are looked up, and guarded, one
+by one, and what is written goes into `overlay`; only order and size make it complete.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from stator.guards.guard import HasKey, KeysAre, Length, NoKey
+from stator.guards.raw import ABSENT, dict_get, dict_keys
+from stator.guards.source import CallSource, DictItemSource, DictKeySource, Source
+from stator.objects.keys import IdentityKey
+from stator.objects.value import Constant, Raised, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+_PLAIN = frozenset({str, int, float, complex, bool, bytes, type(None), type(...)})
+_LASTING = (type, types.BuiltinFunctionType, types.ModuleType, enum.Enum)
+
+
+class Entry:
+    """A key and its item; the key stays the first of equal keys, the item is replaced. Item None: deleted."""
+
+    __slots__ = ("item", "key")
+
+    def __init__(self, key: Value, item: Value | None) -> None:
+        self.key = key
+        self.item = item
+
+
+class Original(NamedTuple):
+    """An entry as it was before the trace."""
+
+    key: Any
+    key_value: Value
+    item: Value | None
+
+
+class Plan(NamedTuple):
+    """How to change the real dict into the traced one: first clear or delete, then assign in order."""
+
+    clear: bool
+    deleted: list[Value]
+    assigned: list[tuple[Value, Value]]
+
+
+class Table:
+    """What a DictValue contains. The caller has touched the dict before any method here changes it."""
+
+    __slots__ = (
+        "_quiet",
+        "_seen",
+        "before",
+        "cleared",
+        "complete",
+        "entries",
+        "host",
+        "moved",
+        "overlay",
+        "source",
+        "version",
+    )
+
+    def __init__(self, host: dict[Any, Any] | None = None, source: Source | None = None) -> None:
+        self.host = host
+        self.source = source
+        self.complete = host is None
+        #: the contents, once complete
+        self.entries: dict[Any, Entry] = {}
+        #: partial: what was assigned or deleted, by key, in the order in which new keys would appear
+        self.overlay: dict[Any, Entry] = {}
+        #: partial: keys of the overlay that were deleted and assigned again, and so are last in order
+        self.moved: set[Any] = set()
+        #: the entries before the trace, once an existing dict is complete
+        self.before: list[Original] = []
+        self.cleared = False
+        #: counts insertions and deletions: what invalidates iterators
+        self.version = 0
+        self._seen: dict[Any, Entry | None] = {}
+        self._quiet: bool | None = None
+
+    # -- where the parts of an existing dict are found ---------------------------------------------------------------
+
+    def item_source(self, key: Any) -> Source:
+        assert self.source is not None
+        return DictItemSource(self.source, key)
+
+    def guard_presence(self, space: Space, key: Any, present: bool) -> None:
+        assert self.source is not None
+        space.trace.guard(HasKey(self.source, key) if present else NoKey(self.source, key))
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def locate(self, space: Space, key: Any) -> Entry | None:
+        """The entry under a key (from `space.key`), or None."""
+        if self.complete:
+            return self.entries.get(key)
+        if self.overlay:
+            entry = self._overlaid(space, key)
+            if entry is not None:
+                return entry if entry.item is not None else None
+        return self.original(space, key)
+
+    def _overlaid(self, space: Space, key: Any) -> Entry | None:
+        if not self._direct(key):
+            return self.finish(space).get(key)
+        return self.overlay.get(key)
+
+    def original(self, space: Space, key: Any) -> Entry | None:
+        """The entry of the dict as it was before the trace; its presence or absence is guarded."""
+        try:
+            return self._seen[key]
+        except KeyError:
+            pass
+        if not self._direct(key):
+            return self.finish(space).get(key)
+        host_key = key.anchor if type(key) is IdentityKey else key
+        assert self.host is not None
+        found = dict_get(self.host, host_key)
+        self.guard_presence(space, host_key, found is not ABSENT)
+        entry = None
+        if found is not ABSENT:
+            entry = Entry(_stable_key(space, host_key), space.wrap(found, self.item_source(host_key)))
+        self._seen[key] = entry
+        return entry
+
+    def _direct(self, key: Any) -> bool:
+        """Whether the host dict itself may be asked for the key: no code of the program's would run."""
+        if type(key) is IdentityKey:
+            if not is_lasting(key.anchor):
+                return False
+        elif not is_plain(key) and not isinstance(key, type):
+            return False
+        if self._quiet is None:
+            assert self.host is not None
+            self._quiet = all(map(_is_quiet, set(map(type, dict_keys(self.host)))))
+        return self._quiet
+
+    def size(self, space: Space) -> int:
+        if not self.complete and not self.overlay:
+            assert self.host is not None
+            assert self.source is not None
+            size = dict.__len__(self.host)
+            space.trace.guard(Length(self.source, size))
+            return size
+        return len(self.finish(space))
+
+    def finish(self, space: Space) -> dict[Any, Entry]:
+        """The entries, all of them, in order; keys and order of an existing dict are guarded."""
+        if self.complete:
+            return self.entries
+        for key, key_value, item in self._read_all(space):
+            self.before.append(Original(key, key_value, item))
+            self.entries[key] = Entry(key_value, item)
+        self.complete = True
+        for key, entry in self.overlay.items():
+            if entry.item is None or key in self.moved:
+                self.entries.pop(key, None)
+            if entry.item is not None:
+                self.entries.setdefault(key, entry).item = entry.item
+        self.overlay = {}
+        return self.entries
+
+    def _read_all(self, space: Space) -> list[tuple[Any, Value, Value | None]]:
+        assert self.host is not None
+        assert self.source is not None
+        keys = list(dict_keys(self.host))
+        stable = all(type(k) is str or is_plain(k) or is_lasting(k) for k in keys)
+        space.trace.guard(KeysAre(self.source, tuple(keys)) if stable else Length(self.source, len(keys)))
+        result: list[tuple[Any, Value, Value | None]] = []
+        for index, host_key in enumerate(keys):
+            if stable:
+                key_value = _stable_key(space, host_key)
+            else:
+                key_value = space.wrap(host_key, DictKeySource(self.source, index))
+            key = host_key if type(host_key) is str and stable else space.key(key_value)
+            seen = self._seen.get(key)
+            if seen is not None:
+                item = seen.item
+            else:
+                nth = f"item{index}"
+                source = self.item_source(host_key) if stable else CallSource(nth_item(index), self.source, nth)
+                item = space.wrap(dict_get(self.host, host_key), source)
+            result.append((key, key_value, item))
+        return result
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def put(self, space: Space, key: Any, key_value: Value, item: Value) -> None:
+        """`d[key] = item`."""
+        if not self.complete:
+            if self._direct(key):
+                self._put_overlay(key, key_value, item)
+                return
+            self.finish(space)
+        new = Entry(key_value, item)
+        old = self.entries.setdefault(key, new)
+        if old is new:
+            self.version += 1
+        else:
+            old.item = item
+
+    def _put_overlay(self, key: Any, key_value: Value, item: Value) -> None:
+        old = self.overlay.get(key)
+        if old is None:
+            self.overlay[key] = Entry(key_value, item)
+        elif old.item is None:
+            del self.overlay[key]
+            self.overlay[key] = Entry(key_value, item)
+            self.moved.add(key)
+        else:
+            old.item = item
+
+    def take(self, space: Space, key: Any) -> Entry | None:
+        """Remove and return the entry, or None if there is none."""
+        if not self.complete:
+            if self._direct(key):
+                return self._take_overlay(space, key)
+            self.finish(space)
+        entry = self.entries.pop(key, None)
+        if entry is not None:
+            self.version += 1
+        return entry
+
+    def _take_overlay(self, space: Space, key: Any) -> Entry | None:
+        old = self.overlay.get(key)
+        if old is not None and old.item is None:
+            return None
+        original = self.original(space, key)
+        if old is not None:
+            del self.overlay[key]
+            self.moved.discard(key)
+        if original is not None:
+            self.overlay[key] = Entry(original.key, None)
+        return old or original
+
+    def clear(self) -> None:
+        self.cleared = self.host is not None
+        self.complete = True
+        self.entries = {}
+        self.overlay = {}
+        self.before = []
+        self.version += 1
+
+    def reorder(self, entries: dict[Any, Entry]) -> None:
+        """Take the same entries in another order."""
+        self.entries = entries
+        self.version += 1
+
+    # -- writing back -----------------------------------------------------------------------------------------------
+
+    def plan(self) -> Plan:
+        """The least changes that turn the existing dict into the traced one."""
+        if not self.complete:
+            deleted = [e.key for k, e in self.overlay.items() if e.item is None or k in self.moved]
+            return Plan(False, deleted, [(e.key, e.item) for e in self.overlay.values() if e.item is not None])
+        kept = self._kept()
+        clear = self.cleared or bool(self.before and not kept)
+        deleted = [] if clear else [o.key_value for o in self.before if id(o.key) not in kept]
+        assigned = []
+        for key, entry in self.entries.items():
+            if entry.item is not None and (id(key) not in kept or kept[id(key)] is not entry.item):
+                assigned.append((entry.key, entry.item))
+        return Plan(clear, deleted, assigned)
+
+    def has_other_keys(self) -> bool:
+        """Whether keys of an existing dict were added, removed or moved, so that writing back changes its structure."""
+        if not self.complete:
+            return bool(self.overlay)
+        return self.cleared or len(self._kept()) != len(self.entries) or len(self.entries) != len(self.before)
+
+    def _kept(self) -> dict[int, Value | None]:
+        """The keys (by id) that can stay where they are, with the items they had: a common start, in the old order."""
+        place = {id(o.key): (index, o.item) for index, o in enumerate(self.before)}
+        kept: dict[int, Value | None] = {}
+        last = -1
+        for key in self.entries:
+            index, item = place.get(id(key), (-1, None))
+            if index <= last:
+                break
+            last = index
+            kept[id(key)] = item
+        return kept
+
+
+def is_plain(host: Any) -> bool:
+    """Whether a guard can compare the key by value."""
+    kind = type(host)
+    if kind in _PLAIN:
+        return bool(host == host)  # a NaN is found by its identity
+    return kind is tuple and all(is_plain(item) for item in host)
+
+
+def is_lasting(host: Any) -> bool:
+    """Whether the key is an object that a guard may name by identity: it lives as long as the program does."""
+    return isinstance(host, _LASTING)
+
+
+def _stable_key(space: Space, host: Any) -> Value:
+    return space.existing(host) if is_lasting(host) else space.fresh(host)
+
+
+def _is_quiet(cls: type) -> bool:
+    """Whether hashing and comparing objects of the class runs no Python code."""
+    return not isinstance(getattr(cls, "__hash__", None), types.FunctionType) and not isinstance(
+        getattr(cls, "__eq__", None), types.FunctionType
+    )
+
+
+def key_error(space: Space, key: Value) -> Raised:
+    """`KeyError(key)`, the key being its argument as it is."""
+    key = key.force()
+    if type(key) is Constant:
+        return space.error(KeyError, key.host)
+    return Raised(space.call(space.existing(KeyError), [key], {}).force())
+
+
+class _NthItem:
+    """The item under the n-th key of a dict."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __call__(self, mapping: dict[Any, Any]) -> Any:
+        return dict_get(mapping, next(islice(dict_keys(mapping), self.index, None)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return nth_item, (self.index,)
+
+
+@functools.cache
+def nth_item(index: int) -> _NthItem:
+    """The loader of the n-th item, one object for each n, as sources are interned by it."""
+    return _NthItem(index)

@@ -1,0 +1,119 @@
+"""mappingproxy: `Objects/descrobject.c`, a view of a mapping that cannot change it."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.source import CallSource, Source
+from stator.objects.dict_ import DictValue
+from stator.objects.dict_views import viewed
+from stator.objects.protocol import NONE, models
+from stator.objects.recursion import repr_text
+from stator.objects.value import NotKnown, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+
+@models(types.MappingProxyType)
+class MappingProxyValue(Value):
+    """A read-only view of `shown`, any mapping."""
+
+    __slots__ = ("host", "shown")
+
+    def __init__(self, shown: Value) -> None:
+        self.cls = types.MappingProxyType
+        self.source: Source | None = None
+        self.host: Any = None
+        self.shown = shown
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> MappingProxyValue:
+        space.guard_type(host, source)
+        self = cls(space.wrap(viewed(host), CallSource(viewed, source, "viewed")).force())
+        self.host = host
+        self.source = source
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> MappingProxyValue:
+        return cls(space.fresh(viewed(host)))
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def as_host(self, space: Space) -> Any:
+        if self.source is not None:
+            return self.host
+        raise NotKnown(self)
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        return writer.assign("proxy", f"{writer.const(types.MappingProxyType)}({writer.expr(self.shown)})")
+
+    @staticmethod
+    def tp_new(space: Space, cls_value: Value, mapping: Value, /) -> Value:
+        mapping = mapping.force()
+        if space.special(mapping, "__getitem__") is None or issubclass(mapping.cls, (list, tuple)):
+            text = f"mappingproxy() argument must be a mapping, not {mapping.cls.__name__}"
+            raise space.error(TypeError, text)
+        return MappingProxyValue(mapping)
+
+    def tp_getitem(self, space: Space, key: Value, /) -> Value:
+        return space.getitem(self.shown, key)
+
+    def tp_len(self, space: Space) -> Value:
+        return space.len(self.shown)
+
+    def tp_contains(self, space: Space, key: Value, /) -> Value:
+        return space.contains(self.shown, key)
+
+    def tp_iter(self, space: Space) -> Value:
+        return space.iter(self.shown)
+
+    def tp_reversed(self, space: Space) -> Value:
+        return space.call_builtin(reversed, [self.shown], {})
+
+    def get(self, space: Space, key: Value, default: Value = NONE, /) -> Value:
+        return space.call_method(self.shown, "get", key, default)
+
+    def keys(self, space: Space) -> Value:
+        return space.call_method(self.shown, "keys")
+
+    def values(self, space: Space) -> Value:
+        return space.call_method(self.shown, "values")
+
+    def items(self, space: Space) -> Value:
+        return space.call_method(self.shown, "items")
+
+    def copy(self, space: Space) -> Value:
+        return space.call_method(self.shown, "copy")
+
+    def tp_repr(self, space: Space) -> Value:
+        return space.fresh(f"mappingproxy({repr_text(space, self.shown)})")
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        return space.compare("==", self.shown, other)
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        return space.compare("!=", self.shown, other)
+
+    def tp_or(self, space: Space, other: Value, /) -> Value:
+        return space.binary("|", self.shown, _shown(other))
+
+    def tp_ror(self, space: Space, other: Value, /) -> Value:
+        return space.binary("|", _shown(other), self.shown)
+
+    def tp_ior(self, space: Space, other: Value, /) -> Value:
+        raise space.error(TypeError, f"'|=' is not supported by {self.cls.__name__}; use '|' instead")
+
+
+def _shown(value: Value) -> Value:
+    value = value.force()
+    return value.shown if isinstance(value, MappingProxyValue) else value
+
+
+__all__ = ["DictValue", "MappingProxyValue"]
