@@ -1,7 +1,9 @@
 """What Stator raises (`exceptions`) and the catalogue of graph breaks (one class each)."""
 
 from stator.errors.calls import (
+    NotReconstructible,
     OpaqueIterator,
+    OpaqueResult,
     OutsideGenerator,
     RandomStateAccess,
     UnknownContextManager,
@@ -61,7 +63,9 @@ __all__ = [
     "ImportWithSideEffects",
     "InlineTooDeep",
     "InternalError",
+    "NotReconstructible",
     "OpaqueIterator",
+    "OpaqueResult",
     "OutsideGenerator",
     "PrintOfTensor",
     "RandomStateAccess",

@@ -123,3 +123,25 @@ class RandomStateAccess(Break):
     template: ClassVar[str] = "{operation} reads or sets the state of a random number generator"
     hint: ClassVar[str] = "seed, save and restore generators outside the compiled function"
     operation: str
+
+
+@dataclass(frozen=True)
+class NotReconstructible(Break):
+    """An object made while tracing is needed at run time, and no code can make it there."""
+
+    code: ClassVar[str] = "SB0111"
+    title: ClassVar[str] = "object that generated code cannot make"
+    template: ClassVar[str] = "{description} is needed after the graph, and generated code cannot make it"
+    hint: ClassVar[str] = "make the object outside the compiled function, or do not let it leave"
+    description: str
+
+
+@dataclass(frozen=True)
+class OpaqueResult(Break):
+    """A C function returned an object of a type Stator has no model of."""
+
+    code: ClassVar[str] = "SB0112"
+    title: ClassVar[str] = "result of a type that is not modelled"
+    template: ClassVar[str] = "result of type {type_name}"
+    hint: ClassVar[str] = "make the object outside the compiled function"
+    type_name: str
