@@ -11,6 +11,7 @@ from .continuation import (
     raise_unchanged,
 )
 from .decode import Decoded, DecodeError, ExceptionEntry, Instr, decode
+from .liveness import live_names
 from .versions import SUPPORTED, current
 
 NULL_FIRST: bool = current.NULL_FIRST
@@ -31,6 +32,7 @@ __all__ = [
     "continuation_freevars",
     "decode",
     "in_prologue",
+    "live_names",
     "make_function",
     "original_of",
     "raise_unchanged",
