@@ -1,0 +1,145 @@
+"""`stator.compile()` and what goes with it: thin."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from stator import _core, errors
+from stator.config import current
+from stator.region import BUCKETS, Bucket
+from stator.report.stats import STATS, Stats
+from stator.interp import all_opcodes as _opcodes  # noqa: F401
+from stator.tracer import on_miss
+
+_core.set_miss_handler(on_miss)
+
+
+def compile(
+    model: Any = None,
+    *,
+    backend: str | Callable[..., Any] = "inductor",
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    recompile_limit: int | None = None,
+    disable: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Compile a function, method or `nn.Module`: its tensor operations become graphs that `backend` compiles.
+
+    Args:
+        model: what to compile; omitted when used as a decorator with arguments.
+        backend: a name from `stator.list_backends()`, or a callable `(gm, example_inputs) -> callable`.
+        fullgraph: raise `GraphBreakError` rather than break the graph.
+        dynamic: None makes a size symbolic once it has varied, True from the start, False never.
+        mode: for Inductor: "default", "reduce-overhead", "max-autotune" …
+        options: settings of Stator (`stator.config`) and, for Inductor, its own.
+        recompile_limit: how many entries a function may have here before it runs eagerly (default 8).
+        disable: return `model` as it is.
+        name: shown in reports.
+
+    Returns:
+        A callable that behaves like `model`; for an `nn.Module`, a stand-in that shares its attributes and parameters.
+
+    Raises:
+        ConfigError: an unknown option. BackendError: an unknown backend. TypeError: `model` is not callable.
+
+    Example:
+        >>> compiled = stator.compile(model, backend="eager")
+        >>> compiled(x)
+    """
+    if model is None:
+        keywords = {
+            "backend": backend, "fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "options": options,
+            "recompile_limit": recompile_limit, "disable": disable, "name": name,
+        }  # fmt: skip
+        return functools.partial(compile, **keywords)
+    if not callable(model):
+        raise TypeError(f"stator.compile() needs a function, a method or a module, not {type(model).__name__}")
+    config, rest = _settings(options, recompile_limit)
+    resolved = _resolve_backend(backend, mode, rest)
+    if disable:
+        return model
+    bucket = Bucket(config, backend=resolved, fullgraph=fullgraph, dynamic=dynamic, name=name)
+    return _wrap(model, bucket)
+
+
+def _settings(options: dict[str, Any] | None, recompile_limit: int | None) -> tuple[Any, dict[str, Any]]:
+    """Stator's own options apart from those meant for the backend."""
+    import dataclasses
+
+    config = current()
+    own = {f.name for f in dataclasses.fields(config)}
+    changes = {k: v for k, v in (options or {}).items() if k in own}
+    rest = {k: v for k, v in (options or {}).items() if k not in own}
+    if recompile_limit is not None:
+        changes["recompile_limit"] = recompile_limit
+    return config.replace(**changes), rest
+
+
+def _resolve_backend(backend: Any, mode: str | None, rest: dict[str, Any]) -> Any:
+    if not torch_present():
+        return backend if callable(backend) else None
+    from stator import backends
+
+    return backends.resolve(backend, mode=mode, options=rest)
+
+
+def torch_present() -> bool:
+    """Whether the torch layer can be (and now is) loaded."""
+    global _torch
+    if _torch is None:
+        if "torch" not in sys.modules:
+            import importlib.util
+
+            _torch = importlib.util.find_spec("torch") is not None
+        else:
+            _torch = True
+        if _torch:
+            from stator import tensors
+
+            tensors.install()
+    return _torch
+
+
+_torch: bool | None = None
+
+
+def _wrap(model: Any, bucket: Bucket) -> Any:
+    if torch_present():
+        from stator.tensors import module_stand_in
+
+        stand_in = module_stand_in(model, bucket)
+        if stand_in is not None:
+            return stand_in
+    compiled = _core.Compiled(model, bucket.region)
+    compiled.__dict__["_stator_bucket"] = bucket
+    return compiled
+
+
+def reset() -> None:
+    """Forget everything compiled, and set the counters to zero."""
+    for bucket in list(BUCKETS):
+        bucket.clear()
+    STATS.reset()
+
+
+def stats() -> Stats:
+    """What Stator has done since the process began or the last `reset()`."""
+    return STATS.snapshot(sum(bucket.hits() for bucket in list(BUCKETS)))
+
+
+def list_backends() -> list[str]:
+    """The names that `compile(backend=…)` takes."""
+    if not torch_present():
+        return []
+    from stator import backends
+
+    return backends.list_backends()
+
+
+__all__ = ["compile", "errors", "list_backends", "reset", "stats", "torch_present"]

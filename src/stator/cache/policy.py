@@ -1,0 +1,33 @@
+"""Which frames are worth tracing, decided once per code object."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from types import CodeType
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_STDLIB = tuple(
+    os.path.join(sysconfig.get_paths()[key], "") for key in ("stdlib", "platstdlib") if sysconfig.get_paths().get(key)
+)
+_SITE = ("site-packages" + os.sep, "dist-packages" + os.sep)
+#: directories whose frames are run as they are when the hook meets them (their callees are still looked at)
+SKIPPED: list[str] = []
+#: directories inside skipped ones whose frames are traced all the same
+TRACED: list[str] = []
+
+
+def worth_tracing(code: CodeType) -> bool:
+    """Whether a frame that the hook meets after a break is traced.
+
+    Frames of Stator, of the standard library and of libraries registered in `SKIPPED` are not: they are met when an
+    operation that broke the graph runs as ordinary Python, and tracing its internals would only cost time.
+    """
+    name = code.co_filename
+    if name.startswith(_HERE) or name.startswith("<"):
+        return not name.startswith(_HERE) and not name.startswith(("<frozen", "<stator"))
+    if any(name.startswith(path) for path in TRACED):
+        return True
+    if any(name.startswith(path) for path in SKIPPED):
+        return False
+    return not (name.startswith(_STDLIB) and not any(part in name for part in _SITE) and os.sep + "test" + os.sep not in name)

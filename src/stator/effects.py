@@ -1,0 +1,47 @@
+"""The ordered log of what the traced program did to things that existed before the trace, and its replay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stator.objects.value import Value
+    from stator.residual.writer import Writer
+
+
+class Effects:
+    """Mutated objects (in order of their first mutation) and calls put off until the graph has run (in order)."""
+
+    def __init__(self) -> None:
+        self._mutated: dict[int, Value] = {}
+        self._deferred: list[tuple[Any, list[Value], dict[str, Value]]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._mutated or self._deferred)
+
+    def mutated(self, value: Value) -> None:
+        """An existing object is about to change; its final state will be written back."""
+        self._mutated.setdefault(id(value), value)
+
+    def is_mutated(self, value: Value) -> bool:
+        """Whether the existing object has been changed by the traced program."""
+        return id(value) in self._mutated
+
+    def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
+        """`function(*args, **kwargs)` acts on the world outside: perform it after the graph, in order."""
+        self._deferred.append((function, args, kwargs))
+
+    def prepare(self, writer: Writer) -> list[str]:
+        """Emit what the effects need, and return the lines that perform them."""
+        lines: list[str] = []
+        done: set[int] = set()
+        # Writing one object back may realise others that were mutated too: hence the loop.
+        while len(done) < len(self._mutated):
+            for key, value in list(self._mutated.items()):
+                if key not in done:
+                    done.add(key)
+                    lines += value.effects(writer)  # type: ignore[attr-defined]
+        for function, args, kwargs in self._deferred:
+            parts = [writer.expr(a) for a in args] + [f"{k}={writer.expr(v)}" for k, v in kwargs.items()]
+            lines.append(f"{writer.const(function)}({', '.join(parts)})")
+        return lines

@@ -1,0 +1,1 @@
+"""The symbolic interpreter. Importing it registers every opcode, and checks that none is missing."""

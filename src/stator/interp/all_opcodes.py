@@ -1,0 +1,7 @@
+"""Imports every opcode module and checks that the canonical set is complete."""
+
+from stator.interp import ops_build, ops_calls, ops_exceptions, ops_generators, ops_operators, ops_stack
+from stator.interp.frame import check_complete
+
+check_complete()
+__all__ = ["ops_build", "ops_calls", "ops_exceptions", "ops_generators", "ops_operators", "ops_stack"]

@@ -1,0 +1,224 @@
+"""The symbolic frame: a value stack, locals, cells, and the loop that runs canonical instructions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.bytecode.decode import Decoded, Instr, decode
+from stator.interp.signals import BreakHere, FrameState, Restart
+from stator.objects.cell import CellValue
+from stator.objects.value import NULL, Constant, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.trace import Trace
+
+Opcode = Callable[["Frame", Instr], None]
+#: canonical opcode name → what executes it; filled by the opcode modules
+OPCODES: dict[str, Opcode] = {}
+
+#: 3.11 and 3.12 push the NULL of a call below the callable, 3.13 above it
+NULL_FIRST = sys.version_info < (3, 13)
+
+
+def opcode(function: Opcode) -> Opcode:
+    """Register a function as the canonical opcode of its name."""
+    OPCODES[function.__name__] = function
+    return function
+
+
+class ExcInfo(Value):
+    """What PUSH_EXC_INFO leaves on the stack: the exception that was being handled before, and the one handled now."""
+
+    __slots__ = ("current", "previous")
+
+    def __init__(self, previous: Value | None, current: Value) -> None:
+        self.cls = type(None)
+        self.source = None
+        self.previous = previous
+        self.current = current
+
+
+class Lasti(Value):
+    """The instruction offset that an exception-table entry asks to be pushed."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.cls = int
+        self.source = None
+        self.index = index
+
+
+class Frame:
+    """One frame of the traced program."""
+
+    __slots__ = (
+        "cells",
+        "code",
+        "decoded",
+        "function",
+        "globals",
+        "handled",
+        "index",
+        "instrs",
+        "locals",
+        "namespace",
+        "parent",
+        "resumable",
+        "result",
+        "space",
+        "stack",
+        "trace",
+    )
+
+    def __init__(
+        self, trace: Trace, function: Any, bound: dict[str, Value], *, parent: Frame | None, resumable: bool
+    ) -> None:
+        self.trace = trace
+        self.space: Space = trace.space
+        self.function = function
+        self.code: CodeType = function.code
+        self.decoded: Decoded = decode(self.code)
+        self.instrs = self.decoded.instrs
+        self.globals: dict[str, Any] = function.globals
+        self.locals = bound
+        self.cells: dict[str, CellValue] = {}
+        self.namespace: Any = None
+        self.stack: list[Value] = []
+        self.index = 0
+        self.result: Value | None = None
+        self.parent = parent
+        #: whether a break inside can be resumed here: the result of this frame goes straight onto the parent's stack
+        self.resumable = resumable
+        self.handled: Value | None = parent.handled if parent is not None else None
+
+    # -- the value stack --------------------------------------------------------------------------------------------
+
+    def push(self, value: Value) -> None:
+        self.stack.append(value)
+
+    def pop(self) -> Value:
+        return self.stack.pop()
+
+    def popn(self, count: int) -> list[Value]:
+        """The topmost `count` values, deepest first."""
+        if not count:
+            return []
+        values = self.stack[-count:]
+        del self.stack[-count:]
+        return values
+
+    def peek(self, depth: int = 1) -> Value:
+        return self.stack[-depth]
+
+    def push_callable(self, value: Value) -> None:
+        """A callable with the NULL beside it, as the running version lays them out."""
+        self.stack += (NULL, value) if NULL_FIRST else (value, NULL)
+
+    def pop_callable(self) -> tuple[Value, list[Value]]:
+        """The callable under the arguments, and its `self` if it was loaded as a method."""
+        above, below = self.stack.pop(), self.stack.pop()
+        if below is NULL:
+            return above, []
+        return (below, []) if above is NULL else (below, [above])
+
+    # -- running ----------------------------------------------------------------------------------------------------
+
+    def run(self) -> Value:
+        """Execute to the end. Returns the result; raises Raised, or what ends the trace."""
+        trace = self.trace
+        instrs = self.instrs
+        table = OPCODES
+        trace.frame = self
+        try:
+            while self.result is None:
+                instr = instrs[self.index]
+                saved = self.stack[:]
+                epoch = trace.epoch
+                trace.steps = step = trace.steps + 1
+                self.index += 1
+                try:
+                    if step >= trace.next_stop:
+                        trace.stop(instr)
+                    table[instr.op](self, instr)
+                except Raised as e:
+                    trace.frame = self
+                    self.unwind(e, instr)
+                except Unsupported as e:
+                    self._break(e, instr, saved, unchanged=trace.epoch == epoch, step=step)
+                except BreakHere as e:
+                    e.states.append(FrameState(self, instr, self.stack[:], "call"))
+                    raise
+                except (Restart, errors.StatorError):
+                    raise
+                except Exception as e:
+                    failure = trace.host_error(e)
+                    self._break(failure, instr, saved, unchanged=trace.epoch == epoch, step=step)
+            return self.result
+        finally:
+            trace.frame = self.parent
+
+    def _break(self, e: Unsupported, instr: Instr, saved: list[Value], *, unchanged: bool, step: int) -> None:
+        """Something cannot be traced: end the trace before this instruction, or let the caller's frame do so."""
+        trace = self.trace
+        trace.note_break_site(self, instr)
+        if not self.resumable:
+            raise e
+        if not unchanged:
+            raise Restart(step, e.brk)
+        raise BreakHere(e.brk, [FrameState(self, instr, saved, "enter" if trace.forced(e.brk) else "native")]) from None
+
+    def unwind(self, raised: Raised, instr: Instr) -> None:
+        """Find the handler of an exception, as `exception_unwind` does; raises it on where there is none."""
+        value = raised.value
+        value.add_traceback(self, instr)  # type: ignore[attr-defined]
+        entry = instr.handler
+        if entry is None:
+            raise raised
+        del self.stack[entry.depth :]
+        if entry.push_lasti:
+            self.stack.append(Lasti(instr.index))
+        self.stack.append(value)
+        self.index = entry.target
+
+    # -- variables --------------------------------------------------------------------------------------------------
+
+    def line(self) -> int:
+        """The line of the instruction being executed."""
+        return self.instrs[max(self.index - 1, 0)].line or self.code.co_firstlineno
+
+    def load_global(self, name: str) -> Value:
+        """A global, else a builtin; raises NameError."""
+        value = self.trace.globals_of(self.globals).get_str(self.space, name)
+        if value is None:
+            value = self.trace.builtins_of(self.globals).get_str(self.space, name)
+        if value is None:
+            raise self.name_error(f"name '{name}' is not defined", name)
+        return value  # type: ignore[no-any-return]
+
+    def name_error(self, text: str, name: str, cls: type[BaseException] = NameError) -> Raised:
+        raised: Raised = self.space.error(cls, text)
+        raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
+        return raised
+
+    def unbound(self, name: str) -> Raised:
+        """The error for a local or cell that has no value."""
+        if name in self.code.co_freevars:
+            text = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
+            return self.name_error(text, name)
+        text = f"cannot access local variable '{name}' where it is not associated with a value"
+        return self.name_error(text, name, UnboundLocalError)
+
+
+def check_complete() -> None:
+    """Every canonical opcode has an implementation: run once, when the opcode modules have been imported."""
+    from stator.bytecode.canonical import CANONICAL
+
+    missing = sorted(set(CANONICAL) - set(OPCODES))
+    if missing:
+        raise errors.InternalError(f"canonical opcodes without implementation: {', '.join(missing)}")

@@ -1,0 +1,88 @@
+"""Opcodes: raising and handling exceptions."""
+
+from __future__ import annotations
+
+from stator.bytecode.decode import Instr
+from stator.interp.frame import ExcInfo, Frame, opcode
+from stator.objects import exception
+from stator.objects.protocol import FALSE, NONE, TRUE
+from stator.objects.value import Raised, Value
+
+
+@opcode
+def PUSH_EXC_INFO(f: Frame, instr: Instr) -> None:
+    """except: the exception becomes the one being handled."""
+    value = f.pop()
+    f.push(ExcInfo(f.handled, value))
+    f.push(value)
+    f.handled = value
+
+
+@opcode
+def POP_EXCEPT(f: Frame, instr: Instr) -> None:
+    """The end of an except clause."""
+    info = f.pop()
+    assert isinstance(info, ExcInfo)
+    f.handled = info.previous
+
+
+@opcode
+def CHECK_EXC_MATCH(f: Frame, instr: Instr) -> None:
+    """except pattern:"""
+    pattern = f.pop()
+    f.push(TRUE if exception.matches(f.space, f.peek(), pattern) else FALSE)
+
+
+@opcode
+def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
+    """except* pattern:"""
+    pattern, value = f.pop(), f.pop()
+    rest, match = exception.match_group(f.space, value, pattern)
+    f.push(rest)
+    f.push(match)
+    if match is not NONE:
+        f.handled = match
+
+
+@opcode
+def PREP_RERAISE_STAR(f: Frame, instr: Instr) -> None:
+    """The end of the except* clauses: what is left to be raised, or None."""
+    raised, original = f.pop(), f.pop()
+    f.push(exception.prepare_reraise(f.space, original, raised))
+
+
+@opcode
+def RERAISE(f: Frame, instr: Instr) -> None:
+    """The exception goes on as if it had not been caught."""
+    value = f.pop()
+    raise Raised(value)
+
+
+@opcode
+def RAISE_VARARGS(f: Frame, instr: Instr) -> None:
+    """raise; raise exc; raise exc from cause"""
+    space = f.space
+    cause = f.pop() if instr.arg == 2 else None
+    if instr.arg == 0:
+        if f.handled is None:
+            raise space.error(RuntimeError, "No active exception to reraise")
+        raise Raised(f.handled)
+    value = exception.normalize(space, f.pop())
+    if cause is not None:
+        exception.set_cause(space, value, cause)
+    exception.set_context(space, value, f.handled)
+    raise Raised(value)
+
+
+@opcode
+def WITH_EXCEPT_START(f: Frame, instr: Instr) -> None:
+    """The exit of a with statement whose body has raised."""
+    value, exit_ = f.peek(1), f.peek(4)
+    f.push(f.space.call(exit_, exception.exc_info(f.space, value), {}))
+
+
+@opcode
+def STOPITERATION_ERROR(f: Frame, instr: Instr) -> None:
+    """A StopIteration that leaves a generator's body becomes a RuntimeError."""
+    value: Value = f.pop()
+    f.push(exception.stop_iteration_error(f.space, value, f.code))

@@ -1,0 +1,169 @@
+"""What opcodes need besides the space: arguments of calls, imports, functions and slices."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.protocol import FALSE, MODELS, TRUE
+from stator.objects.value import Constant, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.interp.frame import Frame
+    from stator.objects.space import Space
+
+
+class Services:
+    """Part of the trace: the helpers of opcodes."""
+
+    space: Space
+
+    def is_none(self, value: Value) -> bool:
+        """`value is None`."""
+        value = value.force()
+        return type(value) is Constant and value.host is None
+
+    def is_builtin(self, value: Value, host: Any) -> bool:
+        """Whether the value is this builtin object."""
+        return self.space.identity(value) is host
+
+    def new_slice(self, start: Value, stop: Value, step: Value) -> Value:
+        return MODELS[slice](start, stop, step)  # type: ignore[call-arg]
+
+    def matches_flag(self, value: Value, flag: int) -> Value:
+        """Whether the class counts as a sequence or mapping in patterns (`Py_TPFLAGS_SEQUENCE`, `_MAPPING`)."""
+        return TRUE if value.force().cls.__flags__ & flag else FALSE
+
+    # -- arguments --------------------------------------------------------------------------------------------------
+
+    def star_items(self, iterable: Value) -> list[Value]:
+        """`[*iterable]`, with CPython's message for what is not iterable."""
+        try:
+            return self.space.unpack(iterable)
+        except Raised as e:
+            if issubclass(e.value.cls, TypeError) and not _iterable(self.space, iterable):
+                name = iterable.force().cls.__name__
+                raise self.space.error(TypeError, f"Value after * must be an iterable, not {name}") from None
+            raise
+
+    def star_args(self, positional: Value, function: Value) -> list[Value]:
+        """`f(*positional)`."""
+        try:
+            return self.space.unpack(positional)
+        except Raised as e:
+            if issubclass(e.value.cls, TypeError) and not _iterable(self.space, positional):
+                name = positional.force().cls.__name__
+                text = f"{_shown(self.space, function)} argument after * must be an iterable, not {name}"
+                raise self.space.error(TypeError, text) from None
+            raise
+
+    def keyword_args(self, keywords: Value, function: Value) -> dict[str, Value]:
+        """`f(**keywords)`."""
+        keywords = keywords.force()
+        items = getattr(keywords, "str_items", None)
+        if items is not None:
+            return items(self.space)  # type: ignore[no-any-return]
+        merged = self.space.new_dict([])
+        self.merge_keywords(merged, keywords, function)
+        return merged.str_items(self.space)  # type: ignore[attr-defined, no-any-return]
+
+    def merge_keywords(self, target: Value, mapping: Value, function: Value) -> None:
+        """`f(**mapping)` into the dict of keywords: no key twice, all of them strings."""
+        space = self.space
+        shown = _shown(space, function)
+        keys = space.getattr_or_none(mapping, "keys")
+        if keys is None:
+            raise space.error(TypeError, f"{shown} argument after ** must be a mapping, not {mapping.force().cls.__name__}")
+        for key in space.iterate(space.call(keys, [], {})):
+            if space.truth(space.contains(target, key)):
+                text = f"{shown} got multiple values for keyword argument '{space.known(key)}'"
+                raise space.error(TypeError, text)
+            target.tp_setitem(space, key, space.getitem(mapping, key))  # type: ignore[attr-defined]
+
+    # -- functions --------------------------------------------------------------------------------------------------
+
+    def new_function(self, frame: Frame, code: Value) -> Any:
+        """`MAKE_FUNCTION`: a function of the frame's globals."""
+        from stator.objects.function import FunctionValue
+
+        host: types.CodeType = code.as_host(self.space)
+        return FunctionValue(host, frame.globals, host.co_name)
+
+    # -- imports ----------------------------------------------------------------------------------------------------
+
+    def import_name(self, frame: Frame, name: str, fromlist: Value, level: Value) -> Value:
+        """`import name`: known when the module has been imported already, else a break (its body runs for real)."""
+        hook = self.space.existing(builtins).attr_dict(self.space).get_str(self.space, "__import__")  # type: ignore[attr-defined]
+        if not self.is_builtin(hook, builtins.__import__):
+            args = [Constant(name), Constant(None), Constant(None), fromlist, level]
+            return self.space.call(hook, args, {})
+        depth = self.space.known(level)
+        full = name
+        if depth:
+            package = frame.globals.get("__package__") or frame.globals.get("__name__", "").rpartition(".")[0]
+            full = importlib.util.resolve_name("." * depth + name, package)
+        module = sys.modules.get(full)
+        spec = getattr(module, "__spec__", None)
+        if module is None or getattr(spec, "_initializing", False):
+            raise Unsupported(errors.ImportWithSideEffects(full))
+        names = self.space.known(fromlist)
+        if not names:
+            top = full if depth else name.partition(".")[0]
+            return self.space.existing(sys.modules[top])
+        for item in names if hasattr(module, "__path__") else ():
+            if isinstance(item, str) and not hasattr(module, item):
+                raise Unsupported(errors.ImportWithSideEffects(f"{full}.{item}"))
+        return self.space.existing(module)
+
+    def import_from(self, module: Value, name: str) -> Value:
+        """`from module import name`."""
+        space = self.space
+        value = space.getattr_or_none(module, name)
+        if value is not None:
+            return value
+        host = space.known(module)
+        full = f"{getattr(host, '__name__', '<unknown module name>')}.{name}"
+        if full in sys.modules:
+            return space.existing(sys.modules[full])
+        # CPython words the ImportError (circular imports, unknown locations); raised by the real statement.
+        raise Unsupported(errors.ImportWithSideEffects(full))
+
+
+class NamedItems:
+    """Globals that are no module's `__dict__`: a dict looked up by name."""
+
+    def __init__(self, items: Any) -> None:
+        self.items = items
+
+    def get_str(self, space: Space, name: str) -> Value | None:
+        return self.items.find(space, Constant(name))  # type: ignore[no-any-return]
+
+    def set_str(self, space: Space, name: str, value: Value) -> None:
+        self.items.tp_setitem(space, Constant(name), value)
+
+    def del_str(self, space: Space, name: str) -> bool:
+        if self.get_str(space, name) is None:
+            return False
+        self.items.tp_delitem(space, Constant(name))
+        return True
+
+
+def _iterable(space: Space, value: Value) -> bool:
+    value = value.force()
+    return space.special(value, "__iter__") is not None or space.special(value, "__getitem__") is not None
+
+
+def _shown(space: Space, function: Value) -> str:
+    """How `_PyObject_FunctionStr` names a callable in error messages."""
+    function = function.force()
+    name = space.getattr_or_none(function, "__qualname__")
+    if name is None:
+        return function.describe()
+    module = space.getattr_or_none(function, "__module__")
+    prefix = space.known(module) if module is not None else None
+    text = str(space.known(name))
+    return f"{prefix}.{text}()" if prefix and prefix != "builtins" else f"{text}()"

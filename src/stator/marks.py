@@ -1,0 +1,121 @@
+"""Marks: how a program tells the tracer what to do with a function."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from stator import errors
+from stator._core import current_region, set_code_policy
+from stator.objects.protocol import register
+from stator.objects.value import Constant, Unsupported, Value
+from stator.trace import INTERCEPTS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _make_disabled(function: Callable[..., Any], recursive: bool) -> Callable[..., Any]:
+    if recursive:
+
+        @functools.wraps(function)
+        def disabled(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        set_code_policy(disabled.__code__, 2)
+        return disabled
+
+    @functools.wraps(function)
+    def disabled_here(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    set_code_policy(disabled_here.__code__, 1)
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        set_code_policy(code, 1)
+    return disabled_here
+
+
+@overload
+def disable(fn: F, *, recursive: bool = True, reason: str | None = None) -> F: ...
+@overload
+def disable(fn: None = None, *, recursive: bool = True, reason: str | None = None) -> Callable[[F], F]: ...
+def disable(fn: Any = None, *, recursive: bool = True, reason: str | None = None) -> Any:
+    """Mark a function as one that is never traced: calling it in a compiled function breaks the graph.
+
+    Args:
+        fn: the function; omitted when used as a decorator with arguments.
+        recursive: also leave alone whatever it calls.
+        reason: why, for the report of the break.
+
+    Example:
+        >>> @stator.disable
+        ... def helper(x): ...
+    """
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason)
+    wrapper = _make_disabled(fn, recursive)
+    wrapper._stator_disabled = reason or "no reason given"  # type: ignore[attr-defined]
+    return wrapper
+
+
+def graph_break(msg: str = "") -> None:
+    """Break the graph here, when compiled; does nothing otherwise. `msg` is shown in the report."""
+
+
+def is_compiling() -> bool:
+    """True while being traced, False as ordinary Python."""
+    return False
+
+
+def assume_constant_result(fn: F) -> F:
+    """The function's result never changes for the same arguments: it is called once, while tracing."""
+    fn._stator_constant_result = True  # type: ignore[attr-defined]
+    return fn
+
+
+def substitute_in_graph(original: Any) -> Callable[[F], F]:
+    """Decorator: trace this Python function wherever the program calls `original` (a C function, usually)."""
+
+    def decorate(replacement: F) -> F:
+        def handler(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+            return space.call(space.existing(replacement), args, kwargs)  # type: ignore[no-any-return]
+
+        register(original, handler)
+        return replacement
+
+    return decorate
+
+
+def _intercept(host: Any) -> Any:
+    reason = host.__dict__.get("_stator_disabled") or _torch_mark(host)
+    if reason is not None:
+
+        def refuse(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+            raise Unsupported(errors.DisabledFunction(host.__qualname__, reason))
+
+        return refuse
+    if "_stator_constant_result" in host.__dict__ or "_dynamo_marked_constant" in host.__dict__:
+        return lambda space, args, kwargs: space.run_known(host, args, kwargs)
+    return None
+
+
+def _torch_mark(host: Any) -> str | None:
+    if host.__dict__.get("_torchdynamo_disable"):
+        return str(host.__dict__.get("_torchdynamo_disable_msg") or "torch.compiler.disable")
+    return None
+
+
+def _graph_break(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    message = kwargs.get("msg", args[0] if args else Constant(""))
+    raise Unsupported(errors.ExplicitBreak(str(space.known(message)) or "no message"))
+
+
+def _true(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Constant(True)
+
+
+register(graph_break, _graph_break)
+register(is_compiling, _true)
+INTERCEPTS.append(_intercept)
+__all__ = ["assume_constant_result", "current_region", "disable", "graph_break", "is_compiling", "substitute_in_graph"]

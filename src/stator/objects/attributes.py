@@ -1,0 +1,201 @@
+"""Attribute access: `Objects/typeobject.c` and `Objects/object.c`, generically."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.guard import ABSENT, TypeAttrIs
+from stator.guards.source import ConstSource, TypeAttrSource
+from stator.objects.value import Constant, Raised, Value
+
+if TYPE_CHECKING:
+    from stator.trace import Trace
+
+_HEAP_TYPE = 1 << 9
+_IMMUTABLE_TYPE = 1 << 8
+#: what `host_lookup` returns for a name no class of the MRO has
+MISSING: Any = ABSENT
+
+
+class Attributes:
+    """Part of the space: type lookup, getattr, setattr, delattr, descriptors."""
+
+    trace: Trace
+    _lookups: dict[tuple[type, str], Any]
+    _class_values: dict[tuple[type, str], Value | None]
+
+    def host_lookup(self, cls: type, name: str) -> Any:
+        """`_PyType_Lookup`: the raw attribute along the MRO, or MISSING; guarded where the class can change."""
+        key = (cls, name)
+        try:
+            return self._lookups[key]
+        except KeyError:
+            pass
+        found = MISSING
+        for base in cls.__mro__:
+            if name in base.__dict__:
+                found = base.__dict__[name]
+                break
+        flags = cls.__flags__
+        if flags & _HEAP_TYPE and not flags & _IMMUTABLE_TYPE and not self.trace.is_fresh_class(cls):
+            self.trace.guard(TypeAttrIs(cls, name, found))
+        self._lookups[key] = found
+        return found
+
+    def lookup(self, cls: type, name: str) -> Value | None:
+        """The class attribute as a value, or None; what the traced program did to the class is seen."""
+        key = (cls, name)
+        try:
+            return self._class_values[key]
+        except KeyError:
+            pass
+        for base in cls.__mro__:
+            overlay = self.trace.class_overlays.get(base)
+            if overlay is not None and name in overlay:
+                return overlay[name]
+            if name in base.__dict__:
+                break
+        host = self.host_lookup(cls, name)
+        value = None
+        if host is not MISSING:
+            source = TypeAttrSource(ConstSource(cls, cls.__qualname__), name)
+            value = self.wrap(host, source).force()  # type: ignore[attr-defined]
+        self._class_values[key] = value
+        return value
+
+    def forget_class_attribute(self, name: str) -> None:
+        """A class attribute of this name was set or deleted by the traced program."""
+        for key in [k for k in self._class_values if k[1] == name]:
+            del self._class_values[key]
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def getattr(self, value: Value, name: str, tail: bool = False) -> Value:
+        """`value.name`. `tail`: the result goes straight onto the stack of the frame that asked."""
+        value = value.force()
+        cls = value.cls
+        slot = self.host_lookup(cls, "__getattribute__")
+        fallback = self.lookup(cls, "__getattr__")
+        if fallback is None:
+            return self._getattribute(slot, value, name, tail)
+        try:
+            return self._getattribute(slot, value, name, False)
+        except Raised as e:
+            if not issubclass(e.value.cls, AttributeError):
+                raise
+        return self.call(self.bind(fallback, value), [Constant(name)], {}, tail)  # type: ignore[attr-defined, no-any-return]
+
+    def _getattribute(self, slot: Any, value: Value, name: str, tail: bool) -> Value:
+        if slot is object.__getattribute__:
+            return self.generic_getattr(value, name, tail)
+        slot_value = self.lookup(value.cls, "__getattribute__")
+        return self.call(slot_value, [value, Constant(name)], {}, tail)  # type: ignore[attr-defined, no-any-return]
+
+    def generic_getattr(self, value: Value, name: str, tail: bool = False) -> Value:
+        """`PyObject_GenericGetAttr`: data descriptor, instance dict, non-data descriptor, class attribute."""
+        cls = value.cls
+        meta = self.lookup(cls, name)
+        get = MISSING
+        if meta is not None:
+            get = self.host_lookup(meta.cls, "__get__")
+            if get is not MISSING and self.is_data_descriptor(meta):
+                return self.descr_get(meta, value, cls, tail)
+        found = self.instance_attribute(value, name)
+        if found is not None:
+            return found
+        if get is not MISSING:
+            assert meta is not None
+            return self.descr_get(meta, value, cls, tail)
+        if meta is not None:
+            return meta
+        raise self.attribute_error(value, name)
+
+    def instance_attribute(self, value: Value, name: str) -> Value | None:
+        """The attribute in the instance's own dict, or None."""
+        attrs = value.attr_dict(self)  # type: ignore[arg-type]
+        return None if attrs is None else attrs.get_str(self, name)
+
+    def attribute_error(self, value: Value, name: str) -> Raised:
+        raised: Raised = self.error(AttributeError, f"'{value.cls.__name__}' object has no attribute '{name}'")  # type: ignore[attr-defined]
+        raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
+        raised.value.set_field("obj", value)  # type: ignore[attr-defined]
+        return raised
+
+    def is_data_descriptor(self, meta: Value) -> bool:
+        cls = meta.cls
+        return self.host_lookup(cls, "__set__") is not MISSING or self.host_lookup(cls, "__delete__") is not MISSING
+
+    def descr_get(self, meta: Value, instance: Value | None, owner: type, tail: bool = False) -> Value:
+        """`type(meta).__get__(meta, instance, owner)`."""
+        quick = getattr(meta, "descr_get", None)
+        if quick is not None:
+            return quick(self, instance, owner, tail)  # type: ignore[no-any-return]
+        get = self.lookup(meta.cls, "__get__")
+        none = Constant(None)
+        args = [meta, none if instance is None else instance, self.class_value(owner)]
+        return self.call(get, args, {}, tail)  # type: ignore[attr-defined, no-any-return]
+
+    def class_value(self, cls: type) -> Value:
+        """The value of a class."""
+        return self.trace.fresh_class_value(cls) or self.existing(cls)  # type: ignore[attr-defined, no-any-return]
+
+    def bind(self, function: Value, instance: Value) -> Value:
+        """A special method looked up on the class, bound as the interpreter binds it."""
+        if self.host_lookup(function.cls, "__get__") is MISSING:
+            return function
+        return self.descr_get(function, instance, instance.cls)
+
+    def getattr_or_none(self, value: Value, name: str) -> Value | None:
+        """`getattr(value, name)`, or None where that raises AttributeError."""
+        try:
+            return self.getattr(value, name)
+        except Raised as e:
+            if issubclass(e.value.cls, AttributeError):
+                return None
+            raise
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def setattr(self, value: Value, name: str, item: Value) -> None:
+        """`value.name = item`."""
+        value = value.force()
+        slot = self.host_lookup(value.cls, "__setattr__")
+        if slot is object.__setattr__:
+            self.generic_setattr(value, name, item)
+        else:
+            self.call(self.lookup(value.cls, "__setattr__"), [value, Constant(name), item], {})  # type: ignore[attr-defined]
+
+    def delattr(self, value: Value, name: str) -> None:
+        """`del value.name`."""
+        value = value.force()
+        slot = self.host_lookup(value.cls, "__delattr__")
+        if slot is object.__delattr__:
+            self.generic_setattr(value, name, None)
+        else:
+            self.call(self.lookup(value.cls, "__delattr__"), [value, Constant(name)], {})  # type: ignore[attr-defined]
+
+    def generic_setattr(self, value: Value, name: str, item: Value | None) -> None:
+        """`PyObject_GenericSetAttr`; item None deletes."""
+        meta = self.lookup(value.cls, name)
+        if meta is not None and self._descr_set(meta, value, item):
+            return
+        attrs = value.attr_dict(self)  # type: ignore[arg-type]
+        if attrs is None:
+            if meta is None:
+                raise self.attribute_error(value, name)
+            kind = f"'{value.cls.__name__}' object attribute '{name}' is read-only"
+            raise self.error(AttributeError, kind)  # type: ignore[attr-defined]
+        if item is not None:
+            attrs.set_str(self, name, item)
+        elif not attrs.del_str(self, name):
+            raise self.attribute_error(value, name)
+
+    def _descr_set(self, meta: Value, value: Value, item: Value | None) -> bool:
+        method = "__set__" if item is not None else "__delete__"
+        if not self.is_data_descriptor(meta):
+            return False
+        setter = self.lookup(meta.cls, method)
+        if setter is None:
+            raise self.error(AttributeError, method)  # type: ignore[attr-defined]
+        self.call(setter, [meta, value] if item is None else [meta, value, item], {})  # type: ignore[attr-defined]
+        return True

@@ -1,0 +1,85 @@
+"""Calling: every callable's `tp_call`, and the dispatch of builtin callables to their models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.protocol import CALL_HOOKS, HANDLERS, is_pure
+from stator.objects.value import NotKnown, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.trace import Trace
+
+
+class Calls:
+    """Part of the space: call, call_builtin, call_method."""
+
+    trace: Trace
+
+    def call(self, function: Value, args: list[Value], kwargs: dict[str, Value], tail: bool = False) -> Value:
+        """`function(*args, **kwargs)`.
+
+        `tail`: the result goes unchanged onto the stack of the frame whose instruction asked for it, so that a graph
+        break inside the callee can be resumed in every frame of the chain.
+        """
+        function = function.force()
+        quick = getattr(function, "call", None)
+        if quick is not None:
+            return quick(self, args, kwargs, tail)  # type: ignore[no-any-return]
+        slot = self.special(function, "__call__")  # type: ignore[attr-defined]
+        if slot is None:
+            raise self.error(TypeError, f"'{function.cls.__name__}' object is not callable")  # type: ignore[attr-defined]
+        return self.call(slot, [function, *args], kwargs, tail)
+
+    def call_builtin(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """Call a host callable: by its model, else a higher layer's, else for real on known operands, else break."""
+        handler = HANDLERS.get(id(host))
+        if handler is not None:
+            return handler(self, args, kwargs)  # type: ignore[arg-type]
+        for hook in CALL_HOOKS:
+            result = hook(self, host, args, kwargs)
+            if result is not None:
+                return result
+        if is_pure(host):
+            try:
+                return self.run_known(host, args, kwargs)  # type: ignore[attr-defined, no-any-return]
+            except NotKnown:
+                pass
+            result = self.immutable_fallback(host, args)
+            if result is not None:
+                return result
+        name = getattr(host, "__qualname__", None) or repr(host)
+        module = getattr(host, "__module__", None)
+        full = f"{module}.{name}" if module and module != "builtins" else str(name)
+        raise Unsupported(errors.UnsupportedCCall(full))
+
+    def immutable_fallback(self, host: Any, args: list[Value]) -> Value | None:
+        """A binary slot of an immutable builtin type, met with an operand of an unrelated class: NotImplemented."""
+        from stator.objects.protocol import NOT_IMPLEMENTED
+
+        owner = getattr(host, "__objclass__", None)
+        name = getattr(host, "__name__", "")
+        if owner is None or len(args) != 2 or not (name.startswith("__") and name.endswith("__")):
+            return None
+        other = args[1].force()
+        if name in _BINARY_SLOTS and not issubclass(other.cls, (owner, int, float, complex)):
+            return NOT_IMPLEMENTED
+        return None
+
+    def call_method(self, value: Value, name: str, *args: Value) -> Value:
+        """`value.name(*args)`."""
+        return self.call(self.getattr(value, name), list(args), {})  # type: ignore[attr-defined]
+
+    def isinstance_of(self, value: Value, cls: type) -> bool:
+        return issubclass(value.force().cls, cls)
+
+
+def _binary_slots() -> frozenset[str]:
+    from stator.objects.operators import BINARY, COMPARE
+
+    names = {n for entry in BINARY.values() for n in entry[1:]} | {n for entry in COMPARE.values() for n in entry[1:]}
+    return frozenset(names - {"__mod__"})
+
+
+_BINARY_SLOTS = _binary_slots()

@@ -1,0 +1,96 @@
+"""Cells: the variables that closures share."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.source import CellContentsSource, Source
+from stator.objects.protocol import models
+from stator.objects.value import Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+
+@models(types.CellType)
+class CellValue(Value):
+    """A cell: `contents` is None while the variable is unbound."""
+
+    __slots__ = ("contents", "host")
+
+    def __init__(self, contents: Value | None = None) -> None:
+        self.cls = types.CellType
+        self.source: Source | None = None
+        self.contents = contents
+        self.host: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source, contents_source: Source | None = None) -> CellValue:
+        self = cls()
+        self.host = host
+        self.source = source
+        try:
+            contents = host.cell_contents
+        except ValueError:
+            from stator.guards.guard import Predicate
+
+            space.trace.guard(Predicate((source,), is_empty, "cell is unbound"))
+        else:
+            self.contents = space.wrap(contents, contents_source or CellContentsSource(source))
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> CellValue:
+        return cls(space.fresh(host.cell_contents))
+
+    def set(self, space: Space, contents: Value | None) -> None:
+        """Bind or unbind the variable."""
+        space.touch(self)
+        self.contents = contents
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if name != "cell_contents":
+            return None
+        if self.contents is None:
+            raise space.error(ValueError, "Cell is empty")
+        return self.contents
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        if name != "cell_contents":
+            return False
+        self.set(space, value)
+        return True
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def shell(self, writer: Writer) -> str:
+        return f"{writer.const(types.CellType)}()"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        # Created before its contents, because a function in the cell may close over the cell.
+        name = writer.early(self)
+        if self.contents is not None:
+            contents = writer.expr(self.contents)
+            writer.line(f"{name}.cell_contents = {contents}")
+        return name
+
+    def effects(self, writer: Writer) -> list[str]:
+        assert self.source is not None
+        name = writer.source(self.source)
+        if self.contents is None:
+            return [f"del {name}.cell_contents"]
+        return [f"{name}.cell_contents = {writer.expr(self.contents)}"]
+
+
+def is_empty(cell: Any) -> bool:
+    """Whether the cell is unbound."""
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return True
+    return False

@@ -1,0 +1,268 @@
+"""Python functions: calling one inlines its frame."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.guard import CodeIs, Length, TypeIs
+from stator.guards.source import ConstSource, DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
+from stator.interp.binding import Mismatch, bind
+from stator.objects.cell import CellValue
+from stator.objects.method import BoundMethod
+from stator.objects.protocol import HANDLERS, models
+from stator.objects.value import Constant, Raised, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+#: attributes of a function that the traced program may read, in the order CPython lists them
+_FIELDS = ("__code__", "__name__", "__qualname__", "__doc__", "__module__", "__builtins__")
+
+
+@models(types.FunctionType)
+class FunctionValue(Value):
+    """A function: an existing one (`host`), or one made by the traced program."""
+
+    __slots__ = ("_attrs", "_cells", "_defaults", "_kwdefaults", "annotations", "code", "fields", "globals", "host")
+
+    def __init__(self, code: types.CodeType, globals_: dict[str, Any], name: str) -> None:
+        self.cls = types.FunctionType
+        self.source: Source | None = None
+        self.host: Any = None
+        self.code = code
+        self.globals = globals_
+        self.fields: dict[str, Value] = {"__name__": Constant(name)}
+        self.annotations: Value | None = None
+        self._attrs: Any = None
+        self._cells: list[CellValue] | None = []
+        self._defaults: list[Value] | None = []
+        self._kwdefaults: dict[str, Value] | None = {}
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> FunctionValue:
+        self = cls(host.__code__, host.__globals__, host.__name__)
+        self.host = host
+        self.source = source
+        self.fields = {}
+        self._cells = self._defaults = self._kwdefaults = None
+        if type(source) is not ConstSource:
+            space.trace.guard(TypeIs(source, types.FunctionType))
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return space.existing(host)
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def cells(self, space: Space) -> list[CellValue]:
+        """The closure, in the order of `co_freevars`."""
+        if self._cells is None:
+            closure = self.host.__closure__ or ()
+            assert self.source is not None
+            base = GetAttrSource(self.source, "__closure__") if closure else None
+            self._cells = [space.existing_cell(cell, ItemSource(base, i)) for i, cell in enumerate(closure)]
+        return self._cells
+
+    def defaults(self, space: Space) -> list[Value]:
+        """The values of `__defaults__`."""
+        if self._defaults is None:
+            values = self.host.__defaults__ or ()
+            assert self.source is not None
+            base = GetAttrSource(self.source, "__defaults__")
+            if values:
+                space.trace.guard(Length(base, len(values)))
+            self._defaults = [space.wrap(value, ItemSource(base, i)) for i, value in enumerate(values)]
+        return self._defaults
+
+    def kwdefault(self, space: Space, name: str) -> Value | None:
+        """The default of a keyword-only parameter, or None."""
+        if self._kwdefaults is not None:
+            return self._kwdefaults.get(name)
+        values = self.host.__kwdefaults__ or {}
+        if name not in values:
+            return None
+        assert self.source is not None
+        return space.wrap(values[name], DictItemSource(GetAttrSource(self.source, "__kwdefaults__"), name))
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None:
+            from stator.objects.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, self.host)
+        return self._attrs
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """A C-level attribute (`__code__`, `__defaults__` …)."""
+        if name in self.fields:
+            return self.fields[name]
+        if self.host is not None:
+            return None
+        return self._fresh_field(space, name)
+
+    def _fresh_field(self, space: Space, name: str) -> Value | None:
+        none = Constant(None)
+        if name == "__code__":
+            return Constant(self.code)
+        if name == "__defaults__":
+            return space.new_tuple(list(self._defaults)) if self._defaults else none
+        if name == "__kwdefaults__":
+            pairs: list[tuple[Value, Value]] = [(Constant(k), v) for k, v in (self._kwdefaults or {}).items()]
+            return space.new_dict(pairs) if pairs else none
+        if name == "__closure__":
+            return space.new_tuple(list(self._cells)) if self._cells else none
+        if name == "__annotations__":
+            if self.annotations is None:
+                self.annotations = space.new_dict([])
+            return self.annotations
+        fixed = {
+            "__qualname__": self.code.co_qualname,
+            "__module__": self.globals.get("__name__"),
+            "__doc__": self.code.co_consts[0] if self.code.co_consts and isinstance(self.code.co_consts[0], str) else None,
+        }
+        return Constant(fixed[name]) if name in fixed else None
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        """Assign a C-level attribute; False where Stator has no model of that."""
+        if name not in ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__defaults__", "__kwdefaults__"):
+            return False
+        if name in ("__defaults__", "__kwdefaults__", "__annotations__"):
+            return self._set_part(space, name, value)
+        space.touch(self)
+        self.fields[name] = Constant(None) if value is None else value
+        return True
+
+    def _set_part(self, space: Space, name: str, value: Value | None) -> bool:
+        if self.host is not None:
+            return False
+        space.touch(self)
+        empty = value is None or space.known(value) is None
+        if name == "__annotations__":
+            self.annotations = None if empty else value
+        elif name == "__defaults__":
+            self._defaults = [] if empty else space.unpack(value)  # type: ignore[arg-type]
+        else:
+            self._kwdefaults = {} if empty else value.force().str_items(space)  # type: ignore[union-attr]
+        return True
+
+    def set_part(self, space: Space, flag: int, value: Value) -> None:
+        """One of MAKE_FUNCTION's parts: 1 defaults, 2 keyword-only defaults, 4 annotations, 8 closure."""
+        if flag == 1:
+            self._defaults = space.unpack(value)
+        elif flag == 2:
+            self._kwdefaults = value.force().str_items(space)  # type: ignore[attr-defined]
+        elif flag == 4:
+            self.annotations = self._annotations_dict(space, value)
+        else:
+            self._cells = space.unpack(value)  # type: ignore[assignment]
+
+    def _annotations_dict(self, space: Space, value: Value) -> Value:
+        if value.force().cls is not tuple:
+            return value
+        flat = space.unpack(value)
+        return space.new_dict(list(zip(flat[::2], flat[1::2], strict=True)))
+
+    # -- tp_call, tp_descr_get --------------------------------------------------------------------------------------
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        if self.host is not None:
+            handler = HANDLERS.get(id(self.host)) or space.trace.intercept(self.host)
+            if handler is not None:
+                return handler(space, args, kwargs)
+            self.guard_code(space)
+        try:
+            bound = bind(space, self.code, args, kwargs, self.defaults(space), self._kwdefault_getter(space))
+        except Mismatch:
+            raise self._mismatch(space, args, kwargs) from None
+        return space.trace.inline(self, bound, tail)
+
+    def _kwdefault_getter(self, space: Space) -> Callable[[str], Value | None]:
+        return lambda name: self.kwdefault(space, name)
+
+    def guard_code(self, space: Space) -> None:
+        """The trace depends on what the function's code is."""
+        if self.source is not None and type(self.source) is not FunctionSource:
+            target = self.host if type(self.source) is ConstSource else self.source
+            space.trace.guard(CodeIs(target, self.code))
+
+    def _mismatch(self, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Raised:
+        """CPython words the TypeError: the same signature, called with as many nothings, never runs its body."""
+        defaults = tuple(None for _ in self.defaults(space))
+        function = types.FunctionType(self.code, {}, self.code.co_name, defaults, tuple(types.CellType() for _ in self.code.co_freevars))
+        function.__qualname__ = str(space.known(self.get_field(space, "__qualname__") or Constant(self.qualname)))
+        names = self.code.co_varnames[self.code.co_argcount :][: self.code.co_kwonlyargcount]
+        function.__kwdefaults__ = {n: None for n in names if self.kwdefault(space, n) is not None}
+        try:
+            function(*[None] * len(args), **dict.fromkeys(kwargs))
+        except TypeError as e:
+            return Raised(space.exception(e))
+        raise AssertionError("bind refused arguments that CPython accepts")
+
+    @property
+    def qualname(self) -> str:
+        return str(self.host.__qualname__ if self.host is not None else self.code.co_qualname)
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        return self if instance is None else BoundMethod(self, instance)
+
+    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+        instance = instance.force()
+        return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)
+
+    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+        return self.call(space, list(args), kwargs, False)
+
+    # -- host and residual ------------------------------------------------------------------------------------------
+
+    def as_host(self, space: Space) -> Any:
+        if self.host is None or self.fields:
+            return super().as_host(space)
+        space.guard_identity_of(self.source, self.host)
+        return self.host
+
+    def identity(self, space: Space) -> Any:
+        return self if self.host is None else self.host
+
+    def describe(self) -> str:
+        return f"function {self.qualname}"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        closure = [writer.expr(cell) for cell in self._cells or ()]
+        defaults = [writer.expr(v) for v in self._defaults or ()]
+        made = writer.shell_of(self)
+        if made is not None:
+            return made
+        parts = [writer.const(self.code), writer.const(self.globals), writer.expr(self.fields["__name__"])]
+        parts.append(_tuple_text(defaults) if defaults else "None")
+        if closure:
+            parts.append(_tuple_text(closure))
+        name = writer.assign(self.code.co_name, f"{writer.const(types.FunctionType)}({', '.join(parts)})")
+        writer.name_value(self, name)
+        for line in self._finishing(writer, name):
+            writer.line(line)
+        return name
+
+    def _finishing(self, writer: Writer, name: str) -> list[str]:
+        lines = [f"{name}.{field} = {writer.expr(v)}" for field, v in self.fields.items() if field != "__name__"]
+        if self._kwdefaults:
+            pairs = ", ".join(f"{k!r}: {writer.expr(v)}" for k, v in self._kwdefaults.items())
+            lines.append(f"{name}.__kwdefaults__ = {{{pairs}}}")
+        if self.annotations is not None:
+            lines.append(f"{name}.__annotations__ = {writer.expr(self.annotations)}")
+        if self._attrs is not None:
+            lines += [f"{name}.__dict__[{k!r}] = {writer.expr(v)}" for k, v in self._attrs.entries(None)]
+        return lines
+
+    def effects(self, writer: Writer) -> list[str]:
+        assert self.source is not None
+        name = writer.source(self.source)
+        return [f"{name}.{field} = {writer.expr(v)}" for field, v in self.fields.items()]
+
+
+def _tuple_text(parts: list[str]) -> str:
+    return f"({', '.join(parts)},)" if parts else "()"

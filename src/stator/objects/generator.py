@@ -1,0 +1,306 @@
+"""Generators and coroutines: suspended frames."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.protocol import NONE, models
+from stator.objects.value import Constant, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.interp.frame import Frame
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+
+@models(types.GeneratorType, types.CoroutineType)
+class GeneratorValue(Value):
+    """A generator or coroutine: its frame, which runs whenever something is sent; None once it is finished."""
+
+    __slots__ = ("frame", "host", "running", "started")
+
+    def __init__(self, frame: Frame | None, cls: type = types.GeneratorType) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self.host: Any = None
+        self.frame = frame
+        self.started = False
+        self.running = False
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> GeneratorValue:
+        self = cls(None, type(host))
+        self.host = host
+        self.source = source
+        space.guard_type(host, source)
+        return self
+
+    @property
+    def is_coroutine(self) -> bool:
+        return self.cls is types.CoroutineType
+
+    @property
+    def kind(self) -> str:
+        return "coroutine" if self.is_coroutine else "generator"
+
+    def _own(self) -> None:
+        if self.source is not None:
+            raise Unsupported(errors.OutsideGenerator(self.host.__qualname__))
+
+    # -- resuming ---------------------------------------------------------------------------------------------------
+
+    def next_value(self, space: Space) -> Value | None:
+        try:
+            return self.send(space, NONE)
+        except Raised as e:
+            if issubclass(e.value.cls, StopIteration) and not self.is_coroutine:
+                return None
+            raise
+
+    def __next__(self, space: Space) -> Value:
+        return self.send(space, NONE)
+
+    def __iter__(self, space: Space) -> Value:
+        return self
+
+    def __await__(self, space: Space) -> Value:
+        return self
+
+    def send(self, space: Space, value: Value) -> Value:
+        """`generator.send(value)`; the end is a StopIteration raised."""
+        self._own()
+        if self.frame is not None and not self.started and not self.running and not space.trace.is_none(value):
+            raise space.error(TypeError, f"can't send non-None value to a just-started {self.kind}")
+        if self.frame is None and self.is_coroutine:
+            raise space.error(RuntimeError, "cannot reuse already awaited coroutine")
+        if self.frame is None:
+            raise space.error(StopIteration)
+        frame = self._enter(space)
+        if self.started:
+            frame.push(value)
+        self.started = True
+        return self._run(space, frame, None)
+
+    def throw(self, space: Space, kind: Value, value: Value | None = None, traceback: Value | None = None) -> Value:
+        """`generator.throw(exception)`."""
+        from stator.objects import exception
+
+        self._own()
+        raised = Raised(exception.from_throw(space, kind, value))
+        return self._throw(space, raised)
+
+    def _throw(self, space: Space, raised: Raised) -> Value:
+        if self.frame is None:
+            raise raised
+        receiver = self._delegate()
+        if receiver is not None:
+            return self._throw_into_delegate(space, receiver, raised)
+        frame = self._enter(space)
+        if not self.started:
+            self.frame = None
+            self.running = False
+            raise raised
+        return self._run(space, frame, raised)
+
+    def _delegate(self) -> Value | None:
+        """What `yield from` or `await` is waiting for, if that is where the frame is suspended."""
+        frame = self.frame
+        if frame is None or not self.started or frame.index < 2 or self.running:
+            return None
+        waiting = frame.instrs[frame.index - 1].op == "YIELD_VALUE" and frame.instrs[frame.index - 2].op == "SEND"
+        return frame.stack[-1] if waiting else None
+
+    def _throw_into_delegate(self, space: Space, receiver: Value, raised: Raised) -> Value:
+        frame = self._enter(space)
+        receiver = receiver.force()
+        try:
+            if issubclass(raised.value.cls, GeneratorExit):
+                close(space, receiver)
+                return self._run(space, frame, raised)
+            thrower = space.getattr_or_none(receiver, "throw")
+            if thrower is None:
+                return self._run(space, frame, raised)
+            result = space.call(thrower, [raised.value], {})
+        except Raised as inner:
+            if self.frame is None:
+                raise
+            if not issubclass(inner.value.cls, StopIteration):
+                return self._run(space, frame, inner)
+            frame.pop()
+            frame.push(stop_value(space, inner.value))
+            frame.index = frame.instrs[frame.index - 2].arg
+            return self._run(space, frame, None)
+        self.running = False
+        return result
+
+    def close(self, space: Space) -> Value:
+        """`generator.close()`."""
+        self._own()
+        if self.frame is None:
+            return NONE
+        if not self.started:
+            space.touch(self)
+            self.frame = None
+            return NONE
+        try:
+            self._throw(space, space.error(GeneratorExit))
+        except Raised as e:
+            if issubclass(e.value.cls, (GeneratorExit, StopIteration)):
+                return NONE
+            raise
+        raise space.error(RuntimeError, f"{self.kind} ignored GeneratorExit")
+
+    def _enter(self, space: Space) -> Frame:
+        if self.running:
+            raise space.error(ValueError, f"{self.kind} already executing")
+        space.touch(self)
+        frame = self.frame
+        assert frame is not None
+        frame.parent = space.trace.frame
+        frame.result = None
+        if not any(type(v).__name__ == "ExcInfo" for v in frame.stack):
+            frame.handled = frame.parent.handled if frame.parent is not None else None
+        self.running = True
+        return frame
+
+    def _run(self, space: Space, frame: Frame, raised: Raised | None) -> Value:
+        """Run to the next yield; raises StopIteration at the end."""
+        try:
+            space.trace.enter_frame(frame)
+            if raised is not None:
+                frame.unwind(raised, frame.instrs[max(frame.index - 1, 0)])
+            result = frame.run()
+        except Raised as e:
+            self.frame = None
+            if issubclass(e.value.cls, StopIteration):
+                raise Raised(_runtime_error(space, self.kind, e.value)) from None
+            raise
+        finally:
+            self.running = False
+            space.trace.leave_frame(frame)
+        if frame.instrs[frame.index - 1].op == "YIELD_VALUE":
+            return result
+        self.frame = None
+        if space.trace.is_none(result):
+            raise space.error(StopIteration)
+        stop = space.error(StopIteration)
+        stop.value.set_args(space, [result])  # type: ignore[attr-defined]
+        raise stop
+
+    # -- attributes and the rest ------------------------------------------------------------------------------------
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if self.source is not None:
+            return None
+        if name in ("gi_running", "cr_running"):
+            return Constant(self.running)
+        if name in ("gi_suspended", "cr_suspended"):
+            return Constant(self.frame is not None and self.started and not self.running)
+        if name in ("gi_frame", "cr_frame") and self.frame is None:
+            return NONE
+        if name in ("gi_yieldfrom", "cr_await"):
+            return self._delegate() or NONE
+        if self.frame is not None and name in ("gi_code", "cr_code"):
+            return Constant(self.frame.code)
+        if self.frame is not None and name in ("__name__", "__qualname__"):
+            return self.frame.function.get_field(space, name) or Constant(getattr(self.frame.function.host, name))
+        return None
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def describe(self) -> str:
+        return f"a {self.kind}"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        return writer.generator(self)
+
+
+def send(space: Space, receiver: Value, value: Value) -> Value:
+    """One step of a `yield from` receiver: send, or next where None is sent to an iterator without `send`."""
+    receiver = receiver.force()
+    if isinstance(receiver, GeneratorValue):
+        return receiver.send(space, value)
+    if space.trace.is_none(value):
+        item = space.next(receiver)
+        if item is None:
+            raise space.error(StopIteration)
+        return item
+    return space.call_method(receiver, "send", value)
+
+
+def stop_value(space: Space, stop: Value) -> Value:
+    """The `value` of a StopIteration."""
+    return space.getattr(stop, "value")
+
+
+def close(space: Space, receiver: Value) -> None:
+    """Close what is being delegated to, if it can be closed."""
+    closer = space.getattr_or_none(receiver, "close")
+    if closer is not None:
+        space.call(closer, [], {})
+
+
+def _runtime_error(space: Space, kind: str, cause: Value) -> Value:
+    from stator.objects import exception
+
+    error = space.error(RuntimeError, f"{kind} raised StopIteration").value
+    exception.set_cause(space, error, cause)
+    exception.set_context(space, error, cause)
+    return error
+
+
+def make(frame: Frame) -> Value:
+    """The generator or coroutine that calling such a function gives."""
+    flags = frame.code.co_flags
+    if flags & inspect.CO_ASYNC_GENERATOR:
+        refuse_async(frame.code)
+    return GeneratorValue(frame, types.CoroutineType if flags & inspect.CO_COROUTINE else types.GeneratorType)
+
+
+def refuse_async(code: types.CodeType) -> None:
+    """Async generators need their event loop's hooks."""
+    raise Unsupported(errors.SuspendedCoroutine(code.co_qualname))
+
+
+def awaitable(space: Space, value: Value, where: int) -> Value:
+    """`_PyCoro_GetAwaitableIter`: the iterator behind an awaitable."""
+    value = value.force()
+    if isinstance(value, GeneratorValue) and value.is_coroutine:
+        if value._delegate() is not None:
+            raise space.error(RuntimeError, "coroutine is being awaited already")
+        return value
+    slot = space.special(value, "__await__")
+    if slot is None:
+        name = value.cls.__name__
+        text = {
+            1: f"'async with' received an object from __aenter__ that does not implement __await__: {name}",
+            2: f"'async with' received an object from __aexit__ that does not implement __await__: {name}",
+        }.get(where, f"object {name} can't be used in 'await' expression")
+        raise space.error(TypeError, text)
+    return space.call(slot, [value], {})
+
+
+def aiter_(space: Space, value: Value) -> Value:
+    """`value.__aiter__()`."""
+    value = value.force()
+    slot = space.special(value, "__aiter__")
+    if slot is None:
+        raise space.error(TypeError, f"'async for' requires an object with __aiter__ method, got {value.cls.__name__}")
+    return space.call(slot, [value], {})
+
+
+def anext_(space: Space, iterator: Value) -> Value:
+    """The awaitable of `iterator.__anext__()`."""
+    iterator = iterator.force()
+    slot = space.special(iterator, "__anext__")
+    if slot is None:
+        name = iterator.cls.__name__
+        raise space.error(TypeError, f"'async for' requires an iterator with __anext__ method, got {name}")
+    return awaitable(space, space.call(slot, [iterator], {}), 0)

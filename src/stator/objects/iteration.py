@@ -1,0 +1,95 @@
+"""Iteration: `PyObject_GetIter`, `PyIter_Next`, unpacking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from stator.objects.attributes import MISSING
+from stator.objects.value import Raised, Value
+
+if TYPE_CHECKING:
+    from stator.trace import Trace
+
+
+class Iteration:
+    """Part of the space: iter, next, iterate, unpack."""
+
+    trace: Trace
+
+    def iter(self, value: Value) -> Value:
+        """`iter(value)`: `__iter__`, else the sequence protocol by `__getitem__`."""
+        value = value.force()
+        host = self.host_lookup(value.cls, "__iter__")  # type: ignore[attr-defined]
+        if host is not MISSING and host is not None:
+            result: Value = self.call(self.special(value, "__iter__"), [value], {}).force()  # type: ignore[attr-defined]
+            if self.host_lookup(result.cls, "__next__") is MISSING:  # type: ignore[attr-defined]
+                raise self.error(TypeError, f"iter() returned non-iterator of type '{result.cls.__name__}'")  # type: ignore[attr-defined]
+            return result
+        if host is MISSING and self.special(value, "__getitem__") is not None and not issubclass(value.cls, dict):  # type: ignore[attr-defined]
+            from stator.objects.iterator import SequenceIterator
+
+            return SequenceIterator(value)
+        raise self.error(TypeError, f"'{value.cls.__name__}' object is not iterable")  # type: ignore[attr-defined]
+
+    def next(self, iterator: Value) -> Value | None:
+        """`next(iterator)`, or None when it is exhausted."""
+        iterator = iterator.force()
+        quick = getattr(iterator, "next_value", None)
+        if quick is not None:
+            return quick(self)  # type: ignore[no-any-return]
+        slot = self.special(iterator, "__next__")  # type: ignore[attr-defined]
+        if slot is None:
+            raise self.error(TypeError, f"'{iterator.cls.__name__}' object is not an iterator")  # type: ignore[attr-defined]
+        try:
+            return self.call(slot, [iterator], {})  # type: ignore[attr-defined, no-any-return]
+        except Raised as e:
+            if issubclass(e.value.cls, StopIteration):
+                return None
+            raise
+
+    def iterate(self, value: Value) -> Iterator[Value]:
+        """A host iterator over `iter(value)`."""
+        iterator = self.iter(value)
+        while (item := self.next(iterator)) is not None:
+            yield item
+
+    def unpack(self, value: Value) -> list[Value]:
+        """`list(value)` as a host list of values."""
+        value = value.force()
+        quick = getattr(value, "unpack", None)
+        if quick is not None and self.host_lookup(value.cls, "__iter__") in value.plain_iters:  # type: ignore[attr-defined]
+            return quick(self)  # type: ignore[no-any-return]
+        return list(self.iterate(value))
+
+    def unpack_exactly(self, value: Value, count: int) -> list[Value]:
+        """`a, b, c = value`, with CPython's error messages."""
+        value = value.force()
+        try:
+            items = self.unpack_up_to(value, count + 1)
+        except Raised as e:
+            if issubclass(e.value.cls, TypeError) and self.host_lookup(value.cls, "__iter__") in (MISSING, None):  # type: ignore[attr-defined]
+                raise self.error(TypeError, f"cannot unpack non-iterable {value.cls.__name__} object") from None  # type: ignore[attr-defined]
+            raise
+        if len(items) < count:
+            raise self.error(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")  # type: ignore[attr-defined]
+        if len(items) > count:
+            raise self.error(ValueError, f"too many values to unpack (expected {count})")  # type: ignore[attr-defined]
+        return items
+
+    def unpack_up_to(self, value: Value, most: int) -> list[Value]:
+        items: list[Value] = []
+        iterator = self.iter(value)
+        while len(items) < most and (item := self.next(iterator)) is not None:
+            items.append(item)
+        return items
+
+    def unpack_ex(self, value: Value, before: int, after: int) -> list[Value]:
+        """`a, *b, c = value`: the values in order, the starred one a list."""
+        items = self.unpack(value)
+        if len(items) < before + after:
+            raise self.error(  # type: ignore[attr-defined]
+                ValueError, f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
+            )
+        middle: Any = self.new_list(items[before : len(items) - after])  # type: ignore[attr-defined]
+        return [*items[:before], middle, *items[len(items) - after :]]

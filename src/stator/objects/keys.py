@@ -1,0 +1,66 @@
+"""Hashable stand-ins for traced values, so that host dicts and sets keep CPython's own algorithm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator.objects.value import Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+
+class IdentityKey:
+    """Key of a value whose class hashes and compares by identity."""
+
+    __slots__ = ("anchor",)
+
+    def __init__(self, anchor: Any) -> None:
+        self.anchor = anchor
+
+    def __hash__(self) -> int:
+        return id(self.anchor) >> 4
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdentityKey) and other.anchor is self.anchor
+
+
+class TracedKey:
+    """Key of a value with its own `__hash__` or `__eq__`: the host dict calls the traced program's methods."""
+
+    __slots__ = ("hash", "space", "value")
+
+    def __init__(self, space: Space, value: Value) -> None:
+        self.space = space
+        self.value = value
+        self.hash = int(space.hash(value).as_host(space))
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        mine = self.space.identity(self.value)
+        if isinstance(other, TracedKey):
+            if mine is other.space.identity(other.value):
+                return True
+            theirs = other.value
+        elif isinstance(other, IdentityKey):
+            if not isinstance(other.anchor, Value):
+                return False
+            theirs = other.anchor
+        else:
+            theirs = self.space.fresh(other)
+        return self.space.truth(self.space.compare("==", self.value, theirs))
+
+
+def traced_key(space: Space, value: Value) -> Any:
+    """The key of a value that is not simply known; raises Raised(TypeError) for an unhashable one."""
+    cls = value.cls
+    hash_slot = space.host_lookup(cls, "__hash__")
+    if hash_slot is object.__hash__ and space.host_lookup(cls, "__eq__") is object.__eq__:
+        return IdentityKey(space.identity(value))
+    if hash_slot is None:
+        raise space.error(TypeError, f"unhashable type: '{cls.__name__}'")
+    return TracedKey(space, value)

@@ -1,0 +1,202 @@
+"""Bound methods, and C functions with their descriptors."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.source import ConstSource, GetAttrSource, Source
+from stator.objects.protocol import FALSE, NOT_IMPLEMENTED, TRUE, models
+from stator.objects.value import Known, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+
+@models(types.MethodType)
+class BoundMethod(Value):
+    """A function (any callable) bound to an instance."""
+
+    __slots__ = ("function", "host", "instance")
+
+    def __init__(self, function: Value, instance: Value) -> None:
+        self.cls = types.MethodType
+        self.source: Source | None = None
+        self.function = function
+        self.instance = instance
+        self.host: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
+        space.guard_type(host, source)
+        function = space.wrap(host.__func__, GetAttrSource(source, "__func__"))
+        self = cls(function, space.wrap(host.__self__, GetAttrSource(source, "__self__")))
+        self.source = source
+        self.host = host
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> BoundMethod:
+        return cls(space.fresh(host.__func__), space.fresh(host.__self__))
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, function: Value, instance: Value) -> Value:
+        return BoundMethod(function, instance)
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        return space.call(self.function, [self.instance, *args], kwargs, tail)
+
+    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+        return self.call(space, list(args), kwargs, False)
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        return {"__func__": self.function, "__self__": self.instance}.get(name)
+
+    def tp_getattribute(self, space: Space, name: Value) -> Value:
+        text = space.str_(name)
+        if space.lookup(types.MethodType, text) is not None:
+            return space.generic_getattr(self, text)
+        return space.getattr(self.function, text)
+
+    def tp_eq(self, space: Space, other: Value) -> Value:
+        other = other.force()
+        if not isinstance(other, BoundMethod):
+            return NOT_IMPLEMENTED
+        same = space.is_(self.instance, other.instance) and space.is_(self.function, other.function)
+        return TRUE if same else FALSE
+
+    def tp_hash(self, space: Space) -> Value:
+        return space.unmodelled(types.MethodType.__hash__, [self], {})
+
+    def key(self, space: Space) -> Any:
+        return ("bound method", _IdentityOf(space.identity(self.instance)), _IdentityOf(space.identity(self.function)))
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def describe(self) -> str:
+        return f"method {self.function.force().describe()}"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        parts = f"{writer.expr(self.function)}, {writer.expr(self.instance)}"
+        return writer.assign("method", f"{writer.const(types.MethodType)}({parts})")
+
+
+class _IdentityOf:
+    __slots__ = ("anchor",)
+
+    def __init__(self, anchor: Any) -> None:
+        self.anchor = anchor
+
+    def __hash__(self) -> int:
+        return id(self.anchor) >> 4
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _IdentityOf) and other.anchor is self.anchor
+
+
+@models(
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+)
+class BuiltinValue(Known):
+    """A C function or an unbound C method: what it does is in the table of `protocol`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        owner = getattr(host, "__self__", None)
+        if isinstance(host, types.BuiltinFunctionType) and owner is not None and not isinstance(owner, types.ModuleType):
+            bound = _bound_builtin(space, host, owner, source)
+            if bound is not None:
+                return bound
+        self = cls(host, source)
+        space.guard_identity(self)
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return space.existing(host)
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        return space.call_builtin(self.host, args, kwargs)
+
+    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+        return space.call_builtin(self.host, list(args), kwargs)
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        if isinstance(self.host, types.BuiltinFunctionType):
+            return self
+        if isinstance(self.host, types.ClassMethodDescriptorType):
+            return BoundMethod(self, space.class_value(owner))
+        return self if instance is None else BoundBuiltin(self, instance)
+
+    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+        instance = instance.force()
+        return self if instance.cls is type(None) and owner is not None else BoundBuiltin(self, instance)
+
+    def describe(self) -> str:
+        return f"builtin {getattr(self.host, '__qualname__', self.host)}"
+
+
+class BoundBuiltin(BoundMethod):
+    """A C method bound to an instance (`[].append`): as a bound method, of another class."""
+
+    __slots__ = ()
+
+    def __init__(self, function: Value, instance: Value) -> None:
+        super().__init__(function, instance)
+        wrapper = isinstance(getattr(function, "host", None), types.WrapperDescriptorType)
+        self.cls = types.MethodWrapperType if wrapper else types.BuiltinMethodType
+
+    def tp_getattribute(self, space: Space, name: Value) -> Value:
+        return space.generic_getattr(self, space.str_(name))
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if name in ("__name__", "__qualname__", "__doc__", "__text_signature__"):
+            return space.getattr(self.function, name)
+        return self.instance if name == "__self__" else None
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        host = self.function.force().host  # type: ignore[attr-defined]
+        parts = f"{writer.expr(self.function)}.__get__({writer.expr(self.instance)})"
+        return writer.assign(getattr(host, "__name__", "method"), parts)
+
+
+@models(types.MethodWrapperType)
+class MethodWrapper(BoundBuiltin):
+    """Slot wrappers bound to an instance (`(1).__add__`)."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
+        return _bound_builtin(space, host, host.__self__, source) or super().from_host(space, host, source)
+
+
+def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> BoundMethod | None:
+    """An existing bound C method, taken apart into descriptor and instance."""
+    function = getattr(type(owner), host.__name__, None)
+    if isinstance(owner, type):
+        function = owner.__dict__.get(host.__name__)
+        if not isinstance(function, types.ClassMethodDescriptorType):
+            return None
+        value: BoundMethod = BoundMethod(space.existing(function), space.class_value(owner))
+        value.source, value.host = source, host
+        space.guard_identity_of(source, host)
+        return value
+    if not isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType):
+        return None
+    space.guard_type(host, source)
+    instance_source = ConstSource(owner, "self") if type(source) is ConstSource else GetAttrSource(source, "__self__")
+    bound = BoundBuiltin(space.existing(function), space.wrap(owner, instance_source))
+    bound.source, bound.host = source, host
+    return bound

@@ -1,0 +1,353 @@
+"""Operators: `Objects/abstract.c` and `do_richcompare`, generically."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.attributes import MISSING
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE
+from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.trace import Trace
+
+#: symbol → (host function, method, reflected method)
+BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
+    "+": (operator.add, "__add__", "__radd__"),
+    "-": (operator.sub, "__sub__", "__rsub__"),
+    "*": (operator.mul, "__mul__", "__rmul__"),
+    "@": (operator.matmul, "__matmul__", "__rmatmul__"),
+    "/": (operator.truediv, "__truediv__", "__rtruediv__"),
+    "//": (operator.floordiv, "__floordiv__", "__rfloordiv__"),
+    "%": (operator.mod, "__mod__", "__rmod__"),
+    "**": (operator.pow, "__pow__", "__rpow__"),
+    "<<": (operator.lshift, "__lshift__", "__rlshift__"),
+    ">>": (operator.rshift, "__rshift__", "__rrshift__"),
+    "&": (operator.and_, "__and__", "__rand__"),
+    "|": (operator.or_, "__or__", "__ror__"),
+    "^": (operator.xor, "__xor__", "__rxor__"),
+}
+INPLACE: dict[str, str] = {f"{symbol}=": f"__i{entry[1][2:]}" for symbol, entry in BINARY.items()}
+#: symbol → (host function, method, method of the swapped comparison)
+COMPARE: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
+    "<": (operator.lt, "__lt__", "__gt__"),
+    "<=": (operator.le, "__le__", "__ge__"),
+    "==": (operator.eq, "__eq__", "__eq__"),
+    "!=": (operator.ne, "__ne__", "__ne__"),
+    ">": (operator.gt, "__gt__", "__lt__"),
+    ">=": (operator.ge, "__ge__", "__le__"),
+}
+UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
+    "-": (operator.neg, "__neg__", "-"),
+    "+": (operator.pos, "__pos__", "+"),
+    "~": (operator.invert, "__invert__", "~"),
+    "abs": (abs, "__abs__", "abs()"),
+}
+#: builtin sequences fill `sq_concat`/`sq_repeat`, which CPython tries after the right operand's `nb_` slots
+_SEQUENCES = (list, tuple, str, bytes, bytearray)
+
+
+class Operators:
+    """Part of the space: unary, binary and in-place operators, comparison, truth, length, items, hash."""
+
+    trace: Trace
+
+    def run_known(self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:
+        """Let CPython itself compute a pure function of known operands; raises NotKnown where one is not."""
+        hosts = [a.as_host(self) for a in args]  # type: ignore[arg-type]
+        named = {k: v.as_host(self) for k, v in kwargs.items()} if kwargs else {}  # type: ignore[arg-type]
+        try:
+            result = function(*hosts, **named)
+        except Exception as e:
+            raise Raised(self.exception(e)) from None  # type: ignore[attr-defined]
+        return self.fresh(result)  # type: ignore[attr-defined, no-any-return]
+
+    def binary(self, symbol: str, left: Value, right: Value, tail: bool = False) -> Value:
+        """`left symbol right`, or the augmented assignment when the symbol ends in `=`."""
+        left, right = left.force(), right.force()
+        if symbol in INPLACE:
+            return self._inplace(symbol, left, right)
+        function, method, reflected = BINARY[symbol]
+        if type(left) is Constant and type(right) is Constant:
+            return self.run_known(function, [left, right])
+        result = self._binary_slots(method, reflected, left, right)
+        if result is NOT_IMPLEMENTED:
+            shown = "** or pow()" if symbol == "**" else symbol
+            raise self._operand_error(shown, left, right)
+        return result
+
+    def _inplace(self, symbol: str, left: Value, right: Value) -> Value:
+        slot = self.special(left, INPLACE[symbol])
+        if slot is not None:
+            result = self.call(slot, [left, right], {})  # type: ignore[attr-defined]
+            if not self.is_not_implemented(result):
+                return result  # type: ignore[no-any-return]
+        function, method, reflected = BINARY[symbol[:-1]]
+        if type(left) is Constant and type(right) is Constant:
+            return self.run_known(function, [left, right])
+        result = self._binary_slots(method, reflected, left, right)
+        if result is NOT_IMPLEMENTED:
+            raise self._operand_error("**=" if symbol == "**=" else symbol, left, right)
+        return result
+
+    def _binary_slots(self, method: str, reflected: str, left: Value, right: Value) -> Value:
+        """`binary_op1` then the sequence slots: reflected first where the right class is a subclass that overrides."""
+        lcls, rcls = left.cls, right.cls
+        if method in ("__add__", "__mul__") and issubclass(lcls, _SEQUENCES) and not issubclass(rcls, _SEQUENCES):
+            result = self._try(right, reflected, left)
+            return self._try(left, method, right) if result is NOT_IMPLEMENTED else result
+        if rcls is not lcls and issubclass(rcls, lcls):
+            ours, theirs = self.host_lookup(lcls, reflected), self.host_lookup(rcls, reflected)  # type: ignore[attr-defined]
+            if theirs is not MISSING and theirs is not ours:
+                result = self._try(right, reflected, left)
+                return self._try(left, method, right) if result is NOT_IMPLEMENTED else result
+        result = self._try(left, method, right)
+        if result is NOT_IMPLEMENTED and (rcls is not lcls or method in ("__add__", "__mul__")):
+            result = self._try(right, reflected, left)
+        return result
+
+    def _try(self, receiver: Value, method: str, other: Value) -> Value:
+        slot = self.special(receiver, method)
+        if slot is None:
+            return NOT_IMPLEMENTED
+        result = self.call(slot, [receiver, other], {}).force()  # type: ignore[attr-defined]
+        return NOT_IMPLEMENTED if self.is_not_implemented(result) else result
+
+    def is_not_implemented(self, value: Value) -> bool:
+        return type(value) is Constant and value.host is NotImplemented
+
+    def special(self, value: Value, name: str) -> Value | None:
+        """A special method as found on the class, unbound; None where absent or set to None."""
+        if self.host_lookup(value.cls, name) in (MISSING, None):  # type: ignore[attr-defined]
+            return None
+        slot: Value = self.lookup(value.cls, name)  # type: ignore[attr-defined]
+        if slot.cls in (staticmethod, classmethod, property):
+            return _Unbinder(slot)
+        return slot
+
+    def _operand_error(self, symbol: str, left: Value, right: Value) -> Raised:
+        names = f"'{left.cls.__name__}' and '{right.cls.__name__}'"
+        return self.error(TypeError, f"unsupported operand type(s) for {symbol}: {names}")  # type: ignore[attr-defined, no-any-return]
+
+    def unary(self, symbol: str, value: Value) -> Value:
+        """`-v`, `+v`, `~v`, `abs(v)`."""
+        value = value.force()
+        function, method, shown = UNARY[symbol]
+        if type(value) is Constant:
+            return self.run_known(function, [value])
+        slot = self.special(value, method)
+        if slot is None:
+            raise self.error(TypeError, f"bad operand type for {'unary ' if symbol != 'abs' else ''}{shown}: '{value.cls.__name__}'")  # type: ignore[attr-defined]
+        return self.call(slot, [value], {})  # type: ignore[attr-defined, no-any-return]
+
+    def compare(self, symbol: str, left: Value, right: Value) -> Value:
+        """`do_richcompare`."""
+        left, right = left.force(), right.force()
+        function, method, swapped = COMPARE[symbol]
+        if type(left) is Constant and type(right) is Constant:
+            return self.run_known(function, [left, right])
+        reflected_first = right.cls is not left.cls and issubclass(right.cls, left.cls)
+        if reflected_first:
+            result = self._try(right, swapped, left)
+            if result is not NOT_IMPLEMENTED:
+                return result
+        result = self._try(left, method, right)
+        if result is NOT_IMPLEMENTED and not reflected_first:
+            result = self._try(right, swapped, left)
+        if result is not NOT_IMPLEMENTED:
+            return result
+        if symbol in ("==", "!="):
+            return TRUE if self.is_(left, right) == (symbol == "==") else FALSE
+        names = f"'{left.cls.__name__}' and '{right.cls.__name__}'"
+        raise self.error(TypeError, f"'{symbol}' not supported between instances of {names}")  # type: ignore[attr-defined]
+
+    def equal(self, left: Value, right: Value) -> bool:
+        """`PyObject_RichCompareBool(left, right, Py_EQ)`: identity counts as equality."""
+        left, right = left.force(), right.force()
+        return self.is_(left, right) or self.truth(self.compare("==", left, right))
+
+    def is_(self, left: Value, right: Value) -> bool:
+        """`left is right`."""
+        left, right = left.force(), right.force()
+        if left is right:
+            return True
+        a, b = left.identity(self), right.identity(self)  # type: ignore[arg-type]
+        if a is b:
+            return True
+        if type(a) is type(b) and type(left) is Constant and type(right) is Constant:
+            return bool(a == b and type(a) in (int, str, bytes, float, complex) and repr(a) == repr(b) and self._interned(a))
+        return False
+
+    @staticmethod
+    def _interned(host: Any) -> bool:
+        # Small ints and identifier-like strings are one object in CPython; other equal literals may or may not be.
+        if isinstance(host, int):
+            return -5 <= host <= 256
+        return isinstance(host, str)
+
+    def truth(self, value: Value) -> bool:
+        """`bool(value)` as the host bool that a branch needs: `__bool__`, then `__len__`, then True."""
+        value = value.force()
+        if type(value) is Constant:
+            return bool(value.host)
+        slot = self.special(value, "__bool__")
+        if slot is not None:
+            result = self.call(slot, [value], {}).force()  # type: ignore[attr-defined]
+            if result.cls is not bool:
+                raise self.error(TypeError, f"__bool__ should return bool, returned {result.cls.__name__}")  # type: ignore[attr-defined]
+            return bool(self.trace.decide(result))
+        if self.special(value, "__len__") is not None:
+            return bool(self.trace.decide(self.len(value)))
+        return True
+
+    def len(self, value: Value) -> Value:
+        """`len(value)`."""
+        value = value.force()
+        if type(value) is Constant:
+            return self.run_known(len, [value])
+        slot = self.special(value, "__len__")
+        if slot is None:
+            raise self.error(TypeError, f"object of type '{value.cls.__name__}' has no len()")  # type: ignore[attr-defined]
+        result: Value = self.call(slot, [value], {}).force()  # type: ignore[attr-defined]
+        if result.symbolic:
+            return result
+        return self.run_known(_checked_length, [self.index(result)])
+
+    def index(self, value: Value) -> Value:
+        """`operator.index(value)`."""
+        value = value.force()
+        if issubclass(value.cls, int):
+            return value
+        slot = self.special(value, "__index__")
+        if slot is None:
+            raise self.error(TypeError, f"'{value.cls.__name__}' object cannot be interpreted as an integer")  # type: ignore[attr-defined]
+        result: Value = self.call(slot, [value], {}).force()  # type: ignore[attr-defined]
+        if not issubclass(result.cls, int):
+            raise self.error(TypeError, f"__index__ returned non-int (type {result.cls.__name__})")  # type: ignore[attr-defined]
+        return result
+
+    def hash(self, value: Value) -> Value:
+        """`hash(value)`."""
+        value = value.force()
+        if type(value) is Constant:
+            return self.run_known(hash, [value])
+        slot = self.special(value, "__hash__")
+        if slot is None:
+            raise self.error(TypeError, f"unhashable type: '{value.cls.__name__}'")  # type: ignore[attr-defined]
+        result: Value = self.call(slot, [value], {}).force()  # type: ignore[attr-defined]
+        if not issubclass(result.cls, int):
+            raise self.error(TypeError, "__hash__ method should return an integer")  # type: ignore[attr-defined]
+        return self.run_known(_fold_hash, [result])
+
+    # -- items ------------------------------------------------------------------------------------------------------
+
+    def getitem(self, container: Value, key: Value, tail: bool = False) -> Value:
+        """`container[key]`."""
+        container = container.force()
+        if type(container) is Constant and type(key.force()) is Constant:
+            return self.run_known(operator.getitem, [container, key.force()])
+        slot = self.special(container, "__getitem__")
+        if slot is not None:
+            return self.call(slot, [container, key], {}, tail)  # type: ignore[attr-defined, no-any-return]
+        if issubclass(container.cls, type):
+            hook = self.getattr_or_none(container, "__class_getitem__")  # type: ignore[attr-defined]
+            if hook is not None:
+                return self.call(hook, [key], {}, tail)  # type: ignore[attr-defined, no-any-return]
+            raise self.error(TypeError, f"type '{container.as_host(self).__name__}' is not subscriptable")  # type: ignore[attr-defined, arg-type]
+        raise self.error(TypeError, f"'{container.cls.__name__}' object is not subscriptable")  # type: ignore[attr-defined]
+
+    def setitem(self, container: Value, key: Value, item: Value) -> None:
+        """`container[key] = item`."""
+        container = container.force()
+        slot = self.special(container, "__setitem__")
+        if slot is None:
+            raise self.error(TypeError, f"'{container.cls.__name__}' object does not support item assignment")  # type: ignore[attr-defined]
+        self.call(slot, [container, key, item], {})  # type: ignore[attr-defined]
+
+    def delitem(self, container: Value, key: Value) -> None:
+        """`del container[key]`."""
+        container = container.force()
+        slot = self.special(container, "__delitem__")
+        if slot is None:
+            verb = "doesn't" if issubclass(container.cls, (tuple, str, bytes, range)) else "does not"
+            raise self.error(TypeError, f"'{container.cls.__name__}' object {verb} support item deletion")  # type: ignore[attr-defined]
+        self.call(slot, [container, key], {})  # type: ignore[attr-defined]
+
+    def contains(self, container: Value, item: Value) -> Value:
+        """`item in container`: `__contains__`, else a search through `iter(container)`."""
+        container = container.force()
+        if type(container) is Constant and type(item.force()) is Constant:
+            return self.run_known(operator.contains, [container, item.force()])
+        host = self.host_lookup(container.cls, "__contains__")  # type: ignore[attr-defined]
+        if host is None:
+            raise self.error(TypeError, f"'{container.cls.__name__}' object is not a container")  # type: ignore[attr-defined]
+        if host is not MISSING:
+            result = self.call(self.special(container, "__contains__"), [container, item], {})  # type: ignore[attr-defined]
+            return TRUE if self.truth(result) else FALSE
+        if self.special(container, "__iter__") is None and self.special(container, "__getitem__") is None:
+            raise self.error(TypeError, f"argument of type '{container.cls.__name__}' is not iterable")  # type: ignore[attr-defined]
+        for element in self.iterate(container):  # type: ignore[attr-defined]
+            if self.equal(element, item):
+                return TRUE
+        return FALSE
+
+    def unmodelled(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """The real type has it and Stator has no model: run it for real on known operands where pure, else break."""
+        from stator.objects.protocol import is_pure
+
+        if is_pure(host):
+            try:
+                return self.run_known(host, args, kwargs)
+            except NotKnown:
+                pass
+        raise Unsupported(errors.UnsupportedCCall(_callable_name(host)))
+
+
+def _callable_name(host: Any) -> str:
+    owner = getattr(host, "__objclass__", None)
+    name = getattr(host, "__qualname__", None) or repr(host)
+    module = getattr(owner, "__module__", None) or getattr(host, "__module__", None)
+    return f"{module}.{name}" if module and module != "builtins" else str(name)
+
+
+def _checked_length(length: int) -> int:
+    if length < 0:
+        raise ValueError("__len__() should return >= 0")
+    if length > (1 << 63) - 1:
+        raise OverflowError("cannot fit 'int' into an index-sized integer")
+    return length
+
+
+class _HashProbe:
+    """Lets CPython fold an arbitrary int returned by `__hash__` into a hash."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+def _fold_hash(number: int) -> int:
+    return hash(_HashProbe(number))
+
+
+class _Unbinder(Value):
+    """A special method that is a static method, class method or property: the receiver passed first is its instance."""
+
+    __slots__ = ("slot",)
+
+    def __init__(self, slot: Value) -> None:
+        self.slot = slot
+        self.cls = slot.cls
+        self.source = slot.source
+
+    def call(self, space: Any, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        bound = space.descr_get(self.slot, args[0], args[0].cls)
+        return space.call(bound, args[1:], kwargs, tail)  # type: ignore[no-any-return]
+
+
+__all__ = ["BINARY", "COMPARE", "INPLACE", "NONE", "UNARY", "Operators"]

@@ -1,0 +1,218 @@
+"""The one table of behaviour: host callables (slots, methods, builtins) against their models.
+
+CPython resolves `a + b` to a descriptor in `type(a).__mro__`; so does Stator, and then looks that descriptor up here.
+A callable with no model runs for real where it is pure and its operands are known, and is a graph break otherwise.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from stator.objects.value import Constant, Raised, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+Handler = Callable[["Space", list[Value], dict[str, Value]], Value]
+V = TypeVar("V", bound=type[Value])
+
+#: host type → the Value class that models its instances (looked up along the MRO: CPython's solid base)
+MODELS: dict[type, type[Value]] = {}
+#: id(host callable) → its model; _KEEP holds the callables so that ids stay theirs
+HANDLERS: dict[int, Handler] = {}
+#: ids of host callables without side effects, that run for real when their operands are known
+PURE: set[int] = set()
+#: immutable host types: all their methods are pure, their instances are Constants
+IMMUTABLE: set[type] = set()
+#: layers above (tensors) may answer for callables nobody modelled: (space, host, args, kwargs) → Value | None
+CALL_HOOKS: list[Callable[[Any, Any, list[Value], dict[str, Value]], Value | None]] = []
+#: layers above may answer for host objects met for the first time: host type → (space, host, source) → Value
+REALISERS: dict[type, Callable[[Any, Any, Any], Value]] = {}
+
+_KEEP: list[Any] = []
+
+#: C name of each slot against the methods that make it up: what `stator slots` reports on
+SLOTS: dict[str, tuple[str, ...]] = {
+    "tp_repr": ("__repr__",),
+    "tp_hash": ("__hash__",),
+    "tp_call": ("__call__",),
+    "tp_str": ("__str__",),
+    "tp_getattro": ("__getattribute__", "__getattr__"),
+    "tp_setattro": ("__setattr__", "__delattr__"),
+    "tp_richcompare": ("__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"),
+    "tp_iter": ("__iter__",),
+    "tp_iternext": ("__next__",),
+    "tp_descr_get": ("__get__",),
+    "tp_descr_set": ("__set__", "__delete__"),
+    "tp_init": ("__init__",),
+    "tp_new": ("__new__",),
+    "nb_bool": ("__bool__",),
+    "nb_index": ("__index__",),
+    "nb_int": ("__int__",),
+    "nb_float": ("__float__",),
+    "nb_negative": ("__neg__",),
+    "nb_positive": ("__pos__",),
+    "nb_absolute": ("__abs__",),
+    "nb_invert": ("__invert__",),
+    "mp_length": ("__len__",),
+    "mp_subscript": ("__getitem__",),
+    "mp_ass_subscript": ("__setitem__", "__delitem__"),
+    "sq_contains": ("__contains__",),
+}
+
+_NOT_MODELS = frozenset({"__class__", "__module__", "__qualname__", "__doc__", "__slots__", "__dict__", "__weakref__"})
+_NOT_MODELS |= frozenset({"__init__", "__repr__", "__annotations__", "__init_subclass__", "__subclasshook__"})
+_NEVER_AS_MODELS = frozenset({"__getattribute__", "__setattr__", "__delattr__"})
+_HOST_DEFAULTS: dict[str, Callable[..., Any]] = {
+    name: getattr(object, name) for name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__str__")
+} | {"__bool__": lambda self: True, "__format__": object.__format__}
+
+
+def register(host: Any, handler: Handler) -> None:
+    """Make `handler` the model of the host callable `host`."""
+    HANDLERS[id(host)] = handler
+    _KEEP.append(host)
+
+
+def models(*classes: type) -> Callable[[V], V]:
+    """Class decorator: the Value class models instances of these host types.
+
+    Each method of the Value class that the host type has too becomes the model of the host type's descriptor; a method
+    named `tp_x` models `__x__` where Python uses the dunder name itself (`tp_init`, `tp_repr`, `tp_getattribute` …).
+    """
+
+    def decorate(value_class: V) -> V:
+        for cls in classes:
+            MODELS[cls] = value_class
+            for name, method in vars(value_class).items():
+                _register_method(cls, value_class, name, method)
+        return value_class
+
+    return decorate
+
+
+def _register_method(cls: type, value_class: type[Value], name: str, method: Any) -> None:
+    host_name = f"__{name[3:]}__" if name.startswith("tp_") else name
+    if name in _NEVER_AS_MODELS and method.__code__.co_argcount > (3 if name == "__setattr__" else 2):
+        raise TypeError(f"{value_class.__name__}.{name}: name it tp_{name[2:-2]}, Python uses {name} on the model itself")
+    if name in _NOT_MODELS or not isinstance(method, types.FunctionType | staticmethod):
+        return
+    host = cls.__dict__.get(host_name)
+    if host is None:
+        return
+    if isinstance(method, staticmethod) or host_name == "__new__":
+        function = method.__func__ if isinstance(method, staticmethod) else method
+        register(host.__func__ if isinstance(host, staticmethod | classmethod) else host, _plain_adaptor(host, function))
+    else:
+        register(host, _method_adaptor(host, value_class, method))
+        if name in _HOST_DEFAULTS and value_class.__dict__.get(name) is method:
+            setattr(value_class, name, _host_safe(method, _HOST_DEFAULTS[name]))
+
+
+def _host_safe(method: Any, default: Any) -> Any:
+    """A model method under a name that Python itself calls on host objects, with fewer arguments."""
+
+    def either(self: Any, *args: Any) -> Any:
+        if args and hasattr(args[0], "trace"):
+            return method(self, *args)
+        return default(self, *args)
+
+    return either
+
+
+def _arity(function: types.FunctionType, skip: int) -> tuple[int, int, frozenset[str]]:
+    code = function.__code__
+    most = code.co_argcount - skip
+    least = most - len(function.__defaults__ or ())
+    if code.co_flags & 0x04:
+        most = 1 << 30
+    names = code.co_varnames[max(skip, code.co_posonlyargcount) : code.co_argcount + code.co_kwonlyargcount]
+    return least, most, frozenset(names)
+
+
+def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionType) -> Handler:
+    least, most, names = _arity(method, 2)
+    takes_kwargs = bool(method.__code__.co_flags & 0x08)
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if args:
+            self = args[0].force() if args[0].lazy else args[0]
+            if isinstance(self, value_class) and least <= len(args) - 1 <= most and (takes_kwargs or kwargs.keys() <= names):
+                return method(self, space, *args[1:], **kwargs)  # type: ignore[no-any-return]
+            if not isinstance(self, value_class) and isinstance(self.cls, type) and hasattr(host, "__objclass__"):
+                if issubclass(self.cls, host.__objclass__):
+                    return space.unmodelled(host, args, kwargs)
+        return bad_call(space, host, args, kwargs)
+
+    return handler
+
+
+def _plain_adaptor(host: Any, function: types.FunctionType) -> Handler:
+    least, most, names = _arity(function, 1)
+    takes_kwargs = bool(function.__code__.co_flags & 0x08)
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if least <= len(args) <= most and (takes_kwargs or kwargs.keys() <= names):
+            return function(space, *args, **kwargs)  # type: ignore[no-any-return]
+        return bad_call(space, host, args, kwargs)
+
+    return handler
+
+
+def builtin(*hosts: Any) -> Callable[[Any], Any]:
+    """Function decorator: `function(space, *args, **kwargs)` models the builtin callable(s)."""
+
+    def decorate(function: Any) -> Any:
+        for host in hosts:
+            register(host, _plain_adaptor(host, function))
+        return function
+
+    return decorate
+
+
+def pure(*hosts: Any) -> None:
+    """Declare host callables free of side effects and dependent on their operands only."""
+    for host in hosts:
+        PURE.add(id(host))
+        _KEEP.append(host)
+
+
+def bad_call(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A call whose arguments do not fit: CPython itself words the TypeError, on stand-ins it rejects unread."""
+    stand_ins = [space.stand_in(a) for a in args]
+    try:
+        host(*stand_ins, **{k: space.stand_in(v) for k, v in kwargs.items()})
+    except TypeError as e:
+        raise Raised(space.exception(e)) from None
+    except Exception:
+        pass
+    return space.unmodelled(host, args, kwargs)
+
+
+def is_pure(host: Any) -> bool:
+    """Whether the callable may run for real on known operands."""
+    if id(host) in PURE:
+        return True
+    owner = getattr(host, "__objclass__", None)
+    if owner is None:
+        owner = getattr(host, "__self__", None)
+        if not isinstance(owner, type):
+            owner = type(owner)
+    return owner in IMMUTABLE
+
+
+def model_for(cls: type) -> type[Value] | None:
+    """The model of instances of `cls`: that of the first class along the MRO that has one."""
+    for base in cls.__mro__:
+        model = MODELS.get(base)
+        if model is not None:
+            return model
+    return None
+
+
+NOT_IMPLEMENTED = Constant(NotImplemented)
+NONE = Constant(None)
+TRUE = Constant(True)
+FALSE = Constant(False)

@@ -1,0 +1,29 @@
+"""The object space: CPython's generic algorithms, each written once, over traced values.
+
+`Space` is what opcodes and models talk to. It belongs to one trace.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator.objects.attributes import Attributes
+from stator.objects.calls import Calls
+from stator.objects.iteration import Iteration
+from stator.objects.operators import Operators
+from stator.objects.text import Text
+from stator.objects.wrapping import Wrapping
+
+if TYPE_CHECKING:
+    from stator.trace import Trace
+
+
+class Space(Wrapping, Attributes, Operators, Iteration, Calls, Text):
+    """The generic algorithms of the object space, over one trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._lookups: dict[tuple[type, str], Any] = {}
+        self._class_values: dict[tuple[type, str], Any] = {}
+        self._by_id: dict[int, Any] = {}
+        self._kept: list[Any] = []

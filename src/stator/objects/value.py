@@ -1,0 +1,191 @@
+"""What a traced value is.
+
+A `Value` stands for one application-level object of the traced program. A *host* object is a plain Python object of
+the tracing process; a *source* says where an object that existed before the trace is found at run time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+
+class NotKnown(Exception):
+    """The value has no host object that could stand for it during tracing."""
+
+
+class Raised(Exception):
+    """An exception raised by the *traced* program, on its way through the interpreter.
+
+    `value` is the traced exception. Host exceptions other than this one and `Unsupported` are defects of ours.
+    """
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+class Value:
+    """A traced value: its class, where it came from, and (in subclasses) its payload.
+
+    The slots of the modelled type are methods of the subclass, named as in Python (`__len__` is `tp_len` …), and take
+    the space as first argument. `protocol.models` registers them under the host type's own descriptors.
+    """
+
+    __slots__ = ("cls", "source")
+
+    #: true only for values read from the frame that nothing has looked at yet
+    lazy: ClassVar[bool] = False
+    #: true for values whose number is only known as a symbol (SymInt …)
+    symbolic: ClassVar[bool] = False
+
+    cls: type
+    source: Source | None
+
+    def __bool__(self) -> bool:
+        # A model's `__len__` is about the traced object; host code asking `if value:` means "is there one".
+        return True
+
+    def force(self) -> Value:
+        """The realised value; installs the guards that realising needs."""
+        return self
+
+    def as_host(self, space: Space) -> Any:
+        """The host object this value is known to equal; raises NotKnown. Containers give fresh copies."""
+        raise NotKnown(self)
+
+    def identity(self, space: Space) -> Any:
+        """A host object whose identity stands for this value's identity (itself, for what exists only traced)."""
+        return self
+
+    def key(self, space: Space) -> Any:
+        """A hashable host object that hashes and compares as this value does in a dict or set."""
+        from stator.objects.keys import traced_key
+
+        return traced_key(space, self)
+
+    def reconstruct(self, writer: Writer) -> str:
+        """Emit code that makes this (fresh) object at run time; returns the expression naming it."""
+        from stator import errors
+
+        raise Unsupported(errors.NotReconstructible(self.describe()))
+
+    def attr_dict(self, space: Space) -> Any:
+        """The DictValue of the instance's `__dict__`, or None where instances of the class have none."""
+        return None
+
+    def describe(self) -> str:
+        return f"a {self.cls.__qualname__} object"
+
+    def __repr__(self) -> str:
+        where = f" from {self.source.expr()}" if self.source is not None else ""
+        return f"<{type(self).__name__} {self.cls.__name__}{where}>"
+
+
+class Lazy(Value):
+    """Something read from the frame and not looked at yet: passing it on costs no guard."""
+
+    __slots__ = ("_value", "host", "space")
+
+    lazy = True
+
+    def __init__(self, space: Space, host: Any, source: Source) -> None:
+        self.space = space
+        self.host = host
+        self.source = source
+        self._value: Value | None = None
+
+    @property
+    def cls(self) -> type:  # type: ignore[override]
+        return self.force().cls
+
+    def force(self) -> Value:
+        value = self._value
+        if value is None:
+            value = self._value = self.space.realise(self.host, self.source)
+        return value
+
+    def as_host(self, space: Space) -> Any:
+        return self.force().as_host(space)
+
+    def identity(self, space: Space) -> Any:
+        return self.force().identity(space)
+
+    def key(self, space: Space) -> Any:
+        return self.force().key(space)
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self._value is not None:
+            return writer.expr(self._value)
+        assert self.source is not None
+        return writer.source(self.source)
+
+    def __repr__(self) -> str:
+        return f"<Lazy {self.source.expr() if self.source else '?'}>"
+
+
+class Known(Value):
+    """A value whose host object is known while tracing and may stand for it: operations on it can run for real."""
+
+    __slots__ = ("host",)
+
+    def __init__(self, host: Any, source: Source | None = None) -> None:
+        self.host = host
+        self.cls = type(host)
+        self.source = source
+
+    def as_host(self, space: Space) -> Any:
+        return self.host
+
+    def identity(self, space: Space) -> Any:
+        return self.host
+
+    def key(self, space: Space) -> Any:
+        return self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        return writer.const(self.host)
+
+    def describe(self) -> str:
+        return repr(self.host)[:120]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.host!r:.80}>"
+
+
+class Constant(Known):
+    """A known object of an immutable type: int, str, None, range, dtype, re.Match …"""
+
+    __slots__ = ()
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None and not writer.is_literal(self.host):
+            return writer.source(self.source)
+        return writer.const(self.host)
+
+
+class Null(Value):
+    """The NULL that CPython puts on the value stack around calls."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.cls = type(None)
+        self.source = None
+
+    def __repr__(self) -> str:
+        return "<NULL>"
+
+
+NULL = Null()
+
+
+class Unsupported(Exception):
+    """Stator cannot trace what was met: a graph break. Carries one object of a catalogue class."""
+
+    def __init__(self, brk: Any) -> None:
+        super().__init__(str(brk))
+        self.brk = brk

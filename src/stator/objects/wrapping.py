@@ -1,0 +1,193 @@
+"""From host objects to values and back."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.guard import Equals, IdIs, SameObject, TypeIs
+from stator.guards.source import ConstSource
+from stator.objects.protocol import FALSE, IMMUTABLE, MODELS, NONE, REALISERS, TRUE, model_for
+from stator.objects.value import Constant, Known, Lazy, NotKnown, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.cell import CellValue
+    from stator.trace import Trace
+
+#: types whose instances are equal when they print equal, so that a guard compares values rather than identities
+LITERALS = frozenset({int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented)})
+_SINGLETONS = {None: NONE, True: TRUE, False: FALSE}
+IMMUTABLE.update(LITERALS)
+IMMUTABLE.update({range, types.CodeType, slice})
+
+
+class Wrapping:
+    """Part of the space: wrap, realise, fresh, exceptions, mutation bookkeeping."""
+
+    trace: Trace
+    _by_id: dict[int, Value]
+    _kept: list[Any]
+
+    # -- existing objects -------------------------------------------------------------------------------------------
+
+    def wrap(self, host: Any, source: Source) -> Value:
+        """The value of an object that existed before the trace; nothing is guarded until something uses it."""
+        return Lazy(self, host, source)  # type: ignore[arg-type]
+
+    def existing(self, host: Any, expr: str | None = None) -> Value:
+        """The value of an object that is what it is for as long as the process lives (a module, a C function …)."""
+        known = self._by_id.get(id(host))
+        if known is not None:
+            return known
+        return self.realise(host, ConstSource(host, expr or _name_of(host)))
+
+    def realise(self, host: Any, source: Source) -> Value:
+        """Look at an existing object: guard its type (or value), and model it."""
+        cls = type(host)
+        if cls in LITERALS:
+            if type(source) is not ConstSource:
+                literal = self.trace.literal(host, source)
+                if literal is not None:
+                    return literal
+                self.trace.guard(IdIs(source, host) if host is None else Equals(source, host))
+            return Constant(host, source)
+        known = self._by_id.get(id(host))
+        if known is not None:
+            if known.source is not source and known.source is not None:
+                self.trace.guard(SameObject(source, known.source))
+            return known
+        value = self._realise_new(cls, host, source)
+        self._by_id[id(host)] = value
+        self._kept.append(host)
+        return value
+
+    def _realise_new(self, cls: type, host: Any, source: Source) -> Value:
+        for base in cls.__mro__:
+            realiser = REALISERS.get(base)
+            if realiser is not None:
+                return realiser(self, host, source)
+            model = MODELS.get(base)
+            if model is not None:
+                return model.from_host(self, host, source)  # type: ignore[attr-defined, no-any-return]
+        raise AssertionError("object has a model")
+
+    def guard_type(self, host: Any, source: Source) -> None:
+        """The ordinary first guard on an existing object (its class), unless it is embedded."""
+        if type(source) is not ConstSource:
+            self.trace.guard(TypeIs(source, type(host)))
+
+    def guard_identity(self, value: Value) -> None:
+        """The trace depended on which object this is, not only on what it is like."""
+        if value.source is not None:
+            self.guard_identity_of(value.source, value.identity(self))  # type: ignore[arg-type]
+
+    def guard_identity_of(self, source: Source | None, host: Any) -> None:
+        """The trace depended on `host` being what is found at `source`."""
+        if source is not None and type(source) is not ConstSource:
+            self.trace.guard(IdIs(source, host))
+
+    def existing_cell(self, host: types.CellType, source: Source, contents: Source | None = None) -> CellValue:
+        """The value of an existing closure cell."""
+        known = self._by_id.get(id(host))
+        if known is None:
+            known = self._by_id[id(host)] = MODELS[types.CellType].from_host(self, host, source, contents)  # type: ignore[attr-defined]
+            self._kept.append(host)
+        return known  # type: ignore[return-value]
+
+    # -- fresh objects ----------------------------------------------------------------------------------------------
+
+    def fresh(self, host: Any) -> Value:
+        """The value of an object the tracer has just computed for real."""
+        cls = type(host)
+        if cls in IMMUTABLE:
+            if host is None or host is True or host is False:
+                return _SINGLETONS[host]
+            return Constant(host)
+        known = self._by_id.get(id(host))
+        if known is not None:
+            return known
+        model = model_for(cls)
+        maker = getattr(model, "from_fresh", None)
+        if maker is not None:
+            return maker(self, host)  # type: ignore[no-any-return]
+        raise Unsupported(errors.OpaqueResult(f"{cls.__module__}.{cls.__qualname__}"))
+
+    def new_list(self, items: list[Value]) -> Value:
+        return MODELS[list](items)  # type: ignore[call-arg]
+
+    def new_tuple(self, items: list[Value]) -> Value:
+        return MODELS[tuple](items)  # type: ignore[call-arg]
+
+    def new_dict(self, pairs: list[tuple[Value, Value]]) -> Value:
+        return MODELS[dict].from_pairs(self, pairs)  # type: ignore[attr-defined, no-any-return]
+
+    def new_set(self, items: list[Value]) -> Value:
+        return MODELS[set].from_items(self, items)  # type: ignore[attr-defined, no-any-return]
+
+    # -- known operands ---------------------------------------------------------------------------------------------
+
+    def known(self, value: Value) -> Any:
+        """The host object for a value, or the host class NotKnown itself where there is none."""
+        try:
+            return value.as_host(self)  # type: ignore[arg-type]
+        except NotKnown:
+            return NotKnown
+
+    def stand_in(self, value: Value) -> Any:
+        """Some host object of the value's class, for wording an error message only."""
+        try:
+            return value.as_host(self)  # type: ignore[arg-type]
+        except NotKnown:
+            try:
+                return value.cls.__new__(value.cls)
+            except Exception:
+                return None
+
+    def identity(self, value: Value) -> Any:
+        return value.force().identity(self)  # type: ignore[arg-type]
+
+    def key(self, value: Value) -> Any:
+        return value.force().key(self)  # type: ignore[arg-type]
+
+    def int_(self, value: Value) -> int:
+        """The host int of an index-like value; a break where it is only known as a symbol."""
+        number = self.known(value.force())
+        if isinstance(number, int):
+            return number
+        result = self.index(value)  # type: ignore[attr-defined]
+        return int(result.as_host(self))
+
+    def str_(self, value: Value) -> str:
+        """The host str of a value that must be one."""
+        return value.force().as_host(self)  # type: ignore[arg-type, no-any-return]
+
+    # -- exceptions -------------------------------------------------------------------------------------------------
+
+    def exception(self, host: BaseException) -> Value:
+        """The traced exception for one that a host operation has raised."""
+        return MODELS[BaseException].from_fresh(self, host)  # type: ignore[attr-defined, no-any-return]
+
+    def error(self, cls: type[BaseException], *args: Any) -> Raised:
+        """`raise space.error(TypeError, "…")`: raise an exception in the traced program."""
+        return Raised(self.exception(cls(*args)))
+
+    # -- mutation ---------------------------------------------------------------------------------------------------
+
+    def touch(self, value: Value) -> None:
+        """`value` is about to be mutated: note it, in order, if it existed before the trace."""
+        self.trace.epoch += 1
+        if value.source is not None:
+            self.trace.effects.mutated(value)
+
+
+def _name_of(host: Any) -> str:
+    module = getattr(host, "__module__", None)
+    name = getattr(host, "__qualname__", None) or getattr(host, "__name__", None)
+    if isinstance(host, types.ModuleType):
+        return host.__name__
+    return f"{module}.{name}" if module and name else f"<{type(host).__name__}>"
+
+
+__all__ = ["LITERALS", "Known", "Wrapping"]

@@ -1,0 +1,118 @@
+"""One `stator.compile()` call: its settings, its cache entries, and its recompile policy."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator._core import Entry, Region, set_code_policy
+from stator.guards.program import compile_guards
+from stator.report.stats import STATS, BreakRecord
+
+if TYPE_CHECKING:
+    from stator.config import Config
+    from stator.guards.program import GuardProgram
+    from stator.trace import Trace
+
+#: all buckets alive, so that `reset()` can clear them
+BUCKETS: weakref.WeakSet[Bucket] = weakref.WeakSet()
+
+
+class Bucket:
+    """The owner of a `_core.Region`: what torch calls an isolated compile region.
+
+    Args:
+        config: settings in force for this compile() call.
+        backend: callable `(gm, example_inputs) -> callable`, or None without torch.
+    """
+
+    def __init__(self, config: Config, *, backend: Any, fullgraph: bool, dynamic: bool | None, name: str | None) -> None:
+        self.config = config
+        self.backend = backend
+        self.fullgraph = fullgraph
+        self.dynamic = dynamic
+        self.name = name
+        self.region = Region(self)
+        #: the code of the frame that compile() was asked for: traced whatever file it is in
+        self.root: CodeType | None = None
+        self.forced: dict[CodeType | None, int] = {}
+        self.forced_hit = False
+        self._states: dict[CodeType, dict[Any, Any]] = {}
+        self._over_limit: set[CodeType] = set()
+        self._codes: set[CodeType] = set()
+        BUCKETS.add(self)
+
+    def clear(self) -> None:
+        """Forget everything compiled."""
+        self.region.clear()
+        self.root = None
+        self._states.clear()
+        self._over_limit.clear()
+        self._codes.clear()
+
+    def state_of(self, code: CodeType) -> dict[Any, Any]:
+        """What earlier traces of this code left for the next (dynamic dimensions …)."""
+        return self._states.setdefault(code, {})
+
+    def forced_stop(self, code: CodeType) -> tuple[int, Any]:
+        """The step at which a test wants this trace to break, and the reason; (0, None) ordinarily."""
+        step = self.forced.pop(None, 0)
+        return (step, errors.ForcedBreak(step)) if step else (0, None)
+
+    # -- recompiling ------------------------------------------------------------------------------------------------
+
+    def may_compile(self, code: CodeType, function: Any, args: list[Any]) -> bool:
+        """Whether another entry may be made for the code; notes why the ones there are did not fit."""
+        if code in self._over_limit:
+            return False
+        entries = self.region.entries(code)
+        if not entries:
+            return True
+        where = f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})"
+        reason = failure_of(entries[-1], function, args)
+        if len(entries) >= self.config.recompile_limit:
+            self._limit_reached(code, where, reason)
+            return False
+        STATS.recompiled(where, reason)
+        return True
+
+    def _limit_reached(self, code: CodeType, where: str, reason: str) -> None:
+        limit = self.config.recompile_limit
+        if self.fullgraph:
+            text = f"{where} was compiled {limit} times (recompile_limit); last failed guard: {reason}"
+            raise errors.RecompileLimitError(text)
+        self._over_limit.add(code)
+        brk = errors.RecompileLimit(code.co_qualname, limit, reason)
+        STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
+        warnings.warn(f"{where}: {brk.reason}. {brk.hint}.", RuntimeWarning, stacklevel=2)
+
+    def add(self, code: CodeType, entry: Entry) -> None:
+        """Put a new entry first in the cache of the code."""
+        self._codes.add(code)
+        self.region.add(code, entry)
+
+    def give_up(self, code: CodeType, why: str, trace: Trace) -> Entry | None:
+        """This frame runs as ordinary Python, for arguments like these; its callees may still be traced."""
+        brk = errors.FrameGivenUp(code.co_qualname, why)
+        if self.fullgraph:
+            raise brk.error(where=f"{code.co_filename}:{code.co_firstlineno}")
+        STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
+        if code.co_flags & (0x20 | 0x80 | 0x200):
+            set_code_policy(code, 1)
+            return None
+        entry = Entry(compile_guards(list(trace.guards.values())), None)
+        self.add(code, entry)
+        return entry
+
+    def hits(self) -> int:
+        """How often an entry of this bucket was used."""
+        return sum(entry.hits for code in self._codes for entry in self.region.entries(code))
+
+
+def failure_of(entry: Entry, function: Any, args: list[Any]) -> str:
+    """The first guard of the entry that these arguments fail, as text."""
+    program: GuardProgram = entry.program  # type: ignore[assignment]
+    return program.failure(function, tuple(args)) or "the guards hold now"

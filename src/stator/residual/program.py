@@ -1,0 +1,204 @@
+"""Assembling the residual program of one trace: graph, effects, then the return, the raise or the break."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator._core import set_code_policy
+from stator.guards.source import Source
+from stator.interp.signals import FrameState
+from stator.objects.value import Value
+from stator.residual import runtime
+from stator.residual.native import NATIVE, Native
+from stator.residual.resume import Link, chain, link, outer_links
+from stator.residual.writer import Writer
+
+if TYPE_CHECKING:
+    from stator.trace import Trace
+
+_serial = itertools.count()
+
+
+class Residual:
+    """A generated program: its callable, its source text, what it must be handed, and the graph inside it."""
+
+    def __init__(self, function: Callable[..., Any], text: str, outputs: list[Any], graph: Any) -> None:
+        self.function = function
+        self.text = text
+        self.outputs = outputs
+        self.graph = graph
+
+
+class Program:
+    """Builds the residual program of a finished trace.
+
+    Args:
+        trace: the trace, at its end.
+        run: calls a function with the hook on (`region.call`).
+        name: what the traced function is called.
+    """
+
+    def __init__(self, trace: Trace, run: Callable[..., Any], name: str) -> None:
+        self.trace = trace
+        self.writer = Writer(trace)
+        self.writer.namespace["run"] = run
+        self.name = name
+        self.tail: list[str] = []
+        self._run_natively: list[Any] = []
+
+    # -- the three ways a trace ends --------------------------------------------------------------------------------
+
+    def returns(self, value: Value) -> Residual:
+        """The frame has returned."""
+        result = self.writer.expr(value)
+        self.tail = self._effects()
+        self.tail.append(f"return {result}")
+        return self._finish()
+
+    def raises(self, value: Value) -> Residual:
+        """An exception leaves the frame."""
+        exc = self.writer.expr(value)
+        frames = self.writer.const(list(value.traceback_frames()))  # type: ignore[attr-defined]
+        self.tail = self._effects()
+        self.tail.append(f"{self.writer.const(runtime.raise_through)}({frames}, {exc})")
+        return self._finish()
+
+    def breaks(self, states: list[FrameState]) -> Residual:
+        """A graph break: `states` innermost first."""
+        leaf, outer = states[0], states[1:]
+        if leaf.mode == "enter" or leaf.instr.op not in NATIVE:
+            self._enter(leaf, outer)
+        else:
+            self._native(leaf, outer)
+        return self._finish()
+
+    def _enter(self, leaf: FrameState, outer: list[FrameState]) -> None:
+        """Go on at the very instruction: traced again after a forced break, else given up on and run as it is."""
+        first = link(self.writer, leaf.frame, leaf.instr.index, leaf.stack, mode="enter")
+        links = [first, *outer_links(self.writer, outer)]
+        self.tail = self._effects()
+        if leaf.mode != "enter":
+            set_code_policy(first.code, 1)
+        self.tail.append(f"return run({chain(links, [])})")
+
+    def _native(self, leaf: FrameState, outer: list[FrameState]) -> None:
+        """Execute the instruction as ordinary Python, then go on with what it gave, or raised."""
+        writer = self.writer
+        native = Native(leaf, writer)
+        NATIVE[leaf.instr.op](native)
+        around = outer_links(writer, outer)
+        index = leaf.instr.index
+        thrown = link(writer, leaf.frame, index, leaf.stack[: leaf.instr.handler.depth if leaf.instr.handler else 0], mode="throw")
+        after, payload = self._results(native, leaf)
+        jumped: tuple[Link, list[str]] | None = None
+        if native.jump is not None:
+            jumped = self._jump(native, leaf)
+        handled = leaf.frame.handled
+        call = native.call.replace("{run}", "run", 1)
+        if handled is not None:
+            inner = call[len("run(") :]
+            call = f"run({writer.const(runtime.handling)}, {writer.expr(handled)}, {inner}"
+        self.tail = self._effects()
+        self.tail += ["try:", f"    result = {call}", "except BaseException as error:"]
+        self.tail.append(f"    error = {writer.const(runtime.thrown)}(error)")
+        self.tail.append(f"    return run({chain([thrown, *around], ['error'])})")
+        if native.unpacks:
+            self.tail.append(f"{', '.join(p for p in payload)}{',' if payload else '[]'} = result")
+        if jumped is not None and native.jump is not None:
+            self.tail.append(f"if {native.jump[0]}:")
+            self.tail.append(f"    return run({chain([jumped[0], *around], jumped[1])})")
+        self.tail.append(f"return run({chain([after, *around], payload)})")
+
+    def _results(self, native: Native, leaf: FrameState) -> tuple[Link, list[str]]:
+        """The continuation after the instruction; NULLs among its results go below or above the payload."""
+        writer, stack = self.writer, list(native.stack)
+        results = native.results
+        payload = [r for r in results if r is not None]
+        if None in results:
+            # A NULL above the result cannot be a stack entry below it: the pair is passed as stack entries.
+            return self._with_null(native, leaf, stack)
+        return link(writer, leaf.frame, leaf.instr.index, stack, mode="value", results=len(payload)), payload
+
+    def _with_null(self, native: Native, leaf: FrameState, stack: list[Value]) -> tuple[Link, list[str]]:
+        from stator.objects.value import NULL
+
+        if native.results[0] is None:
+            after = link(self.writer, leaf.frame, leaf.instr.index, [*stack, NULL], mode="value", results=1)
+            return after, ["result"]
+        placeholder = _Named("result")
+        after = link(self.writer, leaf.frame, leaf.instr.index, [*stack, placeholder, NULL], mode="value", results=0)
+        return after, []
+
+    def _jump(self, native: Native, leaf: FrameState) -> tuple[Link, list[str]]:
+        assert native.jump is not None
+        _, target, results = native.jump
+        stack = list(native.stack)
+        if results == ["drop"]:
+            stack.pop()
+            results = []
+        taken = link(
+            self.writer, leaf.frame, leaf.instr.index, stack, mode="value", results=len(results), target=target
+        )
+        return taken, results
+
+    # -- putting it together ----------------------------------------------------------------------------------------
+
+    def _effects(self) -> list[str]:
+        recorder = self.trace.recorder
+        lines = self.trace.effects.prepare(self.writer)
+        return lines if recorder is None else lines + recorder.state_lines(self.writer)
+
+    def _finish(self) -> Residual:
+        writer = self.writer
+        outputs = writer.outputs
+        names = [writer._names[id(v)] for v in outputs]
+        graph = None
+        head: list[str] = []
+        blocks: list[Any] = []
+        if self.trace.recorder is not None:
+            graph = self.trace.recorder.finish(outputs)
+        if graph is not None:
+            args = self._graph_args(graph.inputs, blocks)
+            writer.namespace["graph"] = graph.callable
+            target = f"{', '.join(names)}{',' if len(names) == 1 else ''} = " if names else ""
+            head.append(f"{target}graph({', '.join(args)})")
+        elif names:
+            raise errors.InternalError("values of a graph that was not compiled")
+        params = [*writer.params.values(), *(name for name, _ in blocks)]
+        sources: list[Any] = [*writer.params.keys(), *(block for _, block in blocks)]
+        body = head + writer.lines + self.tail
+        safe = writer.name(self.name.rpartition(".")[2].strip("<>") or "f")
+        text = f"def {safe}({', '.join(params)}):\n" + "".join(f"    {line}\n" for line in body)
+        filename = f"<stator {self.name} {next(_serial)}>"
+        exec(compile(text, filename, "exec"), writer.namespace)
+        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+        return Residual(writer.namespace[safe], text, sources, graph)
+
+    def _graph_args(self, inputs: list[Any], blocks: list[Any]) -> list[str]:
+        args = []
+        for item in inputs:
+            if isinstance(item, Source):
+                args.append(self.writer.source(item))
+            else:
+                name = self.writer.name("P")
+                blocks.append((name, tuple(item)))
+                args.append(f"*{name}")
+        return args
+
+
+class _Named(Value):
+    """A result of the native operation, by the name it has in the generated program."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.cls = object
+        self.source = None
+        self.text = text
+
+    def reconstruct(self, writer: Writer) -> str:
+        return self.text

@@ -1,0 +1,148 @@
+"""Continuing after a graph break: the continuation of every frame of the chain, with its stack, locals and cells."""
+
+from __future__ import annotations
+
+from types import CellType, CodeType
+from typing import TYPE_CHECKING, Any
+
+from stator.bytecode.continuation import continuation, continuation_freevars, make_function
+from stator.bytecode.liveness import live_names
+from stator.interp.frame import ExcInfo, Lasti
+from stator.objects.cell import CellValue
+from stator.objects.value import NULL, Value
+
+if TYPE_CHECKING:
+    from stator.interp.frame import Frame
+    from stator.interp.signals import FrameState
+    from stator.objects.generator import GeneratorValue
+    from stator.residual.writer import Writer
+
+
+class Link:
+    """One frame's continuation: the expression of its function, and those of its stack values and locals."""
+
+    def __init__(self, function: str, state: list[str], code: CodeType) -> None:
+        self.function = function
+        self.state = state
+        self.code = code
+
+
+def link(
+    writer: Writer,
+    frame: Frame,
+    index: int,
+    stack: list[Value],
+    *,
+    mode: str,
+    results: int = 1,
+    nulls: tuple[int, ...] = (),
+    target: int | None = None,
+) -> Link:
+    """Emit what the continuation of one frame needs."""
+    kinds, values = stack_state(writer, stack)
+    names, locals_ = _locals(writer, frame, index, mode, target)
+    code = continuation(
+        frame.code, index, mode=mode, stack=kinds, names=names, results=results, target=target
+    )
+    return Link(_function(writer, frame, code), values + locals_, code)
+
+
+def stack_state(writer: Writer, stack: list[Value]) -> tuple[tuple[str, ...], list[str]]:
+    """The kinds of stack entries, and the expressions of those that are passed."""
+    kinds: list[str] = []
+    values: list[str] = []
+    for entry in stack:
+        if entry is NULL:
+            kinds.append("null")
+        elif isinstance(entry, ExcInfo):
+            kinds.append("handler")
+            values.append(writer.expr(entry.current))
+        elif isinstance(entry, Lasti):
+            kinds.append("lasti")
+        else:
+            kinds.append("value")
+            values.append(writer.expr(entry))
+    return tuple(kinds), values
+
+
+def _locals(
+    writer: Writer, frame: Frame, index: int, mode: str, target: int | None
+) -> tuple[tuple[str, ...], list[str]]:
+    starts = {index} if mode in ("enter", "throw") else {index + 1 if target is None else target}
+    if mode == "call":
+        starts.add(index)
+    live: set[str] = set()
+    for start in starts:
+        live |= live_names(frame.decoded, start)
+    names = tuple(n for n in frame.decoded.varnames if n in live and n in frame.locals and frame.locals[n] is not NULL)
+    return names, [writer.expr(frame.locals[n]) for n in names]
+
+
+def _function(writer: Writer, frame: Frame, code: CodeType) -> str:
+    """The continuation's function: one object for good where it needs no cells."""
+    free = continuation_freevars(code)
+    if not free:
+        return writer.const(make_function(code, frame.globals))
+    cells = ", ".join(writer.expr(frame.cells.get(name) or CellValue()) for name in free)
+    make = writer.const(make_function)
+    return writer.assign(f"resume_{frame.code.co_name}", f"{make}({writer.const(code)}, {writer.const(frame.globals)}, ({cells},))")
+
+
+def chain(links: list[Link], payload: list[str]) -> str:
+    """Arguments for `run`: the outermost continuation, which calls the next inner one, and so on to the innermost."""
+    args = ", ".join([*payload, *links[0].state])
+    function = links[0].function
+    for outer in links[1:]:
+        inner = f"({args},)" if args else "()"
+        args = ", ".join([function, inner, *outer.state])
+        function = outer.function
+    return f"{function}, {args}" if args else function
+
+
+def outer_links(writer: Writer, states: list[FrameState]) -> list[Link]:
+    """The continuations of the frames around the innermost one."""
+    return [link(writer, s.frame, s.instr.index, s.stack, mode="call") for s in states]
+
+
+def suspended_generator(writer: Writer, value: GeneratorValue) -> str:
+    """A generator of the traced program that is still suspended, as a real one."""
+    frame = value.frame
+    if frame is None:
+        return writer.assign("finished", f"{writer.const(finished)}()")
+    if not value.started:
+        return writer.assign(frame.code.co_name, _first_call(writer, frame))
+    index = frame.index - 1
+    kinds, values = stack_state(writer, frame.stack)
+    live = live_names(frame.decoded, frame.index) | live_names(frame.decoded, index)
+    names = tuple(n for n in frame.decoded.varnames if n in live and n in frame.locals and frame.locals[n] is not NULL)
+    code = continuation(frame.code, index, mode="value", stack=kinds, names=names, generator=True)
+    args = ", ".join(values + [writer.expr(frame.locals[n]) for n in names])
+    name = writer.assign(frame.code.co_name, f"{_function(writer, frame, code)}({args})")
+    writer.line(f"next({name})")
+    return name
+
+
+def _first_call(writer: Writer, frame: Frame) -> str:
+    """The call that makes a generator nobody has advanced yet."""
+    code = frame.code
+    bound: dict[str, Value] = frame.locals
+    names = code.co_varnames
+    parts = [writer.expr(bound[n]) for n in names[: code.co_argcount]]
+    slot = code.co_argcount + code.co_kwonlyargcount
+    if code.co_flags & 0x04:
+        parts.append(f"*{writer.expr(bound[names[slot]])}")
+        slot += 1
+    parts += [f"{n}={writer.expr(bound[n])}" for n in names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]]
+    if code.co_flags & 0x08:
+        parts.append(f"**{writer.expr(bound[names[slot]])}")
+    return f"{writer.expr(frame.function)}({', '.join(parts)})"
+
+
+def finished() -> Any:
+    """A generator that has nothing more to give."""
+    generator = (x for x in ())
+    next(generator, None)
+    return generator
+
+
+__all__ = ["CellType", "Link", "chain", "link", "outer_links", "suspended_generator"]

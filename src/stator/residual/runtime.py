@@ -1,0 +1,180 @@
+"""What generated programs call at run time, where Python has no ready function for an instruction."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any
+
+END: Any = type("END", (), {"__repr__": lambda self: "END"})()
+
+
+def not_contains(container: Any, item: Any) -> bool:
+    """`item not in container`"""
+    return item not in container
+
+
+def format_value(value: Any, conversion: str, spec: str) -> str:
+    """`f"{value!conversion:spec}"`"""
+    convert = {"": lambda v: v, "s": str, "r": repr, "a": ascii}[conversion]
+    return format(convert(value), spec)
+
+
+def unpack(value: Any, count: int) -> list[Any]:
+    """The items of `a, b = value`, last first; exactly `count`, or CPython's own error."""
+    names = ", ".join(f"i{i}" for i in range(count))
+    target = f"[{names}]" if count else "[]"
+    return _function(f"def unpack(v):\n    {target} = v\n    return [{', '.join(reversed(names.split(', ')))}]")(value)  # type: ignore[no-any-return]
+
+
+def unpack_ex(value: Any, before: int, after: int) -> list[Any]:
+    """The items of `a, *b, c = value`, last first."""
+    names = [f"i{i}" for i in range(before + after + 1)]
+    target = ", ".join(f"*{n}" if i == before else n for i, n in enumerate(names))
+    return _function(f"def unpack(v):\n    [{target}] = v\n    return [{', '.join(reversed(names))}]")(value)  # type: ignore[no-any-return]
+
+
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+def _function(text: str) -> Callable[..., Any]:
+    found = _functions.get(text)
+    if found is None:
+        scope: dict[str, Any] = {}
+        exec(text, scope)
+        found = _functions[text] = scope["unpack"]
+    return found
+
+
+def list_extend(target: list[Any], iterable: Any) -> None:
+    """`[*iterable]`, into a list that exists already."""
+    target += [*iterable]
+
+
+def dict_update(target: dict[Any, Any], mapping: Any) -> None:
+    """`{**mapping}`, into a dict that exists already."""
+    target.update({**mapping})
+
+
+def dict_merge(target: dict[str, Any], mapping: Any, function: Any) -> None:
+    """`function(**target, **mapping)`'s check for keywords given twice."""
+    for key in mapping.keys():  # noqa: SIM118
+        if key in target:
+            name = getattr(function, "__qualname__", repr(function))
+            raise TypeError(f"{name}() got multiple values for keyword argument '{key}'")
+        target[key] = mapping[key]
+
+
+def before_with(manager: Any) -> tuple[Any, Any]:
+    """`with manager:`: the bound exit, and what entering gave."""
+    cls = type(manager)
+    try:
+        enter = cls.__enter__
+    except AttributeError:
+        raise TypeError(f"'{cls.__name__}' object does not support the context manager protocol") from None
+    try:
+        leave = cls.__exit__
+    except AttributeError:
+        text = f"'{cls.__name__}' object does not support the context manager protocol (missed __exit__ method)"
+        raise TypeError(text) from None
+    bound = leave.__get__(manager, cls) if hasattr(type(leave), "__get__") else leave
+    entered = enter.__get__(manager, cls)() if hasattr(type(enter), "__get__") else enter()
+    return bound, entered
+
+
+def with_except(leave: Any, exc: BaseException) -> Any:
+    """The exit of a with statement whose body has raised."""
+    return leave(type(exc), exc, exc.__traceback__)
+
+
+def import_from(module: Any, name: str) -> Any:
+    """`from module import name`"""
+    scope: dict[str, Any] = {"__name__": "stator.import"}
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        exec(f"from {module.__name__} import {name} as found", scope)
+        return scope["found"]
+
+
+def load_global(globals_: dict[str, Any], name: str) -> Any:
+    """A global, else a builtin."""
+    if name in globals_:
+        return globals_[name]
+    try:
+        return getattr(builtins, name)
+    except AttributeError:
+        raise NameError(f"name '{name}' is not defined", name=name) from None
+
+
+def matches(exc: BaseException, pattern: Any) -> bool:
+    """`except pattern:`"""
+    saved = exc.__traceback__
+    try:
+        raise exc
+    except pattern:
+        return True
+    except BaseException as other:
+        if other is not exc:
+            raise
+        return False
+    finally:
+        exc.__traceback__ = saved
+
+
+def match_keys(subject: Any, keys: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The values of a mapping pattern's keys, or None."""
+    missing = object()
+    values = tuple(subject.get(key, missing) for key in keys)
+    return None if any(v is missing for v in values) else values
+
+
+def handling(exc: BaseException, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function while `exc` is the exception being handled."""
+    saved, context = exc.__traceback__, exc.__context__
+    try:
+        raise exc
+    except BaseException:
+        exc.__traceback__ = saved
+        exc.__context__ = context
+        return function(*args, **kwargs)
+
+
+def thrown(exc: BaseException) -> BaseException:
+    """An exception caught in a generated program, without that program's own traceback entry."""
+    if exc.__traceback__ is not None:
+        exc.__traceback__ = exc.__traceback__.tb_next
+    return exc
+
+
+def raise_through(frames: list[tuple[CodeType, int]], exc: BaseException) -> Any:
+    """Raise `exc` as the traced frames would have: its traceback names the user's files and lines, outermost first."""
+    call: Callable[[], Any] = _raiser(frames[-1], exc)
+    for place in reversed(frames[:-1]):
+        call = _caller(place, call)
+    return call()
+
+
+_TEMPLATES: dict[str, CodeType] = {}
+
+
+def _stub(kind: str, text: str, place: tuple[CodeType, int], names: dict[str, Any]) -> Callable[[], Any]:
+    template = _TEMPLATES.get(kind)
+    if template is None:
+        scope: dict[str, Any] = {}
+        exec(text, scope)
+        template = _TEMPLATES[kind] = scope["stub"].__code__
+    code, line = place
+    stub = template.replace(
+        co_filename=code.co_filename, co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=line
+    )
+    return FunctionType(stub, names, code.co_name)
+
+
+def _raiser(place: tuple[CodeType, int], exc: BaseException) -> Callable[[], Any]:
+    return _stub("raise", "def stub(): raise exc", place, {"exc": exc})
+
+
+def _caller(place: tuple[CodeType, int], call: Callable[[], Any]) -> Callable[[], Any]:
+    return _stub("call", "def stub(): return call()", place, {"call": call})

@@ -1,0 +1,138 @@
+"""Writing the residual program: what remains of a frame after its graph, as readable Python source."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.source import ConstSource, Source
+from stator.objects.value import Value
+
+if TYPE_CHECKING:
+    from stator.objects.generator import GeneratorValue
+    from stator.trace import Trace
+
+_WORD = re.compile(r"\W+")
+_RESERVED = frozenset({"run", "graph", "error", "END"})
+
+
+class Writer:
+    """Collects lines, the sources they need as parameters, the objects they name, and the graph outputs they use."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.lines: list[str] = []
+        self.namespace: dict[str, Any] = {}
+        self.params: dict[Source, str] = {}
+        self.outputs: list[Value] = []
+        self._used: set[str] = set(_RESERVED)
+        self._names: dict[int, str] = {}
+        self._shells: dict[int, str] = {}
+        self._making: set[int] = set()
+        self._embedded: dict[int, str] = {}
+        self._kept: list[Any] = []
+
+    # -- names ------------------------------------------------------------------------------------------------------
+
+    def name(self, hint: str) -> str:
+        """A fresh variable name like `hint`."""
+        base = _WORD.sub("_", hint).strip("_") or "v"
+        if base[0].isdigit() or keyword.iskeyword(base):
+            base = f"v_{base}"
+        name, n = base, 1
+        while name in self._used:
+            n += 1
+            name = f"{base}_{n}"
+        self._used.add(name)
+        return name
+
+    def line(self, text: str) -> None:
+        """Emit one line, now."""
+        self.lines.append(text)
+
+    def assign(self, hint: str, expression: str) -> str:
+        """Emit `name = expression`; returns the name."""
+        name = self.name(hint)
+        self.line(f"{name} = {expression}")
+        return name
+
+    # -- values -----------------------------------------------------------------------------------------------------
+
+    def expr(self, value: Value) -> str:
+        """The expression for a value; an object is made once, however often it is asked for."""
+        if value.lazy and value._value is None:  # type: ignore[attr-defined]
+            assert value.source is not None
+            return self.source(value.source)
+        value = value.force()
+        key = id(value)
+        found = self._names.get(key)
+        if found is not None:
+            return found
+        if key in self._making:
+            return self.early(value)
+        self._making.add(key)
+        self._kept.append(value)
+        text = value.reconstruct(self)
+        self._names[key] = text
+        return text
+
+    def name_value(self, value: Value, name: str) -> None:
+        """The object has been made and is called `name`; what is emitted next may already refer to it."""
+        self._names[id(value)] = name
+
+    def early(self, value: Value) -> str:
+        """Emit the empty object now and its contents later: something in its contents refers to it."""
+        key = id(value)
+        if key not in self._shells:
+            self._shells[key] = self.assign("obj", value.shell(self))  # type: ignore[attr-defined]
+            self._names[key] = self._shells[key]
+        return self._shells[key]
+
+    def shell_of(self, value: Value) -> str | None:
+        """The name of the empty object that a cycle has asked for, or None."""
+        return self._shells.get(id(value))
+
+    def source(self, source: Source) -> str:
+        """The parameter that the guard program fills with what is found at `source`."""
+        if type(source) is ConstSource:
+            return self.const(source.obj)
+        found = self.params.get(source)
+        if found is None:
+            found = self.params[source] = self.name(_hint(source.expr()))
+        return found
+
+    def graph_output(self, value: Value) -> str:
+        """The variable holding what the graph computes for this value."""
+        self.outputs.append(value)
+        return self.name(f"t{len(self.outputs) - 1}")
+
+    def const(self, host: Any) -> str:
+        """A literal, or the name under which a known object is embedded in the program's globals."""
+        if self.is_literal(host):
+            return repr(host)
+        found = self._embedded.get(id(host))
+        if found is None:
+            hint = getattr(host, "__qualname__", None) or getattr(host, "__name__", None) or type(host).__name__
+            found = self._embedded[id(host)] = self.name(_hint(str(hint)))
+            self.namespace[found] = host
+        return found
+
+    @staticmethod
+    def is_literal(host: Any) -> bool:
+        """Whether `repr(host)` is Python source for the very object."""
+        if isinstance(host, float):
+            return type(host) is float and math.isfinite(host)
+        return host is None or host is ... or host is NotImplemented or type(host) in (int, bool, str, bytes)
+
+    def generator(self, value: GeneratorValue) -> str:
+        """A suspended generator of the traced program, made anew at the place where it is suspended."""
+        from stator.residual.resume import suspended_generator
+
+        return suspended_generator(self, value)
+
+
+def _hint(text: str) -> str:
+    words = _WORD.sub("_", text).strip("_")
+    return words[-40:].strip("_") or "v"

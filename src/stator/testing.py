@@ -1,0 +1,101 @@
+"""Helpers for testing the tracer with the tracer: breaks everywhere, counting backend, what was compiled."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from stator.report.stats import STATS
+
+
+def compiled_code_objects() -> set[CodeType]:
+    """The code objects of user frames traced to the end since `reset()`."""
+    return set(STATS.codes)
+
+
+class CountingBackend:
+    """A backend that runs graphs as they are and counts them.
+
+    Attributes:
+        graphs: the number of operations in each graph compiled.
+        calls: how often a compiled graph ran.
+    """
+
+    def __init__(self) -> None:
+        self.graphs: list[int] = []
+        self.calls = 0
+
+    def __call__(self, gm: Any, example_inputs: Any, **unused: Any) -> Callable[..., Any]:
+        self.graphs.append(sum(n.op in ("call_function", "call_method", "call_module") for n in gm.graph.nodes))
+
+        def run(*args: Any) -> Any:
+            self.calls += 1
+            return gm.forward(*args)
+
+        return run
+
+
+def break_everywhere(
+    fn: Callable[..., Any], args: tuple[Any, ...] = (), *, backend: Any = "eager", limit: int = 2_000, step: int = 1
+) -> int:
+    """Run `fn(*args)` compiled again and again, each time with a graph break forced at another instruction.
+
+    Args:
+        fn: the function; its arguments are deep-copied for every run.
+        args: its arguments.
+        backend: as for `stator.compile`.
+        limit: the last instruction to break at.
+        step: break at every `step`-th instruction only.
+
+    Returns:
+        The number of instructions at which a break was forced.
+
+    Raises:
+        AssertionError: a run gave another result or exception than eager.
+    """
+    from stator.api import compile
+
+    expected = _outcome(fn, copy.deepcopy(args))
+    position = 1
+    count = 0
+    while position <= limit:
+        compiled = compile(fn, backend=backend)
+        bucket = _bucket_of(compiled)
+        bucket.forced[None] = position
+        got = _outcome(compiled, copy.deepcopy(args))
+        if not _same(expected, got):
+            raise AssertionError(f"break at instruction {position} of {fn.__qualname__}: {got!r}, eager: {expected!r}")
+        if not bucket.forced_hit:
+            break
+        count += 1
+        position += step
+    return count
+
+
+def _bucket_of(compiled: Any) -> Any:
+    return compiled.__dict__["_stator_bucket"]
+
+
+def _outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> tuple[str, Any, Any]:
+    try:
+        return "returned", fn(*args), args
+    except Exception as e:
+        return "raised", (type(e), str(e)), args
+
+
+def _same(a: Any, b: Any) -> bool:
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(_same(a[k], b[k]) for k in a)
+    if hasattr(a, "shape") and hasattr(a, "dtype"):
+        import torch
+
+        return bool(a.shape == b.shape and a.dtype == b.dtype and torch.equal(a.isnan(), b.isnan()) and torch.allclose(a.nan_to_num(), b.nan_to_num()))
+    if type(a).__eq__ is object.__eq__ and hasattr(a, "__dict__"):
+        return _same(a.__dict__, b.__dict__)
+    return bool(a == b) or (a != a and b != b)

@@ -1,0 +1,295 @@
+"""One trace: everything that is known about one symbolic execution of one frame. Nothing here is global."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import traceback
+from collections.abc import Callable
+from types import CodeType, ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from stator import errors
+from stator.bytecode.continuation import enterable
+from stator.effects import Effects
+from stator.guards.guard import Guard
+from stator.guards.source import CellSource, ConstSource, FunctionSource, GetAttrSource, ItemSource, LocalSource
+from stator.interp.frame import Frame
+from stator.interp.services import NamedItems, Services
+from stator.objects import generator
+from stator.objects.space import Space
+from stator.objects.value import Constant, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.config import Config
+    from stator.guards.source import Source
+    from stator.objects.function import FunctionValue
+
+T = TypeVar("T")
+Intercept = Callable[[Any], Any]
+
+#: asked before a Python function is inlined: host function → model (as in protocol.HANDLERS), or None to inline it
+INTERCEPTS: list[Intercept] = []
+#: asked for each literal read from the frame: (trace, host, source) → Value, or None for an ordinary constant
+LITERAL_HOOKS: list[Callable[[Any, Any, Any], Value | None]] = []
+#: asked to decide a symbolic number or truth value: (trace, value) → host value, or None
+DECIDERS: list[Callable[[Any, Value], Any]] = []
+#: called when a trace begins; the higher layers hang their parts on it
+TRACE_HOOKS: list[Callable[[Any], None]] = []
+
+_SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+#: instructions of a frame's prologue, before which a break cannot be placed
+_PROLOGUE = frozenset({"MAKE_CELL", "COPY_FREE_VARS", "RETURN_GENERATOR"})
+
+
+class Trace(Services):
+    """The state of one symbolic execution.
+
+    Args:
+        config: the settings in force.
+        region_state: what earlier traces of the same code in the same region left for this one (dynamic dimensions …).
+        stop_at: the step before which the trace must end, with the reason `stop_reason`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        region_state: dict[Any, Any] | None = None,
+        dynamic: bool | None = None,
+        stop_at: int = 0,
+        stop_reason: Any = None,
+    ) -> None:
+        self.config = config
+        self.dynamic = dynamic
+        self.region_state = region_state if region_state is not None else {}
+        self.guards: dict[tuple[object, ...], Guard] = {}
+        self.effects = Effects()
+        self.epoch = 0
+        self.steps = 0
+        self.depth = 0
+        self.stop_at = stop_at
+        self.stop_reason = stop_reason
+        self.next_stop = stop_at or config.trace_step_limit
+        self.frame: Any = None
+        self.recorder: Any = None
+        self.class_overlays: dict[type, dict[str, Value]] = {}
+        self.fresh_classes: dict[type, Value] = {}
+        self.traced_codes: dict[CodeType, None] = {}
+        self.break_stack: list[tuple[CodeType, int]] = []
+        self.host_failure: Exception | None = None
+        self._globals: dict[int, Any] = {}
+        self._constants: dict[int, Constant] = {}
+        self._extensions: dict[type, Any] = {}
+        self._intercepts: dict[int, Any] = {}
+        self.space = Space(self)
+        for hook in TRACE_HOOKS:
+            hook(self)
+
+    def close(self) -> None:
+        """The trace is over: give back what higher layers have taken (modes, global state)."""
+        if self.recorder is not None:
+            self.recorder.close()
+
+    # -- what the trace assumes and does ----------------------------------------------------------------------------
+
+    def guard(self, guard: Guard) -> None:
+        """Assume something about the frame; equal guards are kept once."""
+        key = guard.key
+        if key not in self.guards:
+            frame = self.frame
+            if frame is not None and guard.where is None:
+                guard.where = (frame.code, frame.line())
+            self.guards[key] = guard
+
+    def defer(self, function: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
+        """Perform `function(*args, **kwargs)` after the graph, in order: it acts on the world outside the program."""
+        self.epoch += 1
+        self.effects.deferred(function, args, kwargs or {})
+
+    def extension(self, cls: type[T]) -> T:
+        """The one object of this class that belongs to this trace, made as `cls(trace)` when first asked for."""
+        found = self._extensions.get(cls)
+        if found is None:
+            found = self._extensions[cls] = cls(self)  # type: ignore[call-arg]
+        return found  # type: ignore[no-any-return]
+
+    def literal(self, host: Any, source: Source) -> Value | None:
+        """A number read from the frame that is to be symbolic; None for an ordinary constant."""
+        for hook in LITERAL_HOOKS:
+            value = hook(self, host, source)
+            if value is not None:
+                return value
+        return None
+
+    def decide(self, value: Value) -> Any:
+        """The host value on which control flow depends: known, or assumed of a symbol under a guard."""
+        value = value.force()
+        if value.symbolic:
+            for decider in DECIDERS:
+                decided = decider(self, value)
+                if decided is not None:
+                    return decided
+        return value.as_host(self.space)
+
+    def intercept(self, host: Any) -> Any:
+        """The model of a Python function that is not to be traced into, or None."""
+        key = id(host)
+        if key not in self._intercepts:
+            self._intercepts[key] = next((m for ask in INTERCEPTS if (m := ask(host)) is not None), None)
+        return self._intercepts[key]
+
+    # -- running frames ---------------------------------------------------------------------------------------------
+
+    def root(self, function: Any, code: CodeType, args: list[Any], unbound: Any) -> Frame:
+        """The frame being traced, its arguments unread."""
+        value = self._root_function(function)
+        value.code = code
+        flags = code.co_flags
+        total = code.co_argcount + code.co_kwonlyargcount + bool(flags & 0x04) + bool(flags & 0x08)
+        bound = {
+            name: self.space.wrap(arg, LocalSource(i, name))
+            for i, (name, arg) in enumerate(zip(code.co_varnames[:total], args, strict=False))
+            if arg is not unbound
+        }
+        self.traced_codes[code] = None
+        return Frame(self, value, bound, parent=None, resumable=True)
+
+    def _root_function(self, function: Any) -> FunctionValue:
+        from stator.objects.function import FunctionValue
+
+        source = FunctionSource()
+        value = FunctionValue.from_host(self.space, function, ConstSource(function, "<running function>"))
+        value.source = source
+        closure = function.__closure__ or ()
+        value._cells = [
+            self.space.existing_cell(
+                cell,
+                ItemSource(GetAttrSource(source, "__closure__"), i),
+                CellSource(i, function.__code__.co_freevars[i]),
+            )
+            for i, cell in enumerate(closure)
+        ]
+        self.space._by_id[id(function)] = value
+        return value
+
+    def inline(self, function: FunctionValue, bound: dict[str, Value], tail: bool) -> Value:
+        """Run the frame of a call inside this trace."""
+        parent = self.frame
+        flags = function.code.co_flags
+        frame = Frame(self, function, bound, parent=parent, resumable=tail and parent.resumable and not flags & _SUSPENDABLE)
+        if flags & _SUSPENDABLE:
+            return generator.make(frame)
+        self.enter_frame(frame)
+        try:
+            return frame.run()
+        finally:
+            self.leave_frame(frame)
+
+    def inline_class_body(self, function: FunctionValue, namespace: Value) -> Value:
+        """Execute a class body with `namespace` as its locals; returns the class cell, or None."""
+        frame = Frame(self, function, {}, parent=self.frame, resumable=False)
+        frame.namespace = namespace
+        self.enter_frame(frame)
+        try:
+            return frame.run()
+        finally:
+            self.leave_frame(frame)
+
+    def enter_frame(self, frame: Frame) -> None:
+        self.depth += 1
+        self.traced_codes[frame.code] = None
+        if self.depth > self.config.inline_depth_limit:
+            self.depth -= 1
+            raise Unsupported(errors.InlineTooDeep(frame.code.co_qualname, self.depth))
+
+    def leave_frame(self, frame: Frame) -> None:
+        self.depth -= 1
+
+    @property
+    def current_frame(self) -> Frame:
+        """The innermost frame being executed."""
+        return self.frame  # type: ignore[no-any-return]
+
+    # -- ending -----------------------------------------------------------------------------------------------------
+
+    def stop(self, instr: Any) -> None:
+        """The step at which the trace was told to end, or may not go beyond."""
+        if self.steps >= self.config.trace_step_limit:
+            raise Unsupported(errors.TraceTooLong(self.config.trace_step_limit))
+        if self.steps < self.stop_at:
+            return
+        if instr.op in _PROLOGUE or (self.forced(self.stop_reason) and not enterable(self.frame.code, instr.index)):
+            self.stop_at += 1
+            return
+        if self.steps == self.stop_at:
+            self.next_stop = self.config.trace_step_limit
+            raise Unsupported(self.stop_reason)
+
+    def forced(self, brk: Any) -> bool:
+        """Whether the break is one that executes nothing natively: tracing goes on at the same instruction."""
+        return isinstance(brk, errors.ForcedBreak)
+
+    def host_error(self, error: Exception) -> Unsupported:
+        """A failure of Stator's own while executing one instruction: that instruction is left to Python."""
+        self.host_failure = error
+        if self.config.verbose:
+            traceback.print_exception(error, file=sys.stderr)
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        failure = f"{type(error).__name__}: {error} ({where.filename.rsplit('/', 1)[-1]}:{where.lineno})"
+        name = self.frame.code.co_qualname if self.frame is not None else "?"
+        return Unsupported(errors.HostErrorWhileTracing(name, failure))
+
+    def note_break_site(self, frame: Frame, instr: Any) -> None:
+        """Remember the user stack of the innermost frame in which a break was met."""
+        if self.break_stack:
+            return
+        at: Frame | None = frame
+        while at is not None:
+            line = instr.line if at is frame else at.line()
+            self.break_stack.append((at.code, line or at.code.co_firstlineno))
+            at = at.parent
+
+    # -- classes made or changed by the traced program --------------------------------------------------------------
+
+    def is_fresh_class(self, cls: type) -> bool:
+        return cls in self.fresh_classes
+
+    def fresh_class_value(self, cls: type) -> Value | None:
+        return self.fresh_classes.get(cls)
+
+    # -- globals ----------------------------------------------------------------------------------------------------
+
+    def globals_of(self, host: dict[str, Any]) -> Any:
+        """The value of a function's globals: that of its module's `__dict__`, which it shares."""
+        found = self._globals.get(id(host))
+        if found is None:
+            module = sys.modules.get(host.get("__name__", ""))
+            if isinstance(module, ModuleType) and module.__dict__ is host:
+                found = self.space.existing(module).attr_dict(self.space)
+            else:
+                value = self.space.realise(host, ConstSource(host, f"globals of {host.get('__name__', '?')}"))
+                found = NamedItems(value)
+            self._globals[id(host)] = found
+        return found
+
+    def builtins_of(self, host: dict[str, Any]) -> Any:
+        """The value of the builtins that go with a function's globals."""
+        builtins = host.get("__builtins__")
+        if builtins is None:
+            builtins = sys.modules["builtins"]
+        return self.globals_of(builtins.__dict__ if isinstance(builtins, ModuleType) else builtins)
+
+    def constant(self, host: Any) -> Constant:
+        """The value of a code constant, one per object."""
+        found = self._constants.get(id(host))
+        if found is None:
+            found = self._make_constant(host)
+            self._constants[id(host)] = found
+            self.space._kept.append(host)
+        return found
+
+    def _make_constant(self, host: Any) -> Any:
+        if type(host) in (tuple, frozenset):
+            return self.space.fresh(host)
+        return Constant(host)

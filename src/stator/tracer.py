@@ -1,0 +1,130 @@
+"""From a cache miss to a cache entry: trace the frame, write its residual program, compile its guards."""
+
+from __future__ import annotations
+
+import sys
+import time
+from traceback import FrameSummary
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator._core import UNBOUND, Entry, set_code_policy
+from stator.cache.policy import worth_tracing
+from stator.guards.program import compile_guards
+from stator.interp.signals import BreakHere, Restart
+from stator.objects.value import Raised, Unsupported
+from stator.report.stats import STATS, BreakRecord
+from stator.residual.program import Program, Residual
+from stator.trace import Trace
+
+if TYPE_CHECKING:
+    from stator.interp.frame import Frame
+    from stator.region import Bucket
+
+_MAX_RESTARTS = 4
+_SUSPENDABLE = 0x20 | 0x80 | 0x200
+
+
+def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
+    """The frame hook found no entry for this frame: make one, or None to run the frame as it is this time."""
+    bucket: Bucket = region.owner
+    if bucket.root is None:
+        bucket.root = code
+    if code is not bucket.root and not worth_tracing(code):
+        set_code_policy(code, 1)
+        return None
+    if not bucket.may_compile(code, function, args):
+        return None
+    limit = sys.getrecursionlimit()
+    # One traced call takes about ten host frames.
+    sys.setrecursionlimit(max(limit, 12_000))
+    try:
+        return _compile(bucket, function, code, args)
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
+    started = time.perf_counter()
+    backend_before = STATS.backend_seconds
+    stop_at, reason = bucket.forced_stop(code)
+    try:
+        for _ in range(_MAX_RESTARTS):
+            trace = Trace(
+                bucket.config,
+                region_state=bucket.state_of(code),
+                dynamic=bucket.dynamic,
+                stop_at=stop_at,
+                stop_reason=reason,
+            )
+            trace.bucket = bucket  # type: ignore[attr-defined]
+            try:
+                return _attempt(bucket, trace, function, code, args)
+            except Restart as e:
+                stop_at, reason = e.step, e.brk
+                _refuse_if_fullgraph(bucket, trace, e.brk)
+            finally:
+                trace.close()
+        return bucket.give_up(code, "it does not trace the same way twice", trace)
+    finally:
+        STATS.add_seconds(time.perf_counter() - started, STATS.backend_seconds - backend_before)
+
+
+def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
+    program = Program(trace, bucket.region.call, code.co_name)
+    if code.co_flags & _SUSPENDABLE:
+        return bucket.give_up(code, "it is a generator or coroutine", trace)
+    try:
+        residual, broke = _run(bucket, trace, program, trace.root(function, code, args, UNBOUND))
+    except Unsupported as e:
+        # What must leave the frame cannot be made by generated code.
+        _refuse_if_fullgraph(bucket, trace, e.brk)
+        return bucket.give_up(code, e.brk.reason, trace)
+    return _entry(bucket, trace, code, function, residual, broke)
+
+
+
+def _run(bucket: Bucket, trace: Trace, program: Program, frame: Frame) -> tuple[Residual, Any]:
+    """Execute the frame symbolically and write what remains of it; with the break that ended it, if one did."""
+    try:
+        result = frame.run()
+    except Raised as e:
+        return program.raises(e.value), None
+    except BreakHere as e:
+        _refuse_if_fullgraph(bucket, trace, e.brk)
+        bucket.forced_hit |= trace.forced(e.brk)
+        return program.breaks(e.states), e.brk
+    return program.returns(result), None
+
+
+def _entry(bucket: Bucket, trace: Trace, code: CodeType, function: Any, residual: Residual, broke: Any) -> Entry:
+    guards = list(trace.guards.values())
+    if trace.recorder is not None:
+        guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
+    program = compile_guards(guards, residual.outputs)
+    entry = Entry(program, residual.function, residual)
+    bucket.add(code, entry)
+    STATS.frame(trace, residual, len(guards))
+    if broke is not None:
+        STATS.broke(BreakRecord(broke.code, broke.reason, where_of(trace)))
+    return entry
+
+
+def where_of(trace: Trace) -> str:
+    """`file.py:12` of the innermost frame at a break."""
+    if not trace.break_stack:
+        return "?"
+    code, line = trace.break_stack[0]
+    return f"{code.co_filename}:{line}"
+
+
+def user_stack(trace: Trace) -> list[FrameSummary]:
+    """The user's stack at a break, outermost first."""
+    return [FrameSummary(code.co_filename, line, code.co_name) for code, line in reversed(trace.break_stack)]
+
+
+def _refuse_if_fullgraph(bucket: Bucket, trace: Trace, brk: Any) -> None:
+    if bucket.fullgraph and not isinstance(brk, errors.ForcedBreak):
+        error = brk.error(where=where_of(trace), user_stack=user_stack(trace))
+        raise error from trace.host_failure
