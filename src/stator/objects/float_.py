@@ -94,12 +94,13 @@ def _complex_part(space: Space, value: Value, first: bool) -> Value:
         if result.cls is not complex:
             if not issubclass(result.cls, complex):
                 words = f"__complex__ returned non-complex (type {result.cls.__name__})"
-                raise space.error(TypeError, words if not issubclass(value.cls, complex) else words)
+                raise space.error(TypeError, words)
             raise refuse("complex of an object whose __complex__ gives a subclass of complex")
         return result
     if space.special(value, "__float__") is not None or space.special(value, "__index__") is not None:
         return as_double(space, value)
     if issubclass(value.cls, str):
         return Constant(str.__str__(known_host(space, value, "complex")))
-    kind = "complex() first argument must be a string or a number" if first else "complex() second argument must be a number"
+    kind = "first argument must be a string or a number" if first else "second argument must be a number"
+    kind = f"complex() {kind}"
     raise space.error(TypeError, f"{kind}, not '{value.cls.__name__}'")

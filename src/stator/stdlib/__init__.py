@@ -3,6 +3,12 @@
 from stator.stdlib import (
     builtins_,
     builtins_iter,
+    functools_,
+    isinstance_,
+    operator_,
+    output,
     repr_,
     str_,
 )
+
+__all__ = ["builtins_", "builtins_iter", "functools_", "isinstance_", "operator_", "output", "repr_", "str_"]

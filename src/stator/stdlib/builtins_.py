@@ -11,7 +11,7 @@ from stator.guards.guard import IdIs
 from stator.guards.source import ConstSource, DictItemSource
 from stator.objects.attributes import MISSING
 from stator.objects.protocol import NONE, builtin, pure
-from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.objects.value import Constant, Unsupported, Value
 from stator.stdlib.repr_ import ascii_of, repr_of
 from stator.stdlib.str_ import format_of
 from stator.stdlib.support import bool_value, hooked, known_host, literal, type_name
@@ -197,8 +197,8 @@ def _extreme(host: Any, symbol: str) -> None:
             return best
         if default is not None:
             return default
-        words = f"{name}() iterable argument is empty" if sys.version_info >= (3, 12) else f"{name}() arg is an empty sequence"
-        raise space.error(ValueError, words)
+        words = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
+        raise space.error(ValueError, f"{name}() {words}")
 
     builtin(host)(model)
 
@@ -323,7 +323,12 @@ def locals_(space: Space) -> Value:
 
 @builtin(builtins.__import__)
 def import_(
-    space: Space, name: Value, globals: Value = NONE, locals: Value = NONE, fromlist: Value = NONE, level: Value = Constant(0)  # noqa: B008
+    space: Space,
+    name: Value,
+    globals: Value = NONE,
+    locals: Value = NONE,
+    fromlist: Value = NONE,
+    level: Value = Constant(0),  # noqa: B008 (immutable)
 ) -> Value:
     """`__import__` of what has been imported already; the first import of a module runs its body, for real."""
     if space.int_(level) != 0:
@@ -349,8 +354,3 @@ def imported_module(space: Space, name: str) -> Value:
 @builtin(breakpoint)
 def breakpoint_(space: Space, *args: Value, **kws: Value) -> Value:
     raise Unsupported(errors.DebuggerCall("breakpoint"))
-
-
-def stop_iteration(error: Raised) -> bool:
-    """Whether the traced program raised StopIteration."""
-    return issubclass(error.value.cls, StopIteration)

@@ -68,9 +68,8 @@ def object_format(space: Space, value: Value, spec: Value, /) -> Value:
 @builtin(str.join)
 def str_join(space: Space, separator: Value, iterable: Value, /) -> Value:
     iterable = iterable.force()
-    if iterable.cls not in (list, tuple) and space.special(iterable, "__iter__") is None:
-        if space.special(iterable, "__getitem__") is None:
-            raise space.error(TypeError, "can only join an iterable")
+    if space.special(iterable, "__iter__") is None and space.special(iterable, "__getitem__") is None:
+        raise space.error(TypeError, "can only join an iterable")
     pieces = [item.force() for item in space.unpack(iterable)]
     for index, piece in enumerate(pieces):
         if not issubclass(piece.cls, str):
@@ -91,8 +90,7 @@ def str_format(space: Space, template: Value, /, *args: Value, **kwargs: Value) 
     operands = [a.force() for a in (*args, *kwargs.values())]
     if type(template) is Constant and all(map(literal, operands)):
         return space.run_known(str.format, [template, *args], kwargs)
-    arguments = {name: value for name, value in kwargs.items()}
-    return Constant(_Template(space, list(args), arguments, None).render(text_of(space, template, "str.format"), 2))
+    return Constant(_Template(space, list(args), kwargs, None).render(text_of(space, template, "str.format"), 2))
 
 
 @builtin(str.format_map)

@@ -87,8 +87,8 @@ def stream(host: type) -> Callable[[S], S]:
     """Class decorator: the Stream class models the iterator type `host`."""
 
     def decorate(value_class: S) -> S:
-        value_class.__iter__ = _iter  # type: ignore[attr-defined]
-        value_class.__next__ = _next  # type: ignore[attr-defined]
+        value_class.tp_iter = _iter  # type: ignore[attr-defined]
+        value_class.tp_next = _next  # type: ignore[attr-defined]
         return models(host)(value_class)
 
     return decorate

@@ -1,0 +1,40 @@
+"""Text from values, as opcodes and models ask for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator.objects.value import Constant, Value
+
+if TYPE_CHECKING:
+    from stator.trace import Trace
+
+
+class Text:
+    """Part of the space: repr, str, formatting and joining of strings."""
+
+    trace: Trace
+
+    def repr(self, value: Value) -> Value:
+        """`repr(value)`."""
+        from stator.stdlib.repr_ import repr_of
+
+        return repr_of(self, value)  # type: ignore[arg-type]
+
+    def str(self, value: Value) -> Value:
+        """`str(value)`."""
+        from stator.stdlib.repr_ import str_of
+
+        return str_of(self, value)  # type: ignore[arg-type]
+
+    def format_value(self, value: Value, conversion: Any, spec: Value | None) -> Value:
+        """`f"{value!conversion:spec}"`."""
+        from stator.stdlib.str_ import format_value
+
+        return format_value(self, value, conversion, spec)  # type: ignore[arg-type]
+
+    def join_strings(self, parts: list[Value]) -> Value:
+        """`"".join(parts)` of what formatting gave: str or instances of its subclasses."""
+        from stator.stdlib.str_ import text_of
+
+        return Constant("".join(text_of(self, part, "str.join") for part in parts))  # type: ignore[arg-type]

@@ -1,0 +1,194 @@
+"""`isinstance` and `issubclass`: `Objects/abstract.c`, and the C half of `abc`."""
+
+from __future__ import annotations
+
+import _abc
+import abc
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.guard import Equals, Predicate
+from stator.guards.source import CallSource, ConstSource
+from stator.objects.attributes import MISSING
+from stator.objects.protocol import IMMUTABLE, builtin, pure
+from stator.objects.value import Constant, Raised, Value
+from stator.stdlib.support import bool_value, known_host
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+IMMUTABLE.add(types.UnionType)
+pure(type.__or__, type.__ror__)
+
+_INSTANCECHECK = type.__dict__["__instancecheck__"]
+_SUBCLASSCHECK = type.__dict__["__subclasscheck__"]
+_ABC_INSTANCECHECK = abc.ABCMeta.__dict__["__instancecheck__"]
+_ABC_SUBCLASSCHECK = abc.ABCMeta.__dict__["__subclasscheck__"]
+_CLASS = object.__dict__["__class__"]
+_GENERIC = "argument 2 cannot be a parameterized generic"
+
+
+@builtin(isinstance)
+def isinstance_(space: Space, value: Value, classes: Value, /) -> Value:
+    return bool_value(is_instance(space, value, classes))
+
+
+@builtin(issubclass)
+def issubclass_(space: Space, cls: Value, classes: Value, /) -> Value:
+    return bool_value(is_subclass(space, cls, classes))
+
+
+def is_instance(space: Space, value: Value, classes: Value) -> bool:
+    """`isinstance(value, classes)`."""
+    value, classes = value.force(), classes.force()
+    kind = classes.cls
+    if issubclass(kind, type):
+        cls = known_host(space, classes, "isinstance")
+        if value.cls is cls:
+            return True
+        check = space.host_lookup(kind, "__instancecheck__")
+        if check is _INSTANCECHECK:
+            return real_instance(space, value, cls)
+        if check is _ABC_INSTANCECHECK:
+            return abc_instance(space, classes, value)
+    elif issubclass(kind, tuple):
+        return any(is_instance(space, value, each) for each in space.unpack(classes))
+    elif kind is types.UnionType:
+        return any(is_instance(space, value, each) for each in _union_args(space, classes, "isinstance()"))
+    elif kind is types.GenericAlias:
+        raise space.error(TypeError, f"isinstance() {_GENERIC}")
+    slot = space.special(classes, "__instancecheck__")
+    if slot is None:
+        raise space.error(TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union")
+    return space.truth(space.call(slot, [classes, value], {}))
+
+
+def real_instance(space: Space, value: Value, cls: type) -> bool:
+    """`type.__instancecheck__`: by the real type, then by what `__class__` says."""
+    if cls in value.cls.__mro__:
+        return True
+    claimed = claimed_class(space, value)
+    return claimed is not None and cls in claimed.__mro__
+
+
+def claimed_class(space: Space, value: Value) -> type | None:
+    """The class an object claims by a `__class__` of its own, where that is another than its real one."""
+    if space.host_lookup(value.cls, "__class__") is _CLASS:
+        return None
+    claimed = space.getattr_or_none(value, "__class__")
+    if claimed is None or not issubclass(claimed.force().cls, type):
+        return None
+    host: type = known_host(space, claimed, "isinstance")
+    return None if host is value.cls else host
+
+
+def is_subclass(space: Space, cls: Value, classes: Value) -> bool:
+    """`issubclass(cls, classes)`."""
+    cls, classes = cls.force(), classes.force()
+    kind = classes.cls
+    if issubclass(kind, type):
+        check = space.host_lookup(kind, "__subclasscheck__")
+        if check is _SUBCLASSCHECK:
+            return real_subclass(space, cls, classes)
+        if check is _ABC_SUBCLASSCHECK:
+            return abc_subclass(space, classes, cls)
+    elif issubclass(kind, tuple):
+        return any(is_subclass(space, cls, each) for each in space.unpack(classes))
+    elif kind is types.UnionType:
+        return any(is_subclass(space, cls, each) for each in _union_args(space, classes, "issubclass()"))
+    elif kind is types.GenericAlias:
+        raise space.error(TypeError, f"issubclass() {_GENERIC}")
+    slot = space.special(classes, "__subclasscheck__")
+    if slot is None:
+        if not issubclass(cls.cls, type):
+            raise space.error(TypeError, "issubclass() arg 1 must be a class")
+        raise space.error(TypeError, "issubclass() arg 2 must be a class, a tuple of classes, or a union")
+    return space.truth(space.call(slot, [classes, cls], {}))
+
+
+def real_subclass(space: Space, cls: Value, classes: Value) -> bool:
+    """`type.__subclasscheck__`."""
+    if not issubclass(cls.cls, type):
+        raise space.error(TypeError, "issubclass() arg 1 must be a class")
+    return known_host(space, classes, "issubclass") in known_host(space, cls, "issubclass").__mro__
+
+
+def _union_args(space: Space, union: Value, function: str) -> list[Value]:
+    """The classes of `A | B`; None stands for its type."""
+    parts: tuple[Any, ...] = known_host(space, union, function).__args__
+    if any(isinstance(part, types.GenericAlias) for part in parts):
+        raise space.error(TypeError, f"{function} {_GENERIC}")
+    return [space.existing(part) for part in parts]
+
+
+# -- what metaclasses call ------------------------------------------------------------------------------------------
+
+
+@builtin(_INSTANCECHECK)
+def type_instancecheck(space: Space, cls: Value, value: Value, /) -> Value:
+    return bool_value(real_instance(space, value.force(), known_host(space, cls, "type.__instancecheck__")))
+
+
+@builtin(_SUBCLASSCHECK)
+def type_subclasscheck(space: Space, classes: Value, cls: Value, /) -> Value:
+    return bool_value(real_subclass(space, cls.force(), classes.force()))
+
+
+@builtin(_abc._abc_instancecheck)
+def abc_instancecheck(space: Space, cls: Value, value: Value, /) -> Value:
+    return bool_value(abc_instance(space, cls.force(), value.force()))
+
+
+@builtin(_abc._abc_subclasscheck)
+def abc_subclasscheck(space: Space, classes: Value, cls: Value, /) -> Value:
+    return bool_value(_abc_real_subclass(space, classes.force(), cls.force()))
+
+
+def abc_instance(space: Space, classes: Value, value: Value) -> bool:
+    """`_abc._abc_instancecheck`: asks `__subclasscheck__` about the claimed and about the real class."""
+    claimed = claimed_class(space, value)
+    asked = [value.cls] if claimed is None else [claimed, value.cls]
+    return any(abc_subclass(space, classes, space.class_value(cls)) for cls in asked)
+
+
+def abc_subclass(space: Space, classes: Value, cls: Value) -> bool:
+    """`classes.__subclasscheck__(cls)` for a class whose metaclass is ABCMeta or derives from it."""
+    if space.host_lookup(classes.cls, "__subclasscheck__") is _ABC_SUBCLASSCHECK:
+        return _abc_real_subclass(space, classes, cls)
+    return space.truth(space.call_method(classes, "__subclasscheck__", cls))
+
+
+def _abc_real_subclass(space: Space, classes: Value, cls: Value) -> bool:
+    if not issubclass(cls.cls, type):
+        raise space.error(TypeError, "issubclass() arg 1 must be a class")
+    host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
+    if host in subject.__mro__ and space.host_lookup(classes.cls, "__subclasscheck__") is _ABC_SUBCLASSCHECK:
+        hook = getattr(host.__subclasshook__, "__func__", MISSING)
+        if hook is MISSING:
+            return True
+    try:
+        answer = bool(_abc._abc_subclasscheck(host, subject))
+    except Exception as e:
+        raise Raised(space.exception(e)) from None
+    if not answer:
+        # A class may be registered later; it can never be unregistered.
+        names = f"not issubclass({subject.__qualname__}, {host.__qualname__})"
+        sources = (ConstSource(subject, subject.__qualname__), ConstSource(host, host.__qualname__))
+        space.trace.guard(Predicate(sources, _no_subclass, names))
+    return answer
+
+
+def _no_subclass(cls: type, classes: type) -> bool:
+    return not issubclass(cls, classes)
+
+
+@builtin(_abc.get_cache_token)
+def abc_cache_token(space: Space) -> Value:
+    """The number of registrations so far: known as long as there is no other."""
+    token = _token(_abc)
+    space.trace.guard(Equals(CallSource(_token, ConstSource(_abc, "_abc"), "get_cache_token"), token))
+    return Constant(token)
+
+
+def _token(module: Any) -> int:
+    return int(module.get_cache_token())

@@ -1,0 +1,271 @@
+"""Module `operator`: each function is the operation of the space that it names."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.source import CallSource, ItemSource
+from stator.objects.operators import BINARY, COMPARE, INPLACE
+from stator.objects.protocol import NONE, builtin, models
+from stator.objects.value import Constant, Value
+from stator.stdlib.support import bool_value, known_host, refuse
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+
+def _binary(host: Any, symbol: str) -> None:
+    def model(space: Space, left: Value, right: Value, /) -> Value:
+        return space.binary(symbol, left, right)
+
+    builtin(host)(model)
+
+
+def _compare(host: Any, symbol: str) -> None:
+    def model(space: Space, left: Value, right: Value, /) -> Value:
+        return space.compare(symbol, left, right)
+
+    builtin(host)(model)
+
+
+def _unary(host: Any, symbol: str) -> None:
+    def model(space: Space, value: Value, /) -> Value:
+        return space.unary(symbol, value)
+
+    builtin(host)(model)
+
+
+for _symbol, _entry in BINARY.items():
+    _binary(_entry[0], _symbol)
+for _symbol, _method in INPLACE.items():
+    _binary(getattr(operator, _method.strip("_")), _symbol)
+for _symbol, _compared in COMPARE.items():
+    _compare(_compared[0], _symbol)
+for _host, _symbol in ((operator.neg, "-"), (operator.pos, "+"), (operator.invert, "~"), (operator.abs, "abs")):
+    _unary(_host, _symbol)
+
+
+@builtin(operator.not_)
+def not_(space: Space, value: Value, /) -> Value:
+    return bool_value(not space.truth(value))
+
+
+@builtin(operator.truth)
+def truth(space: Space, value: Value, /) -> Value:
+    return bool_value(space.truth(value))
+
+
+@builtin(operator.is_)
+def is_(space: Space, left: Value, right: Value, /) -> Value:
+    return bool_value(space.is_(left, right))
+
+
+@builtin(operator.is_not)
+def is_not(space: Space, left: Value, right: Value, /) -> Value:
+    return bool_value(not space.is_(left, right))
+
+
+@builtin(operator.index)
+def index(space: Space, value: Value, /) -> Value:
+    result = space.index(value)
+    return result if result.force().cls is int else space.run_known(operator.index, [result.force()])
+
+
+@builtin(operator.contains)
+def contains(space: Space, container: Value, item: Value, /) -> Value:
+    return bool_value(space.truth(space.contains(container, item)))
+
+
+@builtin(operator.getitem)
+def getitem(space: Space, container: Value, key: Value, /) -> Value:
+    return space.getitem(container, key)
+
+
+@builtin(operator.setitem)
+def setitem(space: Space, container: Value, key: Value, item: Value, /) -> Value:
+    space.setitem(container, key, item)
+    return NONE
+
+
+@builtin(operator.delitem)
+def delitem(space: Space, container: Value, key: Value, /) -> Value:
+    space.delitem(container, key)
+    return NONE
+
+
+def _concat(host: Any, symbol: str) -> None:
+    def model(space: Space, left: Value, right: Value, /) -> Value:
+        if space.special(left.force(), "__getitem__") is None:
+            raise space.error(TypeError, f"'{left.force().cls.__name__}' object can't be concatenated")
+        return space.binary(symbol, left, right)
+
+    builtin(host)(model)
+
+
+_concat(operator.concat, "+")
+_concat(operator.iconcat, "+=")
+
+
+@builtin(operator.countOf)
+def count_of(space: Space, container: Value, item: Value, /) -> Value:
+    return Constant(sum(1 for each in space.iterate(container) if space.equal(each, item)))
+
+
+@builtin(operator.indexOf)
+def index_of(space: Space, container: Value, item: Value, /) -> Value:
+    for position, each in enumerate(space.iterate(container)):
+        if space.equal(each, item):
+            return Constant(position)
+    raise space.error(ValueError, "sequence.index(x): x not in sequence")
+
+
+@builtin(operator.call)
+def call(space: Space, function: Value, /, *args: Value, **kwargs: Value) -> Value:
+    return space.call(function, list(args), kwargs)
+
+
+@builtin(operator.length_hint)
+def length_hint(space: Space, value: Value, default: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
+    value = value.force()
+    if space.special(value, "__len__") is not None:
+        return space.len(value)
+    slot = space.special(value, "__length_hint__")
+    if slot is None:
+        return default
+    return space.call(slot, [value], {})
+
+
+# -- getters --------------------------------------------------------------------------------------------------------
+
+
+class Getter(Value):
+    """A callable object of module `operator`; its parts are known."""
+
+    __slots__ = ("args", "host", "kwargs")
+    #: the host type
+    kind: type
+
+    def __init__(self, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
+        self.cls = self.kind
+        self.source: Source | None = None
+        self.host: Any = None
+        self.args = args
+        self.kwargs = kwargs or {}
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Getter:
+        """The parts of an existing getter, found as `copy` finds them: by `__reduce__`."""
+        space.guard_type(host, source)
+        parts = _parts(host)
+        base = CallSource(_parts, source, "parts")
+        self = cls([space.wrap(part, ItemSource(base, i)) for i, part in enumerate(parts)])
+        space.trace.guard(_same_length(base, parts))
+        self.source, self.host = source, host
+        return self
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        parts = [writer.expr(arg) for arg in self.args]
+        parts += [f"{name}={writer.expr(value)}" for name, value in self.kwargs.items()]
+        return str(writer.assign(self.kind.__name__, f"{writer.const(self.kind)}({', '.join(parts)})"))
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        if kwargs or len(args) != 1:
+            count = f"{self.kind.__name__} expected 1 argument, got {len(args)}"
+            named = f"{self.kind.__name__}() takes no keyword arguments"
+            raise space.error(TypeError, named if kwargs else count)
+        return self.get(space, args[0])
+
+    def get(self, space: Space, value: Value) -> Value:
+        """What the getter fetches from the value."""
+        raise NotImplementedError
+
+
+def _same_length(base: Source, parts: tuple[Any, ...]) -> Any:
+    from stator.guards.guard import Length
+
+    return Length(base, len(parts))
+
+
+def _parts(host: Any) -> tuple[Any, ...]:
+    made = host.__reduce__()
+    if len(made) != 2 or made[0] is not type(host):
+        raise TypeError("a methodcaller with keywords")
+    return tuple(made[1])
+
+
+def _each(space: Space, parts: list[Value], get: Callable[[Value], Value]) -> Value:
+    found = [get(part) for part in parts]
+    return found[0] if len(found) == 1 else space.new_tuple(found)
+
+
+@models(operator.itemgetter)
+class ItemGetter(Getter):
+    """`operator.itemgetter(*keys)`."""
+
+    __slots__ = ()
+    kind = operator.itemgetter
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, item: Value, /, *items: Value) -> Value:
+        return ItemGetter([item, *items])
+
+    def get(self, space: Space, value: Value) -> Value:
+        return _each(space, self.args, lambda key: space.getitem(value, key))
+
+
+@models(operator.attrgetter)
+class AttrGetter(Getter):
+    """`operator.attrgetter(*names)`, where a name may be dotted."""
+
+    __slots__ = ()
+    kind = operator.attrgetter
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, attr: Value, /, *attrs: Value) -> Value:
+        names = [attr.force(), *(a.force() for a in attrs)]
+        if not all(issubclass(name.cls, str) for name in names):
+            raise space.error(TypeError, "attribute name must be a string")
+        return AttrGetter(names)
+
+    def get(self, space: Space, value: Value) -> Value:
+        def follow(path: Value) -> Value:
+            found = value
+            for name in str(known_host(space, path, "operator.attrgetter")).split("."):
+                found = space.getattr(found, name)
+            return found
+
+        return _each(space, self.args, follow)
+
+
+@models(operator.methodcaller)
+class MethodCaller(Getter):
+    """`operator.methodcaller(name, *args, **kwargs)`."""
+
+    __slots__ = ()
+    kind = operator.methodcaller
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Getter:
+        if host.__reduce__()[0] is not cls.kind:
+            raise refuse("operator.methodcaller with keywords, made outside the compiled function")
+        return super().from_host(space, host, source)
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, name: Value, /, *args: Value, **kwargs: Value) -> Value:
+        if not issubclass(name.force().cls, str):
+            raise space.error(TypeError, "method name must be a string")
+        return MethodCaller([name, *args], kwargs)
+
+    def get(self, space: Space, value: Value) -> Value:
+        name, *args = self.args
+        method = space.getattr(value, str(known_host(space, name, "operator.methodcaller")))
+        return space.call(method, args, self.kwargs)

@@ -1,0 +1,149 @@
+"""Output: `print` and `warnings.warn`, whose text is made while tracing and goes out after the graph."""
+
+from __future__ import annotations
+
+import _warnings
+import io
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.guard import Predicate
+from stator.guards.source import AttrSource, ConstSource
+from stator.objects.attributes import MISSING
+from stator.objects.protocol import FALSE, NONE, builtin
+from stator.objects.value import Constant, Value
+from stator.stdlib.repr_ import str_of
+from stator.stdlib.support import known_host, refuse
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+#: `write` methods in C that do nothing but take the text; what they wrote can only be read back across a break
+_SINKS = (io.TextIOWrapper.write, io.StringIO.write)
+
+
+@builtin(print)
+def print_(
+    space: Space, *args: Value, sep: Value = NONE, end: Value = NONE, file: Value = NONE, flush: Value = FALSE
+) -> Value:
+    target = file.force()
+    if target.cls is type(None):
+        target = space.getattr(space.existing(sys), "stdout").force()
+        if target.cls is type(None):
+            return NONE
+    separator = _separator(space, sep, "sep", " ")
+    ending = _separator(space, end, "end", "\n")
+    if space.host_lookup(target.cls, "write") not in _SINKS:
+        _print_through(space, target, args, separator, ending, flush)
+        return NONE
+    texts: list[Value] = [Constant(_plain(space, str_of(space, arg))) for arg in args]
+    options = {"file": target}
+    if separator.host != " ":
+        options["sep"] = separator
+    if ending.host != "\n":
+        options["end"] = ending
+    if space.truth(flush):
+        options["flush"] = Constant(True)
+    space.trace.defer(print, texts, options)
+    return NONE
+
+
+def _plain(space: Space, text: Value) -> str:
+    return str.__str__(known_host(space, text, "print"))
+
+
+def _separator(space: Space, value: Value, name: str, default: str) -> Constant:
+    value = value.force()
+    if value.cls is type(None):
+        return Constant(default)
+    if not issubclass(value.cls, str):
+        raise space.error(TypeError, f"{name} must be None or a string, not {value.cls.__name__}")
+    return Constant(_plain(space, value))
+
+
+def _print_through(
+    space: Space, target: Value, args: tuple[Value, ...], separator: Value, ending: Value, flush: Value
+) -> None:
+    """A file whose `write` is the program's own: called as CPython calls it."""
+    for index, arg in enumerate(args):
+        if index:
+            space.call_method(target, "write", separator)
+        write = space.getattr(target, "write")
+        space.call(write, [str_of(space, arg)], {})
+    space.call_method(target, "write", ending)
+    if space.truth(flush):
+        space.call_method(target, "flush")
+
+
+# -- warnings -------------------------------------------------------------------------------------------------------
+
+
+@builtin(_warnings.warn)
+def warn(
+    space: Space,
+    message: Value,
+    category: Value = NONE,
+    stacklevel: Value = Constant(1),  # noqa: B008 (immutable)
+    source: Value = NONE,
+    skip_file_prefixes: Value | None = None,
+) -> Value:
+    """Said after the graph, as coming from the user's line; filters act then, unless one turns warnings into errors."""
+    _check_unchanged(space)
+    if skip_file_prefixes is not None or space.known(source) is not None:
+        raise refuse("warnings.warn with source or skip_file_prefixes")
+    message = message.force()
+    if message.cls is not str:
+        raise refuse("warnings.warn of an object that is no str")
+    kind = known_host(space, category, "warnings.warn")
+    kind = UserWarning if kind is None else kind
+    if not (isinstance(kind, type) and issubclass(kind, Warning)):
+        name = kind.__name__ if isinstance(kind, type) else type(kind).__name__
+        raise space.error(TypeError, f"category must be a Warning subclass, not '{name}'")
+    module, filename, line = _place(space, max(space.int_(stacklevel), 1))
+    where: list[Value] = [Constant(filename), Constant(line), Constant(module)]
+    space.trace.defer(deliver, [message, space.class_value(kind), *where])
+    return NONE
+
+
+def deliver(message: str, category: type[Warning], filename: str, lineno: int, module: str) -> None:
+    """What `warnings.warn` does once it knows where the warning comes from."""
+    namespace = sys.modules[module].__dict__
+    registry = namespace.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, category, filename, lineno, module, registry)
+
+
+def _place(space: Space, level: int) -> tuple[str, str, int]:
+    """Module, file and line of the frame that many calls up; a frame outside the trace is another each time."""
+    frame: Any = space.trace.current_frame
+    for _ in range(level - 1):
+        frame = frame.parent if frame is not None else None
+    if frame is None:
+        raise refuse("warnings.warn about a caller outside the compiled function")
+    module = frame.globals.get("__name__")
+    if getattr(sys.modules.get(module), "__dict__", None) is not frame.globals:
+        raise refuse("warnings.warn in code that belongs to no module")
+    filename = frame.code.co_filename
+    if "importlib" in filename and "_bootstrap" in filename:
+        raise refuse("warnings.warn from the import system")
+    return module, filename, frame.line()
+
+
+def _check_unchanged(space: Space) -> None:
+    """The program has not itself redirected warnings, and no filter makes one an exception."""
+    module = space.existing(warnings)
+    for name in ("filters", "showwarning", "_showwarnmsg_impl"):
+        host = module.as_host(space).__dict__.get(name, MISSING)
+        if host is MISSING:
+            continue
+        current = space.getattr(module, name)
+        if not isinstance(current.source, AttrSource) or current.force().identity(space) is not host:
+            raise refuse("warnings.warn where the program itself has changed how warnings are shown")
+    if not _quiet(warnings):
+        raise refuse("warnings.warn where warnings may be errors")
+    source = ConstSource(warnings, "warnings")
+    space.trace.guard(Predicate((source,), _quiet, "no warning filter has the action 'error'"))
+
+
+def _quiet(module: Any) -> bool:
+    return all(entry[0] != "error" for entry in module.filters)
