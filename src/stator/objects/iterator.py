@@ -1,0 +1,369 @@
+"""Iterators over sequences, and what all iterator types written in C have in common.
+
+An iterator that existed before the trace is read without disturbing it, and advanced for real after the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from stator import errors
+from stator.guards.guard import Equals
+from stator.guards.source import CallSource
+from stator.objects.protocol import builtin, models
+from stator.objects.value import Constant, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+__all__ = [
+    "BytesIterator",
+    "IteratorValue",
+    "ListIterator",
+    "ListReverseIterator",
+    "PositionIterator",
+    "SequenceIterator",
+    "StrIterator",
+    "TupleIterator",
+    "advance",
+    "iterator_type",
+]
+
+I = TypeVar("I", bound="type[IteratorValue]")  # noqa: E741
+
+
+# -- what generated code and guards call --------------------------------------------------------------------------------
+
+
+def advance(iterator: Iterator[Any], steps: int) -> None:
+    """Take that many steps; one more than there are exhausts the iterator."""
+    next(islice(iterator, steps, steps), None)
+
+
+def position(iterator: Any) -> int | None:
+    """The position of a C iterator over a sequence, None where it is exhausted."""
+    reduced = iterator.__reduce__()
+    return reduced[2] if len(reduced) > 2 else None
+
+
+def sequence(iterator: Any) -> Any:
+    """What a C iterator over a sequence runs over."""
+    return iterator.__reduce__()[1][0]
+
+
+# -- the models ---------------------------------------------------------------------------------------------------------
+
+
+class IteratorValue(Value):
+    """An iterator; subclasses say how it goes on. One that existed before the trace is opaque unless they say more."""
+
+    __slots__ = ("host", "steps")
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self.host: Any = None
+        #: steps taken in the trace by an iterator that existed before, to be taken for real
+        self.steps = 0
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        space.guard_type(host, source)
+        self = cls.__new__(cls)
+        IteratorValue.__init__(self, type(host))
+        self.source, self.host = source, host
+        return self
+
+    def produce(self, space: Space) -> Value | None:
+        """The next item, or None at the end."""
+        raise NotImplementedError
+
+    def next_value(self, space: Space) -> Value | None:
+        """The next item, or None at the end."""
+        if self.source is not None:
+            self.open(space)
+        try:
+            return self.produce(space)
+        except Raised as e:
+            if issubclass(e.value.cls, StopIteration):
+                return None
+            raise
+
+    def open(self, space: Space) -> None:
+        """An iterator made outside is about to be advanced: look into it, or break."""
+        raise Unsupported(errors.OpaqueIterator(f"a {self.cls.__name__} object"))
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        return writer.assign(self.cls.__name__.strip("_"), self.made(writer))
+
+    def made(self, writer: Writer) -> str:
+        """The expression that makes the iterator in its present state."""
+        raise Unsupported(errors.NotReconstructible(self.describe()))
+
+    def effects(self, writer: Writer) -> list[str]:
+        assert self.source is not None
+        return [f"{writer.const(advance)}({writer.source(self.source)}, {self.steps})"] if self.steps else []
+
+
+def _iter(self: IteratorValue, space: Space) -> Value:
+    return self
+
+
+def _next(self: IteratorValue, space: Space) -> Value:
+    if self.source is not None:
+        self.open(space)
+    found = self.produce(space)
+    if found is None:
+        raise space.error(StopIteration)
+    return found
+
+
+def iterator_type(*hosts: type) -> Callable[[I], I]:
+    """Class decorator: the class models these iterator types."""
+
+    def decorate(value_class: I) -> I:
+        value_class.__iter__ = _iter  # type: ignore[attr-defined]
+        value_class.__next__ = _next  # type: ignore[attr-defined]
+        return models(*hosts)(value_class)
+
+    return decorate
+
+
+class PositionIterator(IteratorValue):
+    """An iterator that is a sequence and a position in it; `target` is None once it is exhausted."""
+
+    __slots__ = ("_read", "index", "target")
+
+    host_type: type
+    base: type
+    step = 1
+
+    def __init__(self, target: Value | None, index: int = 0) -> None:
+        super().__init__(self.host_type)
+        self.target = target
+        self.index = index
+        self._read = True
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> PositionIterator:
+        self = super().from_host(space, host, source)
+        assert isinstance(self, PositionIterator)
+        self._read = False
+        self.index = 0
+        self.target = None
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> PositionIterator:
+        at = position(host)
+        return cls(None) if at is None else cls(space.fresh(sequence(host)), at)
+
+    def open(self, space: Space) -> None:
+        assert self.source is not None
+        if self._read:
+            return
+        self._read = True
+        at = position(self.host)
+        space.trace.guard(Equals(CallSource(position, self.source, "position"), at))
+        if at is not None:
+            self.index = at
+            self.target = space.wrap(sequence(self.host), CallSource(sequence, self.source, "sequence")).force()
+
+    def fetch(self, space: Space, target: Value, index: int) -> Value | None:
+        """The item at a position, None beyond the end."""
+        raise NotImplementedError
+
+    def produce(self, space: Space) -> Value | None:
+        target = self.target
+        if target is None:
+            return None
+        if self.source is not None and getattr(target, "changed", False):
+            raise Unsupported(errors.OpaqueIterator(f"a {self.cls.__name__} whose list changes"))
+        item = self.fetch(space, target, self.index) if self.index >= 0 else None
+        space.touch(self)
+        self.steps += 1
+        if item is None:
+            self.target = None
+        else:
+            self.index += self.step
+        return item
+
+    def remaining(self, space: Space, target: Value) -> int:
+        """How many items are left."""
+        return space.int_(space.len(target)) - self.index
+
+    def __length_hint__(self, space: Space) -> Value:
+        if self.source is not None:
+            self.open(space)
+        return Constant(0 if self.target is None else max(self.remaining(space, self.target), 0))
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        if self.target is None:
+            return writer.assign("iterator", self.exhausted(writer))
+        if getattr(self.target, "changed", False) and self.index + (self.step < 0) > len(self.target.host):  # type: ignore[attr-defined]
+            # The position is set before the real list gets its new items.
+            raise Unsupported(errors.NotReconstructible("an iterator beyond the end of a list that is still to grow"))
+        name = writer.assign("iterator", self.begun(writer, writer.expr(self.target)))
+        if self.index or self.step < 0:
+            writer.line(f"{name}.__setstate__({self.index})")
+        return name
+
+    def begun(self, writer: Writer, target: str) -> str:
+        """The expression of a new iterator over the sequence."""
+        assert self.target is not None
+        base = self.base
+        if self.target.cls is base:
+            return f"iter({target})"
+        return f"{writer.const(base)}.__iter__({target})"
+
+    def exhausted(self, writer: Writer) -> str:
+        """The expression of an exhausted iterator."""
+        return f"iter({self.base()!r})"
+
+
+@iterator_type(type(iter([])))
+class ListIterator(PositionIterator):
+    """`iter([])`: sees what happens to the list meanwhile."""
+
+    __slots__ = ()
+    host_type = type(iter([]))
+    base = list
+
+    def fetch(self, space: Space, target: Value, index: int) -> Value | None:
+        return target.item(index)  # type: ignore[attr-defined, no-any-return]
+
+
+@iterator_type(type(iter(())))
+class TupleIterator(PositionIterator):
+    """`iter(())`."""
+
+    __slots__ = ()
+    host_type = type(iter(()))
+    base = tuple
+
+    def fetch(self, space: Space, target: Value, index: int) -> Value | None:
+        return target.item(index)  # type: ignore[attr-defined, no-any-return]
+
+
+@iterator_type(type(reversed([])))
+class ListReverseIterator(PositionIterator):
+    """`reversed([])`."""
+
+    __slots__ = ()
+    host_type = type(reversed([]))
+    base = list
+    step = -1
+
+    def fetch(self, space: Space, target: Value, index: int) -> Value | None:
+        return target.item(index)  # type: ignore[attr-defined, no-any-return]
+
+    def remaining(self, space: Space, target: Value) -> int:
+        return self.index + 1 if self.index < space.int_(space.len(target)) else 0
+
+    def begun(self, writer: Writer, target: str) -> str:
+        assert self.target is not None
+        return f"reversed({target})" if self.target.cls is list else f"{writer.const(list)}.__reversed__({target})"
+
+    def exhausted(self, writer: Writer) -> str:
+        return "reversed([])"
+
+
+class _TextIterator(PositionIterator):
+    """An iterator over a known str or bytes."""
+
+    __slots__ = ()
+
+    def fetch(self, space: Space, target: Value, index: int) -> Value | None:
+        text = target.as_host(space)
+        if index >= len(text):
+            return None
+        return Constant(self.base.__getitem__(text, index))  # type: ignore[attr-defined]
+
+
+@iterator_type(type(iter("")), type(iter("\u20ac")))
+class StrIterator(_TextIterator):
+    """`iter("")`."""
+
+    __slots__ = ()
+    host_type = type(iter(""))
+    base = str
+
+    def __init__(self, target: Value | None, index: int = 0) -> None:
+        super().__init__(target, index)
+        # CPython has a type of its own for pure ASCII strings.
+        host = getattr(target, "host", "")
+        self.cls = type(iter(str.__str__(host))) if isinstance(host, str) else self.host_type
+
+
+@iterator_type(type(iter(b"")))
+class BytesIterator(_TextIterator):
+    """`iter(b"")`."""
+
+    __slots__ = ()
+    host_type = type(iter(b""))
+    base = bytes
+
+
+@builtin(str.__iter__)
+def str_iter(space: Space, text: Value, /) -> Value:
+    return StrIterator(text.force())
+
+
+@builtin(bytes.__iter__)
+def bytes_iter(space: Space, data: Value, /) -> Value:
+    return BytesIterator(data.force())
+
+
+class _Indexed:
+    def __getitem__(self, index: int) -> Any:
+        raise IndexError
+
+
+@iterator_type(type(iter(_Indexed())))
+class SequenceIterator(IteratorValue):
+    """The iterator over an object that has `__getitem__` alone."""
+
+    __slots__ = ("index", "target")
+
+    def __init__(self, target: Value) -> None:
+        super().__init__(type(iter(_Indexed())))
+        self.target: Value | None = target
+        self.index = 0
+
+    def produce(self, space: Space) -> Value | None:
+        if self.target is None:
+            return None
+        try:
+            item = space.getitem(self.target, Constant(self.index))
+        except Raised as e:
+            if not issubclass(e.value.cls, (IndexError, StopIteration)):
+                raise
+            space.touch(self)
+            self.target = None
+            return None
+        space.touch(self)
+        self.index += 1
+        return item
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        if self.target is None:
+            name = writer.assign("iterator", f"iter({writer.const(_Indexed)}())")
+            writer.line(f"next({name}, None)")
+            return name
+        name = writer.assign("iterator", f"iter({writer.expr(self.target)})")
+        if self.index:
+            writer.line(f"{name}.__setstate__({self.index})")
+        return name

@@ -1,0 +1,175 @@
+"""range: a constant where its ends are known, else a range whose ends are values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.guard import Equals
+from stator.guards.source import CallSource, ConstSource
+from stator.objects.iterator import IteratorValue, iterator_type
+from stator.objects.protocol import FALSE, NOT_IMPLEMENTED, TRUE, builtin, models
+from stator.objects.sequence import too_long
+from stator.objects.value import Constant, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+__all__ = ["RangeIterator", "RangeValue"]
+
+_ONE, _ZERO = Constant(1), Constant(0)
+
+
+@models(range)
+class RangeValue(Value):
+    """A range one of whose ends is only known as a symbol; an operation that needs it makes it known."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, start: Value, stop: Value, step: Value) -> None:
+        self.cls = range
+        self.source = None
+        self.parts = {"start": start, "stop": stop, "step": step}
+
+    @classmethod
+    def from_host(cls, space: Space, host: range, source: Source) -> Value:
+        if type(source) is not ConstSource:
+            space.trace.guard(Equals(source, host))
+        return Constant(host, source)
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, first: Value, second: Value | None = None, third: Value = _ONE, /) -> Value:
+        ends = (_ZERO, first) if second is None else (first, second)
+        start, stop, step = (space.index(part) for part in (*ends, third))
+        if not step.symbolic and space.int_(step) == 0:
+            raise space.error(ValueError, "range() arg 3 must not be zero")
+        if start.symbolic or stop.symbolic or step.symbolic:
+            return RangeValue(start, stop, step)
+        return space.run_known(range, [start, stop, step])
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        return self.parts.get(name)
+
+    def concrete(self, space: Space) -> range:
+        """The host range, its symbols decided."""
+        start, stop, step = (int(space.trace.decide(part)) for part in self.parts.values())
+        if step == 0:
+            raise space.error(ValueError, "range() arg 3 must not be zero")
+        return range(start, stop, step)
+
+    def reconstruct(self, writer: Writer) -> str:
+        parts = ", ".join(writer.expr(part) for part in self.parts.values())
+        return writer.assign("range", f"{writer.const(range)}({parts})")
+
+
+def _concrete(space: Space, value: Value) -> Value:
+    value = value.force()
+    return Constant(value.concrete(space)) if isinstance(value, RangeValue) else value
+
+
+def _model(host: Any) -> Any:
+    """The model of a method of range: CPython's own, on the range once its ends are decided."""
+
+    @builtin(host)
+    def method(space: Space, value: Value, /, *args: Value) -> Value:
+        own = _concrete(space, value)
+        others = [_concrete(space, arg) for arg in args]
+        if host in _SEARCHES and len(others) == 1 and type(others[0]) is not Constant:
+            return _searched(space, host, own.as_host(space), others[0])
+        if host in _COMPARISONS and len(others) == 1 and others[0].cls is not range:
+            return NOT_IMPLEMENTED
+        return space.unmodelled(host, [own, *others], {})
+
+    return method
+
+
+def _searched(space: Space, host: Any, numbers: range, wanted: Value) -> Value:
+    """Look for something that is no known int: item by item, as CPython does."""
+    if wanted.symbolic:
+        return space.unmodelled(host, [Constant(numbers), Constant(space.int_(wanted))], {})
+    too_long(len(numbers))
+    count = 0
+    for index, number in enumerate(numbers):
+        if space.equal(Constant(number), wanted):
+            if host is not range.count:
+                return TRUE if host is range.__contains__ else Constant(index)
+            count += 1
+    if host is range.index:
+        raise space.error(ValueError, "sequence.index(x): x not in sequence")
+    return FALSE if host is range.__contains__ else Constant(count)
+
+
+_SEARCHES = (range.__contains__, range.index, range.count)
+_COMPARISONS = (range.__eq__, range.__ne__)
+for _host in (*_SEARCHES, *_COMPARISONS, range.__len__, range.__bool__, range.__hash__, range.__getitem__, range.__repr__):
+    _model(_host)
+
+
+@builtin(range.__iter__)
+def range_iter(space: Space, value: Value, /) -> Value:
+    return RangeIterator(_concrete(space, value).as_host(space))
+
+
+@builtin(range.__reversed__)
+def range_reversed(space: Space, value: Value, /) -> Value:
+    return RangeIterator(_concrete(space, value).as_host(space)[::-1])
+
+
+# -- iterators ----------------------------------------------------------------------------------------------------------
+
+
+def rest_of(iterator: Any) -> range:
+    """What a range iterator has still to give."""
+    reduced = iterator.__reduce__()
+    numbers: range = reduced[1][0]
+    return numbers[reduced[2] :] if len(reduced) > 2 and reduced[2] else numbers
+
+
+@iterator_type(type(iter(range(0))), type(iter(range(1 << 70))))
+class RangeIterator(IteratorValue):
+    """An iterator over a range."""
+
+    __slots__ = ("_read", "index", "numbers")
+
+    def __init__(self, numbers: range, cls: type | None = None) -> None:
+        super().__init__(cls or type(iter(numbers)))
+        self.numbers = numbers
+        self.index = 0
+        self._read = True
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        space.guard_type(host, source)
+        self = cls(rest_of(host), type(host))
+        self.source, self.host = source, host
+        self._read = False
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return cls(rest_of(host), type(host))
+
+    def open(self, space: Space) -> None:
+        if not self._read:
+            assert self.source is not None
+            space.trace.guard(Equals(CallSource(rest_of, self.source, "rest_of"), self.numbers))
+            self._read = True
+
+    def produce(self, space: Space) -> Value | None:
+        try:
+            number = self.numbers[self.index]  # len() would overflow on a long range
+        except IndexError:
+            return None
+        space.touch(self)
+        self.index += 1
+        self.steps += 1
+        return Constant(number)
+
+    def __length_hint__(self, space: Space) -> Value:
+        if self.source is not None:
+            self.open(space)
+        return Constant(len(self.numbers) - self.index)
+
+    def made(self, writer: Writer) -> str:
+        return f"{writer.const(iter)}({self.numbers[self.index:]!r})"

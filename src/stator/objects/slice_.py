@@ -1,0 +1,113 @@
+"""slice, whose members may be any values."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.source import GetAttrSource
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
+from stator.objects.recursion import entered
+from stator.objects.sequence import known_repr, slice_of
+from stator.objects.value import Constant, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+__all__ = ["SliceValue"]
+
+_MEMBERS = ("start", "stop", "step")
+
+
+@models(slice)
+class SliceValue(Value):
+    """A slice: `start`, `stop` and `step`."""
+
+    __slots__ = ("host", "parts")
+
+    def __init__(self, start: Value, stop: Value, step: Value) -> None:
+        self.cls = slice
+        self.source: Source | None = None
+        self.host: Any = None
+        self.parts = {"start": start, "stop": stop, "step": step}
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> SliceValue:
+        space.guard_type(host, source)
+        self = cls(*(space.wrap(getattr(host, name), GetAttrSource(source, name)) for name in _MEMBERS))
+        self.source, self.host = source, host
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> SliceValue:
+        return cls(*(space.fresh(getattr(host, name)) for name in _MEMBERS))
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, first: Value, second: Value | None = None, third: Value = NONE, /) -> Value:
+        return SliceValue(NONE, first, third) if second is None else SliceValue(first, second, third)
+
+    @property
+    def members(self) -> list[Value]:
+        """start, stop and step."""
+        return list(self.parts.values())
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        return self.parts.get(name)
+
+    def as_host(self, space: Space) -> Any:
+        return slice(*(member.as_host(space) for member in self.members))
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def key(self, space: Space) -> Any:
+        if slice.__hash__ is None:
+            return super().key(space)
+        return slice(*(space.key(member) for member in self.members))
+
+    def indices(self, space: Space, length: Value, /) -> Value:
+        count = space.int_(length)
+        if count < 0:
+            raise space.error(ValueError, "length should not be negative")
+        return space.new_tuple([Constant(n) for n in slice_of(space, self).indices(count)])
+
+    def _compared(self, space: Space, symbol: str, other: Value) -> Value:
+        other = other.force()
+        if other.cls is not slice:
+            return NOT_IMPLEMENTED
+        if other is self:
+            return TRUE if symbol in ("==", "<=", ">=") else FALSE
+        theirs = space.new_tuple([space.getattr(other, name) for name in _MEMBERS])
+        return space.compare(symbol, space.new_tuple(self.members), theirs)
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        return self._compared(space, "==", other)
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        return self._compared(space, "!=", other)
+
+    def tp_lt(self, space: Space, other: Value, /) -> Value:
+        return self._compared(space, "<", other)
+
+    def tp_le(self, space: Space, other: Value, /) -> Value:
+        return self._compared(space, "<=", other)
+
+    def tp_gt(self, space: Space, other: Value, /) -> Value:
+        return self._compared(space, ">", other)
+
+    def tp_ge(self, space: Space, other: Value, /) -> Value:
+        return self._compared(space, ">=", other)
+
+    def tp_hash(self, space: Space) -> Value:
+        return space.run_known(operator.methodcaller("__hash__"), [self])
+
+    def tp_repr(self, space: Space) -> Value:
+        with entered(space, self):
+            return Constant(f"slice({', '.join(known_repr(space, m) for m in self.members)})")
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        return writer.assign("slice", f"{writer.const(slice)}({', '.join(writer.expr(m) for m in self.members)})")

@@ -1,0 +1,246 @@
+"""tuple and what derives from it: named tuples, structure sequences, user subclasses."""
+
+from __future__ import annotations
+
+import collections
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.source import GetAttrSource
+from stator.objects.iterator import TupleIterator
+from stator.objects.protocol import FALSE, TRUE, models, pure
+from stator.objects.sequence import Sequence, slice_of
+from stator.objects.value import Constant, NotKnown, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+__all__ = ["TupleValue"]
+
+#: methods that decide what CPython computes when it meets the tuple in a real operation
+_TELLING = (
+    *("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__len__", "__iter__", "__getitem__"),
+    *("__repr__", "__str__", "__format__", "__contains__", "__bool__", "__index__", "__float__", "__int__", "__add__", "__radd__", "__mul__", "__rmul__"),
+)
+#: the methods of named tuples read nothing but the items
+_NAMED = vars(collections)
+_plain: dict[type, bool] = {}
+_structures: dict[type, dict[str, int]] = {}
+
+
+@models(tuple)
+class TupleValue(Sequence):
+    """A tuple, or an instance of a subclass."""
+
+    __slots__ = ()
+
+    kind = tuple
+    plain_iters = (tuple.__iter__,)
+
+    def __init__(self, items: list[Value] | None, cls: type = tuple) -> None:
+        super().__init__(None if items is None else list(items), cls)
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, iterable: Value | None = None, /) -> Value:
+        host_cls = cls.force().as_host(space)
+        if iterable is None:
+            return TupleValue([], host_cls)
+        iterable = iterable.force()
+        if host_cls is tuple and iterable.cls is tuple:
+            return iterable
+        return TupleValue(space.unpack(iterable), host_cls)
+
+    def build(self, space: Space, items: list[Value]) -> Value:
+        return TupleValue(items)
+
+    # -- known ------------------------------------------------------------------------------------------------------
+
+    def as_host(self, space: Space) -> Any:
+        if self.cls is tuple:
+            return tuple(self.host_items(space))
+        if not _behaves_like_tuple(self.cls) or self._attrs is not None:
+            raise NotKnown(self)
+        if self.host is not None:
+            self.host_items(space)
+            return self.host
+        owner, maker = _maker(self.cls)
+        return maker(self.cls, tuple(self.host_items(space))) if owner is not None else super().as_host(space)
+
+    def identity(self, space: Space) -> Any:
+        if self.cls is tuple and self._items == []:
+            return ()
+        return super().identity(space)
+
+    def key(self, space: Space) -> Any:
+        cls = self.cls
+        if cls is not tuple:
+            same = space.host_lookup(cls, "__hash__") is tuple.__hash__ and space.host_lookup(cls, "__eq__") is tuple.__eq__
+            if not same:
+                return super().key(space)
+        return tuple([space.key(item) for item in self.items])
+
+    # -- the sequence -----------------------------------------------------------------------------------------------
+
+    def tp_len(self, space: Space) -> Value:
+        return Constant(len(self.items))
+
+    def __getitem__(self, space: Space, key: Value, /) -> Value:
+        key = key.force()
+        if key.cls is slice and self.cls is tuple:
+            count = len(self.items)
+            if slice_of(space, key).indices(count) == (0, count, 1):
+                return self  # as CPython does for a slice of all of it
+        return self.get(space, key)
+
+    def __iter__(self, space: Space) -> Value:
+        return TupleIterator(self)
+
+    def __contains__(self, space: Space, item: Value, /) -> Value:
+        return FALSE if self.find(space, item) is None else TRUE
+
+    def __add__(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if isinstance(other, TupleValue):
+            if not self.items and other.cls is tuple:
+                return other
+            if not other.items and self.cls is tuple:
+                return self
+        return self.concatenated(space, other)
+
+    def __mul__(self, space: Space, count: Value, /) -> Value:
+        times = self.repetitions(space, count)
+        return self if times == 1 and self.cls is tuple else TupleValue(self.items * times)
+
+    def __rmul__(self, space: Space, count: Value, /) -> Value:
+        return self.__mul__(space, count)
+
+    def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:
+        found = self.find(space, item, *self.bounds(space, start, stop))
+        if found is None:
+            raise space.error(ValueError, "tuple.index(x): x not in tuple")
+        return Constant(found)
+
+    def count(self, space: Space, item: Value, /) -> Value:
+        return Constant(self.occurrences(space, item))
+
+    # -- comparing, hashing, showing --------------------------------------------------------------------------------
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        return self.compared(space, "==", other)
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        return self.compared(space, "!=", other)
+
+    def tp_lt(self, space: Space, other: Value, /) -> Value:
+        return self.compared(space, "<", other)
+
+    def tp_le(self, space: Space, other: Value, /) -> Value:
+        return self.compared(space, "<=", other)
+
+    def tp_gt(self, space: Space, other: Value, /) -> Value:
+        return self.compared(space, ">", other)
+
+    def tp_ge(self, space: Space, other: Value, /) -> Value:
+        return self.compared(space, ">=", other)
+
+    def tp_hash(self, space: Space) -> Value:
+        hashes = [_Hashed(int(space.hash(item).as_host(space))) for item in self.items]
+        return Constant(hash(tuple(hashes)))
+
+    def tp_repr(self, space: Space) -> Value:
+        return self.shown(space, "(", ")")
+
+    def __getnewargs__(self, space: Space) -> Value:
+        return TupleValue([TupleValue(self.items)])
+
+    # -- structure sequences ----------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> TupleValue:
+        self: TupleValue = super().from_fresh(space, host)
+        if _fields(type(host)):
+            self.host = host  # for the fields that are no items
+        return self
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """A named field of a structure sequence (`os.stat_result`, `torch.return_types.max` …)."""
+        index = _fields(self.cls).get(name)
+        if index is None:
+            return None
+        found = self.item(index)
+        if found is not None or self.host is None:
+            return found
+        if self.source is not None:
+            return space.wrap(getattr(self.host, name), GetAttrSource(self.source, name))
+        return space.fresh(getattr(self.host, name))
+
+    # -- residual ---------------------------------------------------------------------------------------------------
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        parts = [writer.expr(item) for item in self.items]
+        if self.host is not None:
+            parts += [writer.const(getattr(self.host, name)) for name, i in _fields(self.cls).items() if i >= len(parts)]
+        text = f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        if self.cls is tuple:
+            return writer.assign("tuple", text) if parts else "()"
+        owner, _ = _maker(self.cls)
+        if owner is None:
+            raise Unsupported(errors.NotReconstructible(self.describe()))
+        made = f"{writer.const(owner)}.__new__({writer.const(self.cls)}, {text})"
+        name = writer.assign(self.cls.__name__.lower(), made)
+        writer.name_value(self, name)
+        for line in self.attribute_lines(writer, name):
+            writer.line(line)
+        return name
+
+
+class _Hashed:
+    """A stand-in with a given hash, so that CPython mixes the hashes of a tuple's items."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+def _behaves_like_tuple(cls: type) -> bool:
+    """Whether CPython itself computes with instances of `cls` as with tuples, running no code of the program."""
+    known = _plain.get(cls)
+    if known is None:
+        above = cls.__mro__[: cls.__mro__.index(tuple)]
+        overriding = (base.__dict__[name] for base in above for name in _TELLING if name in base.__dict__)
+        known = _plain[cls] = not any(isinstance(f, types.FunctionType) and f.__globals__ is not _NAMED for f in overriding)
+    return known
+
+
+def _fields(cls: type) -> dict[str, int]:
+    """The names of a structure sequence's fields with their positions, hidden ones last; empty for other classes."""
+    fields = _structures.get(cls)
+    if fields is None:
+        fields = _structures[cls] = {}
+        count = cls.__dict__.get("n_fields")
+        if isinstance(count, int) and "n_sequence_fields" in cls.__dict__:
+            probe = cls(range(count))  # type: ignore[call-arg]
+            names = [n for n, d in cls.__dict__.items() if isinstance(d, types.MemberDescriptorType)]
+            fields.update(sorted(((n, getattr(probe, n)) for n in names), key=lambda field: field[1]))
+    return fields
+
+
+def _maker(cls: type) -> tuple[type | None, Any]:
+    """The class along the MRO whose `__new__` is C, and that `__new__`: what makes an instance from its items."""
+    for base in cls.__mro__:
+        found = base.__dict__.get("__new__")
+        if isinstance(found, types.BuiltinFunctionType):
+            return base, found
+    return None, None
+
+
+pure(tuple.__dict__["__class_getitem__"])
+
