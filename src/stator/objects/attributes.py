@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import ABSENT, TypeAttrIs
 from stator.guards.source import ConstSource, TypeAttrSource
+from stator.objects.protocol import HANDLERS
 from stator.objects.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
@@ -15,6 +19,24 @@ _HEAP_TYPE = 1 << 9
 _IMMUTABLE_TYPE = 1 << 8
 #: what `host_lookup` returns for a name no class of the MRO has
 MISSING: Any = ABSENT
+
+
+#: C types with a `tp_getattro`/`tp_setattro` of their own; those of all others are PyObject_Generic…Attr
+_OWN_ATTRIBUTE_ACCESS = (type, types.ModuleType, types.MethodType, super, types.GenericAlias, threading.local)
+_OWN_ATTRIBUTE_ACCESS += (weakref.ProxyType, weakref.CallableProxyType)
+
+
+def is_generic(slot: Any) -> bool:
+    """Whether an `__getattribute__`, `__setattr__` or `__delattr__` is the ordinary one, under whichever type's name."""
+    if slot is object.__getattribute__ or slot is object.__setattr__ or slot is object.__delattr__:
+        return True
+    if type(slot) is not types.WrapperDescriptorType or id(slot) in HANDLERS:
+        return False
+    return slot.__objclass__ not in _OWN_ATTRIBUTE_ACCESS and slot.__objclass__.__module__ in _PLAIN_MODULES
+
+
+#: modules whose C types follow the rule above
+_PLAIN_MODULES = frozenset({"builtins", "types", "collections", "itertools", "functools", "weakref", "_thread", "re", "decimal", "datetime"})
 
 
 class Attributes:
@@ -86,7 +108,7 @@ class Attributes:
         return self.call(self.bind(fallback, value), [Constant(name)], {}, tail)  # type: ignore[attr-defined, no-any-return]
 
     def _getattribute(self, slot: Any, value: Value, name: str, tail: bool) -> Value:
-        if slot is object.__getattribute__:
+        if is_generic(slot):
             return self.generic_getattr(value, name, tail)
         slot_value = self.lookup(value.cls, "__getattribute__")
         return self.call(slot_value, [value, Constant(name)], {}, tail)  # type: ignore[attr-defined, no-any-return]
@@ -160,7 +182,7 @@ class Attributes:
         """`value.name = item`."""
         value = value.force()
         slot = self.host_lookup(value.cls, "__setattr__")
-        if slot is object.__setattr__:
+        if is_generic(slot):
             self.generic_setattr(value, name, item)
         else:
             self.call(self.lookup(value.cls, "__setattr__"), [value, Constant(name), item], {})  # type: ignore[attr-defined]
@@ -169,7 +191,7 @@ class Attributes:
         """`del value.name`."""
         value = value.force()
         slot = self.host_lookup(value.cls, "__delattr__")
-        if slot is object.__delattr__:
+        if is_generic(slot):
             self.generic_setattr(value, name, None)
         else:
             self.call(self.lookup(value.cls, "__delattr__"), [value, Constant(name)], {})  # type: ignore[attr-defined]
