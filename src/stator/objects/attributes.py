@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 import types
 import weakref
+import types
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import ABSENT, TypeAttrIs
-from stator.guards.source import ConstSource, TypeAttrSource
 from stator.objects.protocol import HANDLERS
 from stator.objects.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
     from stator.trace import Trace
 
+#: classes and modules: their models look attributes up themselves
+_OWN_GETATTR = (type.__getattribute__, types.ModuleType.__getattribute__)
 _HEAP_TYPE = 1 << 9
 _IMMUTABLE_TYPE = 1 << 8
 #: what `host_lookup` returns for a name no class of the MRO has
@@ -80,8 +82,8 @@ class Attributes:
         host = self.host_lookup(cls, name)
         value = None
         if host is not MISSING:
-            source = TypeAttrSource(ConstSource(cls, cls.__qualname__), name)
-            value = self.wrap(host, source).force()  # type: ignore[attr-defined]
+            # Which object it is has been guarded by host_lookup, or cannot change.
+            value = self.existing(host, f"{cls.__qualname__}.{name}")  # type: ignore[attr-defined]
         self._class_values[key] = value
         return value
 

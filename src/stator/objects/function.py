@@ -63,7 +63,7 @@ class FunctionValue(Value):
         if self._cells is None:
             closure = self.host.__closure__ or ()
             assert self.source is not None
-            base = GetAttrSource(self.source, "__closure__") if closure else None
+            base = GetAttrSource(self.source, "__closure__")
             self._cells = [space.existing_cell(cell, ItemSource(base, i)) for i, cell in enumerate(closure)]
         return self._cells
 
@@ -121,16 +121,18 @@ class FunctionValue(Value):
         fixed = {
             "__qualname__": self.code.co_qualname,
             "__module__": self.globals.get("__name__"),
-            "__doc__": self.code.co_consts[0] if self.code.co_consts and isinstance(self.code.co_consts[0], str) else None,
+            "__doc__": self.code.co_consts[0]
+            if self.code.co_consts and isinstance(self.code.co_consts[0], str)
+            else None,
         }
         return Constant(fixed[name]) if name in fixed else None
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         """Assign a C-level attribute; False where Stator has no model of that."""
-        if name not in ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__defaults__", "__kwdefaults__"):
-            return False
         if name in ("__defaults__", "__kwdefaults__", "__annotations__"):
             return self._set_part(space, name, value)
+        if name not in ("__name__", "__qualname__", "__doc__", "__module__"):
+            return False
         space.touch(self)
         self.fields[name] = Constant(None) if value is None else value
         return True
@@ -172,6 +174,11 @@ class FunctionValue(Value):
             handler = HANDLERS.get(id(self.host)) or space.trace.intercept(self.host)
             if handler is not None:
                 return handler(space, args, kwargs)
+        return self.inline(space, args, kwargs, tail)
+
+    def inline(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        """Trace into the function, whether or not it has a model."""
+        if self.host is not None:
             self.guard_code(space)
         try:
             bound = bind(space, self.code, args, kwargs, self.defaults(space), self._kwdefault_getter(space))
@@ -185,13 +192,13 @@ class FunctionValue(Value):
     def guard_code(self, space: Space) -> None:
         """The trace depends on what the function's code is."""
         if self.source is not None and type(self.source) is not FunctionSource:
-            target = self.host if type(self.source) is ConstSource else self.source
-            space.trace.guard(CodeIs(target, self.code))
+            space.trace.guard(CodeIs(self.source, self.code))
 
     def _mismatch(self, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Raised:
         """CPython words the TypeError: the same signature, called with as many nothings, never runs its body."""
         defaults = tuple(None for _ in self.defaults(space))
-        function = types.FunctionType(self.code, {}, self.code.co_name, defaults, tuple(types.CellType() for _ in self.code.co_freevars))
+        cells = tuple(types.CellType() for _ in self.code.co_freevars)
+        function = types.FunctionType(self.code, {}, self.code.co_name, defaults, cells)
         function.__qualname__ = str(space.known(self.get_field(space, "__qualname__") or Constant(self.qualname)))
         names = self.code.co_varnames[self.code.co_argcount :][: self.code.co_kwonlyargcount]
         function.__kwdefaults__ = {n: None for n in names if self.kwdefault(space, n) is not None}

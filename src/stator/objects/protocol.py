@@ -66,7 +66,8 @@ _NOT_MODELS = frozenset({"__class__", "__module__", "__qualname__", "__doc__", "
 _NOT_MODELS |= frozenset({"__init__", "__repr__", "__annotations__", "__init_subclass__", "__subclasshook__"})
 _NEVER_AS_MODELS = frozenset({"__getattribute__", "__setattr__", "__delattr__"})
 _HOST_DEFAULTS: dict[str, Callable[..., Any]] = {
-    name: getattr(object, name) for name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__str__")
+    name: getattr(object, name)
+    for name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__str__")
 } | {"__bool__": lambda self: True, "__format__": object.__format__}
 
 
@@ -96,7 +97,9 @@ def models(*classes: type) -> Callable[[V], V]:
 def _register_method(cls: type, value_class: type[Value], name: str, method: Any) -> None:
     host_name = f"__{name[3:]}__" if name.startswith("tp_") else name
     if name in _NEVER_AS_MODELS and method.__code__.co_argcount > (3 if name == "__setattr__" else 2):
-        raise TypeError(f"{value_class.__name__}.{name}: name it tp_{name[2:-2]}, Python uses {name} on the model itself")
+        raise TypeError(
+            f"{value_class.__name__}.{name}: name it tp_{name[2:-2]}, Python uses {name} on the model itself"
+        )
     if name in _NOT_MODELS or not isinstance(method, types.FunctionType | staticmethod):
         return
     host = cls.__dict__.get(host_name)
@@ -104,7 +107,9 @@ def _register_method(cls: type, value_class: type[Value], name: str, method: Any
         return
     if isinstance(method, staticmethod) or host_name == "__new__":
         function = method.__func__ if isinstance(method, staticmethod) else method
-        register(host.__func__ if isinstance(host, staticmethod | classmethod) else host, _plain_adaptor(host, function))
+        register(
+            host.__func__ if isinstance(host, staticmethod | classmethod) else host, _plain_adaptor(host, function)
+        )
     else:
         register(host, _method_adaptor(host, value_class, method))
         if name in _HOST_DEFAULTS and value_class.__dict__.get(name) is method:
@@ -139,7 +144,11 @@ def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionT
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if args:
             self = args[0].force() if args[0].lazy else args[0]
-            if isinstance(self, value_class) and least <= len(args) - 1 <= most and (takes_kwargs or kwargs.keys() <= names):
+            if (
+                isinstance(self, value_class)
+                and least <= len(args) - 1 <= most
+                and (takes_kwargs or kwargs.keys() <= names)
+            ):
                 return method(self, space, *args[1:], **kwargs)  # type: ignore[no-any-return]
             if not isinstance(self, value_class) and isinstance(self.cls, type) and hasattr(host, "__objclass__"):
                 if issubclass(self.cls, host.__objclass__):
@@ -149,7 +158,7 @@ def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionT
     return handler
 
 
-def _plain_adaptor(host: Any, function: types.FunctionType) -> Handler:
+def _plain_adaptor(host: Any, function: Any) -> Handler:
     least, most, names = _arity(function, 1)
     takes_kwargs = bool(function.__code__.co_flags & 0x08)
 
@@ -198,6 +207,8 @@ def is_pure(host: Any) -> bool:
     owner = getattr(host, "__objclass__", None)
     if owner is None:
         owner = getattr(host, "__self__", None)
+        if owner is None:
+            return False
         if not isinstance(owner, type):
             owner = type(owner)
     return owner in IMMUTABLE

@@ -1,0 +1,364 @@
+"""C-level attributes (getset and member descriptors, `__slots__`), static methods and class methods."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.guard import Predicate
+from stator.guards.raw import type_lookup
+from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
+from stator.objects.attributes import MISSING
+from stator.objects.method import BoundMethod
+from stator.objects.protocol import HANDLERS, NONE, is_pure, models
+from stator.objects.value import Constant, Known, Unsupported, Value
+from stator.objects.wrapping import LITERALS
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+_HEAP_TYPE = 1 << 9
+_IMMUTABLE_TYPE = 1 << 8
+_PLAIN_READERS = (object.__getattribute__, type.__getattribute__)
+
+
+@models(types.GetSetDescriptorType, types.MemberDescriptorType)
+class FieldDescriptor(Known):
+    """The descriptor of a C-level attribute.
+
+    A model of the instance answers by `get_field(space, name)` and `set_field(space, name, value or None)`; a handler
+    registered for the descriptor itself comes first. What nobody models is read from the existing object.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> FieldDescriptor:
+        self = cls(host, source)
+        space.guard_identity(self)
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return space.existing(host)
+
+    def describe(self) -> str:
+        return f"attribute {self.host.__qualname__}"
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        if instance is None:
+            return self
+        instance = instance.force()
+        host = self.host
+        handler = HANDLERS.get(id(host))
+        if handler is not None:
+            return handler(space, [instance], {})
+        if host.__name__ == "__dict__":
+            attrs = instance.attr_dict(space)
+            if attrs is not None:
+                return attrs.value(space)  # type: ignore[no-any-return]
+        if is_slot(host):
+            return self._slot(space, instance)
+        getter = getattr(instance, "get_field", None)
+        value = None if getter is None else getter(space, host.__name__)
+        return self.read_existing(space, instance) if value is None else value
+
+    def _slot(self, space: Space, instance: Value) -> Value:
+        """A variable of the program's own `__slots__`."""
+        slots = getattr(instance, "slots", None)
+        if slots is not None and self.host in slots:
+            value: Value | None = slots[self.host]
+            if value is None:
+                raise space.attribute_error(instance, self.host.__name__)
+            return value
+        if instance.source is None:
+            if slots is None:
+                raise self.unmodelled(instance)
+            raise space.attribute_error(instance, self.host.__name__)
+        if is_set(self.host, instance.identity(space)):
+            return self.read_existing(space, instance)
+        check = Predicate((instance.source,), Unset(self.host), f"{instance.source.expr()}.{self.host.__name__} is unset")
+        if type(instance.source) is not ConstSource:
+            space.trace.guard(check)
+        raise space.attribute_error(instance, self.host.__name__)
+
+    def read_existing(self, space: Space, instance: Value) -> Value:
+        """Let C code read the attribute of an existing object that the trace has not changed."""
+        host = self.host
+        if type(instance) is Constant:
+            return space.run_known(host.__get__, [instance])
+        if instance.source is None:
+            if not isinstance(instance, Known) or not is_pure(host):
+                raise self.unmodelled(instance)
+            return space.fresh(host.__get__(instance.host))
+        obj = instance.identity(space)
+        try:
+            found = host.__get__(obj)
+            again = host.__get__(obj)
+        except Exception as e:
+            raise self.unmodelled(instance) from e
+        if found is not again and not (type(found) in LITERALS and _same(found, again)):
+            raise self.unmodelled(instance)
+        return space.wrap(found, self.source_in(instance.source, obj))
+
+    def source_in(self, base: Source, obj: Any) -> Source:
+        """Where generated code and guards find the attribute."""
+        cls = type(obj)
+        name = self.host.__name__
+        plain = type_lookup(cls, "__getattribute__") in _PLAIN_READERS and type_lookup(cls, name) is self.host
+        if plain and not isinstance(obj, type):
+            return GetAttrSource(base, name)
+        return CallSource(reader(self.host), base, f"{self.host.__qualname__}.__get__")
+
+    def unmodelled(self, instance: Value) -> Unsupported:
+        return Unsupported(errors.UnsupportedAttribute(instance.cls.__name__, self.host.__name__))
+
+    def __get__(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
+        instance = instance.force()
+        if instance.cls is type(None):
+            return self
+        self._check(space, instance)
+        return self.descr_get(space, instance, instance.cls, False)
+
+    def _check(self, space: Space, instance: Value) -> None:
+        if not issubclass(instance.cls, self.host.__objclass__):
+            name, owner = self.host.__name__, self.host.__objclass__.__name__
+            text = f"descriptor '{name}' for '{owner}' objects doesn't apply to a '{instance.cls.__name__}' object"
+            raise space.error(TypeError, text)
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def __set__(self, space: Space, instance: Value, value: Value, /) -> Value:
+        return self._assign(space, instance.force(), value)
+
+    def __delete__(self, space: Space, instance: Value, /) -> Value:
+        return self._assign(space, instance.force(), None)
+
+    def _assign(self, space: Space, instance: Value, value: Value | None) -> Value:
+        self._check(space, instance)
+        if is_slot(self.host):
+            return self._assign_slot(space, instance, value)
+        setter = getattr(instance, "assign_field", None) or getattr(instance, "set_field", None)
+        if setter is None or not setter(space, self.host.__name__, value):
+            raise Unsupported(errors.UnsupportedMutation(f"setting '{self.host.__name__}'", instance.describe()))
+        return NONE
+
+    def _assign_slot(self, space: Space, instance: Value, value: Value | None) -> Value:
+        slots = getattr(instance, "slots", None)
+        if slots is None:
+            raise Unsupported(errors.UnsupportedMutation(f"setting '{self.host.__name__}'", instance.describe()))
+        if value is None:
+            self._slot(space, instance)  # AttributeError where there is nothing to delete
+        space.touch(instance)
+        slots[self.host] = value
+        return NONE
+
+
+def is_slot(host: Any) -> bool:
+    """Whether a member descriptor was made by `__slots__`."""
+    if not isinstance(host, types.MemberDescriptorType):
+        return False
+    owner = host.__objclass__
+    return bool(owner.__flags__ & _HEAP_TYPE) and not owner.__flags__ & _IMMUTABLE_TYPE and "__slots__" in owner.__dict__
+
+
+def is_set(descriptor: Any, obj: Any) -> bool:
+    """Whether the slot of the object holds something."""
+    try:
+        descriptor.__get__(obj)
+    except AttributeError:
+        return False
+    return True
+
+
+class Unset:
+    """Check that a slot is (still) empty."""
+
+    def __init__(self, descriptor: Any) -> None:
+        self.descriptor = descriptor
+
+    def __call__(self, obj: Any) -> bool:
+        return not is_set(self.descriptor, obj)
+
+
+class Reader:
+    """`descriptor.__get__(obj)` as a load of guards and generated code."""
+
+    def __init__(self, descriptor: Any) -> None:
+        self.descriptor = descriptor
+
+    def __call__(self, obj: Any) -> Any:
+        return self.descriptor.__get__(obj)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reader_of, (self.descriptor.__objclass__, self.descriptor.__name__)
+
+
+_READERS: dict[int, Reader] = {}
+
+
+def reader(descriptor: Any) -> Reader:
+    """The reader of a descriptor, one object for each, as sources are interned by it."""
+    known = _READERS.get(id(descriptor))
+    if known is None:
+        known = _READERS[id(descriptor)] = Reader(descriptor)
+    return known
+
+
+def _reader_of(cls: type, name: str) -> Reader:
+    return reader(cls.__dict__[name])
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a == b or a != a)
+
+
+# -- staticmethod and classmethod -------------------------------------------------------------------------------------
+
+_COPIED = ("__module__", "__name__", "__qualname__", "__doc__")
+
+
+class _Wrapper(Value):
+    """A callable wrapped into a static or class method."""
+
+    __slots__ = ("_attrs", "_function", "host", "slots")
+
+    def __init__(self, cls: type, function: Value | None = None) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self.host: Any = None
+        self._function = function
+        self._attrs: Any = None
+        self.slots: dict[Any, Value | None] = {}
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Any:
+        space.guard_type(host, source)
+        self = cls(type(host), space.wrap(host.__func__, GetAttrSource(source, "__func__")))
+        self.source = source
+        self.host = host
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return space.existing(host)
+
+    @property
+    def function(self) -> Value:
+        """The callable inside."""
+        if self._function is None:
+            raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, "__func__"))
+        return self._function
+
+    def tp_init(self, space: Space, function: Value, /) -> Value:
+        if self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
+        space.touch(self)
+        self._function = function
+        attrs = self.attr_dict(space)
+        for name in _COPIED:
+            value = space.getattr_or_none(function, name)
+            if value is not None:
+                attrs.set_str(space, name, value)
+        return NONE
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None:
+            from stator.objects.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, self.host)
+        return self._attrs
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if name in ("__func__", "__wrapped__"):
+            return self.function
+        if name == "__isabstractmethod__":
+            found = space.getattr_or_none(self.function, name)
+            return Constant(False if found is None else space.truth(found))
+        return None
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def shell(self, writer: Writer) -> str:
+        return f"{self.cls.__mro__[-2].__name__}.__new__({writer.const(self.cls)})"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        function = writer.expr(self.function)
+        shell = writer.shell_of(self)
+        if shell is not None:
+            writer.line(f"{self.cls.__mro__[-2].__name__}.__init__({shell}, {function})")
+            return shell
+        return writer.assign("method", f"{writer.const(self.cls)}({function})")
+
+
+@models(staticmethod)
+class StaticMethod(_Wrapper):
+    """A static method."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        return StaticMethod(_class_of(space, cls))
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        if space.host_lookup(self.cls, "__get__") is not staticmethod.__get__:
+            return overridden_get(space, self, instance, owner)
+        return self.function
+
+    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+        return self.function
+
+    def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
+        return space.call(self.function, list(args), kwargs)
+
+
+@models(classmethod)
+class ClassMethod(_Wrapper):
+    """A class method."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        return ClassMethod(_class_of(space, cls))
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        if space.host_lookup(self.cls, "__get__") is not classmethod.__get__:
+            return overridden_get(space, self, instance, owner)
+        return self.bound_to(space, space.class_value(owner))
+
+    def bound_to(self, space: Space, owner: Value) -> Value:
+        """The function bound to the class."""
+        function = self.function.force()
+        chained = sys.version_info < (3, 13) and space.host_lookup(function.cls, "__get__") is not MISSING
+        if chained and function.cls is not types.FunctionType:
+            getter = space.lookup(function.cls, "__get__")
+            assert getter is not None
+            return space.call(getter, [function, owner, owner], {})
+        return BoundMethod(function, owner)
+
+    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+        if owner.force().cls is type(None):
+            owner = space.class_value(instance.force().cls)
+        return self.bound_to(space, owner)
+
+
+def _class_of(space: Space, cls: Value) -> type:
+    host: type = cls.force().as_host(space)
+    return host
+
+
+def overridden_get(space: Space, descriptor: Value, instance: Value | None, owner: type) -> Value:
+    """`__get__` of a subclass that overrides it."""
+    getter = space.lookup(descriptor.cls, "__get__")
+    assert getter is not None
+    return space.call(getter, [descriptor, instance or NONE, space.class_value(owner)], {})

@@ -1,0 +1,601 @@
+"""Exceptions of the traced program: `Objects/exceptions.c`.
+
+A fresh exception is a real one (`real`), made by the builtin class's own C code, so that argument parsing, errno
+mapping and texts are CPython's. Where it would hold a traced value it holds a `Hole` instead.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.source import GetAttrSource
+from stator.objects.protocol import FALSE, NONE, TRUE, builtin, models
+from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+_HEAP_TYPE = 1 << 9
+_PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
+#: attributes that refer to other exceptions or frames: always kept as values
+_LINKS = ("__cause__", "__context__", "__suppress_context__", "__traceback__")
+
+
+class HoleSeen(Exception):
+    """C code looked at the text of something only traced."""
+
+
+class Hole:
+    """Stands for a traced value inside a real exception."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        raise HoleSeen
+
+    __str__ = __repr__
+
+
+def native_base(cls: type) -> type[BaseException]:
+    """The exception class written in C that lays out instances of `cls`."""
+    return next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
+
+
+@models(BaseException)
+class ExceptionValue(Value):
+    """An exception: existing (`source` set), or made by the traced program around `real`."""
+
+    __slots__ = ("_attrs", "args", "fields", "real", "slots", "space", "tb_entries")
+
+    def __init__(self, space: Space, real: BaseException, source: Source | None = None) -> None:
+        self.space = space
+        self.cls = type(real)
+        self.source = source
+        self.real = real
+        #: the arguments as values, where they are not (only) those of `real`
+        self.args: list[Value] | None = None
+        #: links to other exceptions, and what was assigned to an existing exception
+        self.fields: dict[str, Value] = {}
+        #: slots of the program's own classes, by descriptor
+        self.slots: dict[Any, Value | None] = {}
+        #: (code, line) of the frames the exception has left, innermost first
+        self.tb_entries: list[tuple[types.CodeType, int]] = []
+        self._attrs: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> ExceptionValue:
+        space.guard_type(host, source)
+        return cls(space, host, source)
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> ExceptionValue:
+        """An exception that C code has just raised."""
+        self = _made(space, host)
+        frame = getattr(space.trace, "frame", None)
+        set_context(space, self, getattr(frame, "handled", None))
+        return self
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def arg_values(self, space: Space) -> list[Value]:
+        """The items of `args`."""
+        if self.args is not None:
+            return self.args
+        if self.source is None:
+            return [value_of(space, item) for item in self.real.args]
+        return space.unpack(space.wrap(self.real.args, GetAttrSource(self.source, "args")))
+
+    def set_args(self, space: Space, values: list[Value]) -> None:
+        """Run the builtin class's `__init__` with these arguments."""
+        native_base(self.cls).__init__(self.real, *[host_of(space, v) for v in values])
+
+    def set_field(self, name: str, value: Value) -> None:
+        """Fill a C-level attribute of a fresh exception."""
+        setattr(self.real, name, Hole(value) if type(value) is not Constant else value.host)
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """A C-level attribute."""
+        if name in self.fields:
+            return self.fields[name]
+        if name == "args" and (self.source is None or self.args is not None):
+            return space.new_tuple(self.arg_values(space))
+        if self.source is not None:
+            return self._existing_field(space, name)
+        if name == "__traceback__" and self.tb_entries:
+            raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
+        if name == "__suppress_context__":
+            return FALSE
+        if name in _LINKS:
+            return NONE
+        return value_of(space, getattr(native_base(self.cls), name).__get__(self.real))
+
+    def _existing_field(self, space: Space, name: str) -> Value:
+        assert self.source is not None
+        if name == "__traceback__" and self.tb_entries:
+            raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
+        return space.wrap(getattr(self.real, name), GetAttrSource(self.source, name))
+
+    def assign_field(self, space: Space, name: str, value: Value | None) -> bool:
+        """`exception.name = value` (or `del`, for None) for a C-level attribute."""
+        if name in _LINKS:
+            return self._assign_link(space, name, value)
+        if name == "args":
+            if value is None:
+                raise space.error(TypeError, "args may not be deleted")
+            items = space.unpack(value)
+            space.touch(self)
+            if self.source is not None or self.args is not None:
+                self.args = items
+            else:
+                self.real.args = tuple(host_of(space, item) for item in items)
+            return True
+        if self.source is not None:
+            if value is None:
+                return False
+            space.touch(self)
+            self.fields[name] = value
+            return True
+        return self._assign_real(space, name, value)
+
+    def _assign_real(self, space: Space, name: str, value: Value | None) -> bool:
+        descriptor: Any = getattr(native_base(self.cls), name)
+        space.touch(self)
+        try:
+            if value is None:
+                descriptor.__delete__(self.real)
+            else:
+                descriptor.__set__(self.real, host_of(space, value))
+        except (TypeError, AttributeError) as e:
+            if value is not None and type(value.force()) is not Constant:
+                return False
+            raise Raised(space.exception(e)) from None
+        return True
+
+    def _assign_link(self, space: Space, name: str, value: Value | None) -> bool:
+        value = value if value is None else value.force()
+        if name == "__traceback__":
+            return self._assign_traceback(space, value)
+        if name == "__suppress_context__":
+            if value is None:
+                raise space.error(TypeError, "can't delete numeric/char attribute")
+            if value.cls is not bool:
+                raise space.error(TypeError, "attribute value type must be bool")
+            space.touch(self)
+            self.fields[name] = value
+            return True
+        word = "cause" if name == "__cause__" else "context"
+        if value is None:
+            raise space.error(TypeError, f"__{word}__ may not be deleted")
+        if value.cls is not type(None) and not issubclass(value.cls, BaseException):
+            raise space.error(TypeError, f"exception {word} must be None or derive from BaseException")
+        space.touch(self)
+        self.fields[name] = value
+        if name == "__cause__":
+            self.fields["__suppress_context__"] = TRUE
+        return True
+
+    def _assign_traceback(self, space: Space, value: Value | None) -> bool:
+        if value is None:
+            raise space.error(TypeError, "__traceback__ may not be deleted")
+        if isinstance(value, TracebackValue):
+            space.touch(self)
+            self.tb_entries = list(value.entries)
+            return True
+        if value.cls is not type(None):
+            if value.cls is not types.TracebackType:
+                raise space.error(TypeError, "__traceback__ must be a traceback or None")
+            return False
+        space.touch(self)
+        self.tb_entries = []
+        self.fields["__traceback__"] = NONE
+        return True
+
+    def add_traceback(self, frame: Any, instr: Any) -> None:
+        """The exception passes through a frame."""
+        entry = (frame.code, instr.line)
+        if not self.tb_entries or self.tb_entries[-1] != entry:
+            self.tb_entries.append(entry)
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None:
+            from stator.objects.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, None if self.source is None else self.real)
+        return self._attrs
+
+    # -- BaseException ----------------------------------------------------------------------------------------------
+
+    def tp_str(self, space: Space) -> Value:
+        args = self.arg_values(space)
+        if not args:
+            return Constant("")
+        from stator.stdlib.repr_ import repr_of, str_of
+
+        return str_of(space, args[0]) if len(args) == 1 else repr_of(space, space.new_tuple(args))
+
+    def tp_repr(self, space: Space) -> Value:
+        from stator.objects.recursion import repr_text
+
+        shown = [repr_text(space, arg) for arg in self.arg_values(space)]
+        return Constant(f"{self.cls.__name__}({', '.join(shown)})")
+
+    def with_traceback(self, space: Space, traceback: Value, /) -> Value:
+        traceback = traceback.force()
+        if not self._assign_traceback(space, traceback):
+            raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, "__traceback__"))
+        return self
+
+    def add_note(self, space: Space, note: Value, /) -> Value:
+        note = note.force()
+        if not issubclass(note.cls, str):
+            raise space.error(TypeError, f"note must be a str, not '{note.cls.__name__}'")
+        notes = space.getattr_or_none(self, "__notes__")
+        if notes is None:
+            notes = space.new_list([])
+            space.setattr(self, "__notes__", notes)
+        elif not issubclass(notes.force().cls, list):
+            raise space.error(TypeError, "Cannot add note: __notes__ is not a list")
+        space.call_builtin(list.append, [notes, note], {})
+        return NONE
+
+    def tp_reduce(self, space: Space) -> Value:
+        if native_base(self.cls) in _WITH_FIELDS:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__reduce__"))
+        parts = [space.class_value(self.cls), space.new_tuple(self.arg_values(space))]
+        attrs = self.attr_dict(space)
+        return space.new_tuple([*parts, attrs] if space.truth(space.len(attrs)) else parts)
+
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
+        state = state.force()
+        if state.cls is not type(None):
+            if not issubclass(state.cls, dict):
+                raise space.error(TypeError, "state is not a dictionary")
+            for key, value in state.pairs(space):  # type: ignore[attr-defined]
+                space.setattr(self, space.str_(key), value)
+        return NONE
+
+    # -- the value protocol -----------------------------------------------------------------------------------------
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.real
+
+    def describe(self) -> str:
+        return f"a {self.cls.__name__} exception"
+
+    def shell(self, writer: Writer) -> str:
+        native = native_base(self.cls)
+        if issubclass(native, BaseExceptionGroup):
+            raise Unsupported(errors.NotReconstructible("an exception group that contains itself"))
+        return f"{writer.const(native)}.__new__({writer.const(self.cls)})"
+
+    def reconstruct(self, writer: Writer) -> str:
+        from stator.objects.exception_code import reconstruct
+
+        if self.source is not None:
+            return writer.source(self.source)
+        return reconstruct(self, writer)
+
+    def effects(self, writer: Writer) -> list[str]:
+        from stator.objects.exception_code import effects
+
+        return effects(self, writer)
+
+
+@models(types.TracebackType)
+class TracebackValue(Value):
+    """A traceback: the program may pass it on, and assign it to an exception."""
+
+    __slots__ = ("entries", "host")
+
+    def __init__(self, entries: tuple[tuple[types.CodeType, int], ...]) -> None:
+        self.cls = types.TracebackType
+        self.source: Source | None = None
+        self.entries = entries
+        self.host: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> TracebackValue:
+        space.guard_type(host, source)
+        self = cls(())
+        self.source = source
+        self.host = host
+        return self
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        return writer.source(self.source) if self.source is not None else super().reconstruct(writer)
+
+
+# -- between values and what a real exception holds -----------------------------------------------------------------
+
+
+def host_of(space: Space, value: Value) -> Any:
+    """What stands for a value inside a real exception."""
+    value = value.force()
+    if type(value) is Constant and value.cls in _PLAIN:
+        return value.host
+    if isinstance(value, ExceptionValue):
+        return value.real
+    return Hole(value)
+
+
+def value_of(space: Space, host: Any) -> Value:
+    """The value that something found inside a real exception stands for."""
+    if type(host) is Hole:
+        return host.value
+    if type(host) is tuple:
+        return space.new_tuple([value_of(space, item) for item in host])
+    return space.fresh(host)
+
+
+def _made(space: Space, real: BaseException) -> ExceptionValue:
+    known = space._by_id.get(id(real))
+    if known is not None:
+        return known  # type: ignore[return-value]
+    self = ExceptionValue(space, real)
+    space._by_id[id(real)] = self
+    space._kept.append(real)
+    return self
+
+
+# -- __new__, __init__, __str__ of the builtin classes ----------------------------------------------------------------
+
+
+def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Any:
+    """Call the C constructor on what stands for the arguments."""
+    group = getattr(function, "__self__", None) is BaseExceptionGroup
+    hosts = [host_of(space, a) for a in args]
+    if group and len(args) == 2 and isinstance(hosts[1], Hole):
+        sequence = args[1].force()
+        if issubclass(sequence.cls, (list, tuple)):
+            hosts[1] = [host_of(space, item) for item in space.unpack(sequence)]
+    named = {k: host_of(space, v) for k, v in kwargs.items()}
+    holes = any(isinstance(h, Hole) for h in (*hosts, *named.values()))
+    if holes and _parses(function) and any(isinstance(h, Hole) and issubclass(h.value.cls, (int, str, bytes)) for h in hosts):
+        raise Unsupported(errors.UnsupportedCCall(f"{function.__qualname__} with an argument that is not known"))
+    try:
+        return function(target, *hosts, **named)
+    except (TypeError, ValueError) as e:
+        if holes and _parses(function):
+            raise Unsupported(errors.UnsupportedCCall(function.__qualname__)) from None
+        raise Raised(space.exception(e)) from None
+    except HoleSeen:
+        raise Unsupported(errors.UnsupportedCCall(function.__qualname__)) from None
+
+
+_PARSING = (OSError, SyntaxError, UnicodeError, BaseExceptionGroup)
+
+
+def _parses(function: Any) -> bool:
+    owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
+    return isinstance(owner, type) and issubclass(owner, _PARSING)
+
+
+def _new_model(native: type[BaseException]) -> Any:
+    function = native.__dict__["__new__"]
+
+    def new(space: Space, cls_value: Value, /, *args: Value, **kwargs: Value) -> Value:
+        cls = space.known(cls_value)
+        if cls is NotKnown or not isinstance(cls, type) or not issubclass(cls, native):
+            try:
+                function(cls)
+            except TypeError as e:
+                raise Raised(space.exception(e)) from None
+        value = _made(space, _construct(space, function, cls, args, kwargs))
+        if issubclass(native, BaseExceptionGroup):
+            value.args = list(args)
+        return value
+
+    return new
+
+
+def _init_model(native: type[BaseException]) -> Any:
+    function = native.__dict__["__init__"]
+
+    def init(space: Space, self: Value, /, *args: Value, **kwargs: Value) -> Value:
+        self = self.force()
+        if not isinstance(self, ExceptionValue) or self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
+        space.touch(self)
+        _construct(space, function, self.real, args, kwargs)
+        self.args = list(args) if issubclass(native, BaseExceptionGroup) else None
+        return NONE
+
+    return init
+
+
+def _str_model(function: Any) -> Any:
+    def text(space: Space, self: Value, /) -> Value:
+        self = self.force()
+        if not isinstance(self, ExceptionValue) or self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, function.__name__))
+        try:
+            return Constant(function(self.real))
+        except HoleSeen:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, function.__name__)) from None
+
+    return text
+
+
+@builtin(KeyError.__str__)
+def key_error_str(space: Space, self: Value, /) -> Value:
+    self = self.force()
+    assert isinstance(self, ExceptionValue)
+    args = self.arg_values(space)
+    if len(args) != 1:
+        return self.tp_str(space)
+    from stator.stdlib.repr_ import repr_of
+
+    return repr_of(space, args[0])
+
+
+def _builtin_exceptions() -> list[type[BaseException]]:
+    found: dict[type[BaseException], None] = {}
+    todo: list[type[BaseException]] = [BaseException]
+    while todo:
+        cls = todo.pop()
+        if not cls.__flags__ & _HEAP_TYPE:
+            found[cls] = None
+            todo += cls.__subclasses__()
+    return list(found)
+
+
+#: builtin classes with C-level attributes of their own
+_WITH_FIELDS: set[type[BaseException]] = set()
+
+
+def _register_all() -> None:
+    for native in _builtin_exceptions():
+        names = vars(native)
+        if "__new__" in names:
+            builtin(names["__new__"])(_new_model(native))
+        if "__init__" in names:
+            builtin(names["__init__"])(_init_model(native))
+        if native is not BaseException and native is not KeyError and "__str__" in names:
+            builtin(names["__str__"])(_str_model(names["__str__"]))
+        if own_fields(native):
+            _WITH_FIELDS.add(native)
+
+
+def own_fields(native: type[BaseException]) -> list[str]:
+    """The C-level attributes of a builtin exception class beyond those of BaseException."""
+    kinds = (types.MemberDescriptorType, types.GetSetDescriptorType)
+    classes = [base for base in native.__mro__ if base not in (BaseException, object)]
+    return [name for base in reversed(classes) for name, host in vars(base).items() if isinstance(host, kinds)]
+
+
+_register_all()
+
+
+# -- what the interpreter asks ----------------------------------------------------------------------------------------
+
+
+def normalize(space: Space, value: Value) -> Value:
+    """The exception that `raise value` raises."""
+    value = value.force()
+    if issubclass(value.cls, BaseException):
+        return value
+    if issubclass(value.cls, type) and issubclass(value.host, BaseException):  # type: ignore[attr-defined]
+        made = space.call(value, [], {}).force()
+        if not issubclass(made.cls, BaseException):
+            shown = f"calling {value.host!r} should have returned an instance of BaseException, not {made.cls!r}"  # type: ignore[attr-defined]
+            raise space.error(TypeError, shown)
+        return made
+    raise space.error(TypeError, "exceptions must derive from BaseException")
+
+
+def set_cause(space: Space, value: Value, cause: Value) -> None:
+    """`raise value from cause`."""
+    assert isinstance(value, ExceptionValue)
+    cause = cause.force()
+    if cause.cls is not type(None):
+        try:
+            cause = normalize(space, cause)
+        except Raised as e:
+            if str(space.known(e.value.tp_str(space))) != "exceptions must derive from BaseException":  # type: ignore[attr-defined]
+                raise
+            raise space.error(TypeError, "exception causes must derive from BaseException") from None
+    value.assign_field(space, "__cause__", cause)
+
+
+def set_context(space: Space, value: Value, handled: Value | None) -> None:
+    """The exception is raised while `handled` is being handled."""
+    if handled is None or handled is value or handled.cls is type(None):
+        return
+    assert isinstance(value, ExceptionValue)
+    step: Value | None = handled
+    while isinstance(step, ExceptionValue):
+        following = step.get_field(space, "__context__")
+        following = following.force() if following is not None else None
+        if following is value:
+            step.assign_field(space, "__context__", NONE)
+            break
+        step = following
+    value.assign_field(space, "__context__", handled)
+
+
+def matches(space: Space, exc: Value, pattern: Value) -> bool:
+    """`except pattern:`"""
+    pattern = pattern.force()
+    patterns = space.unpack(pattern) if issubclass(pattern.cls, tuple) else [pattern]
+    hosts = []
+    for item in patterns:
+        item = item.force()
+        host = item.host if issubclass(item.cls, type) else None  # type: ignore[attr-defined]
+        if host is None or not issubclass(host, BaseException):
+            raise space.error(TypeError, "catching classes that do not inherit from BaseException is not allowed")
+        hosts.append(host)
+    return any(host in exc.cls.__mro__ for host in hosts)
+
+
+def exc_info(space: Space, value: Value) -> list[Value]:
+    """The three arguments of `__exit__`."""
+    assert isinstance(value, ExceptionValue)
+    return [space.class_value(value.cls), value, traceback_of(space, value)]
+
+
+def traceback_of(space: Space, value: ExceptionValue) -> Value:
+    """The traceback as an object to be passed on."""
+    if value.tb_entries:
+        return TracebackValue(tuple(value.tb_entries))
+    return value.get_field(space, "__traceback__") or NONE
+
+
+def stop_iteration_error(space: Space, value: Value, code: types.CodeType) -> Value:
+    """What leaves a generator's body in place of a StopIteration."""
+    import inspect
+
+    kinds = {inspect.CO_ASYNC_GENERATOR: "async generator", inspect.CO_COROUTINE: "coroutine"}
+    kind = next((text for flag, text in kinds.items() if code.co_flags & flag), "generator")
+    stop = "StopIteration"
+    if not issubclass(value.cls, StopIteration):
+        if kind != "async generator" or not issubclass(value.cls, StopAsyncIteration):
+            return value
+        stop = "StopAsyncIteration"
+    error = space.error(RuntimeError, f"{kind} raised {stop}").value
+    set_cause(space, error, value)
+    set_context(space, error, value)
+    return error
+
+
+def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
+    """The exception of `generator.throw(kind, value)`."""
+    kind = kind.force()
+    given = None if value is None or value.force().cls is type(None) else value.force()
+    if issubclass(kind.cls, type) and issubclass(kind.host, BaseException):  # type: ignore[attr-defined]
+        if given is None:
+            return normalize(space, kind)
+        if issubclass(given.cls, kind.host):  # type: ignore[attr-defined]
+            return given
+        args = space.unpack(given) if issubclass(given.cls, tuple) else [given]
+        return normalize(space, space.call(kind, args, {}))
+    if issubclass(kind.cls, BaseException):
+        if given is not None:
+            raise space.error(TypeError, "instance exception may not have a separate value")
+        return kind
+    text = f"exceptions must be classes or instances deriving from BaseException, not {kind.cls.__name__}"
+    raise space.error(TypeError, text)
+
+
+def match_group(space: Space, value: Value, pattern: Value) -> tuple[Value, Value]:
+    """`except* pattern:`: (rest, match)."""
+    from stator.objects import exception_group
+
+    return exception_group.match(space, value, pattern)
+
+
+def prepare_reraise(space: Space, original: Value, raised: Value) -> Value:
+    """The end of the `except*` clauses."""
+    from stator.objects import exception_group
+
+    return exception_group.prepare_reraise(space, original, raised)
+

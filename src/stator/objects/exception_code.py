@@ -1,0 +1,89 @@
+"""Exceptions in generated code: how a fresh one is made, how an existing one is changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator.objects.exception import ExceptionValue, native_base, own_fields, value_of
+
+if TYPE_CHECKING:
+    from stator.residual.writer import Writer
+
+_ABSENT = object()
+
+
+def reconstruct(exc: ExceptionValue, writer: Writer) -> str:
+    """Code that makes a fresh exception without running the program's own `__init__` again."""
+    native = native_base(exc.cls)
+    if exc.cls is native and not own_fields(native) and not exc.fields and exc._attrs is None:
+        args = [writer.expr(v) for v in exc.arg_values(exc.space)]
+        shell = writer.shell_of(exc)
+        if shell is None:
+            return writer.assign("error", f"{writer.const(native)}({', '.join(args)})")
+        writer.line(f"{shell}.args = {_tuple_text(args)}")
+        return shell
+    if issubclass(native, BaseExceptionGroup):
+        name = _group(exc, writer)
+    else:
+        name = writer.early(exc)
+        args = [writer.expr(v) for v in exc.arg_values(exc.space)]
+        if args:
+            writer.line(f"{name}.args = {_tuple_text(args)}")
+        for field, host in _filled_fields(exc.real, native):
+            writer.line(f"{name}.{field} = {writer.expr(value_of(exc.space, host))}")
+    _finish(exc, writer, name)
+    return name
+
+
+def _group(exc: ExceptionValue, writer: Writer) -> str:
+    parts = [writer.expr(v) for v in exc.arg_values(exc.space)]
+    name: str = writer.assign("group", f"{writer.const(BaseExceptionGroup)}.__new__({writer.const(exc.cls)}, {', '.join(parts)})")
+    writer.name_value(exc, name)
+    return name
+
+
+def _filled_fields(real: BaseException, native: type[BaseException]) -> list[tuple[str, Any]]:
+    """The C-level attributes that differ from those of an exception just allocated."""
+    blank = native.__new__(native)
+    found = []
+    for name in own_fields(native):
+        value = getattr(real, name, _ABSENT)
+        if value is not _ABSENT and value is not getattr(blank, name, _ABSENT):
+            found.append((name, value))
+    return found
+
+
+def _finish(exc: ExceptionValue, writer: Writer, name: str) -> None:
+    if exc._attrs is not None:
+        for key, value in exc._attrs.entries(None):
+            writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
+    for descriptor, value in exc.slots.items():
+        if value is not None:
+            writer.line(f"{writer.const(descriptor)}.__set__({name}, {writer.expr(value)})")
+    for line in _links(exc, writer, name):
+        writer.line(line)
+
+
+def _links(exc: ExceptionValue, writer: Writer, name: str) -> list[str]:
+    order = ("__context__", "__cause__", "__suppress_context__")
+    return [f"{name}.{field} = {writer.expr(exc.fields[field])}" for field in order if field in exc.fields]
+
+
+def effects(exc: ExceptionValue, writer: Writer) -> list[str]:
+    """The lines that change an existing exception as the traced program did."""
+    assert exc.source is not None
+    fields = [(k, writer.expr(v)) for k, v in exc.fields.items() if not k.startswith("__")]
+    args = None if exc.args is None else [writer.expr(v) for v in exc.args]
+    slots = [(writer.const(d), None if v is None else writer.expr(v)) for d, v in exc.slots.items()]
+    name = writer.source(exc.source)
+    lines = [f"{name}.{field} = {expr}" for field, expr in fields]
+    if args is not None:
+        lines.append(f"{name}.args = {_tuple_text(args)}")
+    lines += [f"{d}.__delete__({name})" if v is None else f"{d}.__set__({name}, {v})" for d, v in slots]
+    if "__traceback__" in exc.fields:
+        lines.append(f"{name}.__traceback__ = None")
+    return lines + _links(exc, writer, name)
+
+
+def _tuple_text(parts: list[str]) -> str:
+    return f"({', '.join(parts)},)" if parts else "()"

@@ -1,0 +1,109 @@
+"""Instances: objects of the program's own classes, and of every type that has no better model."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.attributes import MISSING
+from stator.objects.protocol import models
+from stator.objects.value import Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+
+@models(object)
+class InstanceValue(Value):
+    """An object that is its class, an attribute dict, and `__slots__`.
+
+    Existing objects of opaque C types are modelled by it too: they can be passed on and compared by identity.
+    """
+
+    __slots__ = ("_attrs", "host", "slots")
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self.host: Any = None
+        self._attrs: Any = None
+        #: variables in `__slots__` that the traced program has set (or, with None, deleted), by their descriptor
+        self.slots: dict[Any, Value | None] = {}
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> InstanceValue:
+        space.guard_type(host, source)
+        self = cls(type(host))
+        self.host = host
+        self.source = source
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        """The result of a real computation: a member of an enumeration, or something nothing is known about."""
+        if isinstance(host, enum.Enum):
+            return space.existing(host)
+        raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None and self.cls.__dictoffset__ != 0:
+            from stator.objects.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, self.host)
+        return self._attrs
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if self.source is None or name == "__weakref__":
+            raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
+        return None
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    # -- generated code ---------------------------------------------------------------------------------------------
+
+    def shell(self, writer: Writer) -> str:
+        return f"{writer.const(object)}.__new__({writer.const(self.cls)})"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        name: str = writer.early(self)
+        fill(self, writer, name)
+        return name
+
+    def effects(self, writer: Writer) -> list[str]:
+        return slot_effects(self, writer)
+
+
+def fill(value: Any, writer: Writer, name: str) -> None:
+    """Lines that give a fresh object its attributes and slots, past `__setattr__` and descriptors."""
+    for descriptor, item in value.slots.items():
+        if item is not None:
+            writer.line(f"{writer.const(descriptor)}.__set__({name}, {writer.expr(item)})")
+    if value._attrs is None:
+        return
+    plain = getattr(value.cls, "__setattr__", None) is object.__setattr__
+    for key, item in value._attrs.entries(None):
+        if plain and key.isidentifier() and getattr(value.cls, key, MISSING) is MISSING:
+            writer.line(f"{name}.{key} = {writer.expr(item)}")
+        else:
+            writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(item)}")
+
+
+def slot_effects(value: Any, writer: Writer) -> list[str]:
+    """Lines that change the slots of an existing object as the traced program did."""
+    changed = [(writer.const(d), None if v is None else writer.expr(v)) for d, v in value.slots.items()]
+    name = writer.source(value.source)
+    return [f"{d}.__delete__({name})" if v is None else f"{d}.__set__({name}, {v})" for d, v in changed]
+
+
+def new_instance(space: Space, cls: type) -> Value:
+    """`object.__new__(cls)` of a class whose layout is that of object."""
+    if space.host_lookup(cls, "__del__") is not MISSING:
+        # When an object dies is not traced, so what its finaliser does cannot be either.
+        raise Unsupported(errors.UnsupportedMethod(cls.__name__, "__del__"))
+    return InstanceValue(cls)

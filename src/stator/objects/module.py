@@ -1,0 +1,131 @@
+"""Modules: attribute access through their globals, `Objects/moduleobject.c`."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.source import ConstSource, GlobalSource, Source
+from stator.objects.attr_dict import AttrDict, AttrTable
+from stator.objects.protocol import models
+from stator.objects.value import Known, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+
+class GlobalsTable(AttrTable):
+    """The globals of a module."""
+
+    __slots__ = ("module_name",)
+
+    def __init__(self, host: dict[Any, Any], owner_source: Source, module_name: str) -> None:
+        super().__init__(host, owner_source)
+        self.module_name = module_name
+        self.source = ConstSource(host, f"{module_name}.__dict__")
+
+    def item_source(self, key: Any) -> Source:
+        if type(key) is str and self.host is not None:
+            return GlobalSource(self.host, key, self.module_name)
+        return super().item_source(key)
+
+    def guard_presence(self, space: Space, key: Any, present: bool) -> None:
+        # What is found is guarded when it is used; a source that is missing fails the load.
+        super(AttrTable, self).guard_presence(space, key, present)
+
+
+class ModuleDict(AttrDict):
+    """The `__dict__` of a module: what LOAD_GLOBAL, attribute access and `globals()` share."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __init__(self, owner: Value, module: types.ModuleType) -> None:
+        super().__init__(owner)
+        assert owner.source is not None
+        self.host = types.ModuleType.__dict__["__dict__"].__get__(module)
+        self.table = GlobalsTable(self.host, owner.source, str(self.host.get("__name__", "?")))
+        self.source = self.table.source
+
+
+@models(types.ModuleType)
+class ModuleValue(Known):
+    """A module."""
+
+    __slots__ = ("_attrs",)
+
+    def __init__(self, host: types.ModuleType, source: Source | None = None) -> None:
+        super().__init__(host, source)
+        self._attrs: ModuleDict | None = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> ModuleValue:
+        space.guard_identity_of(source, host)
+        return cls(host, ConstSource(host, _name(host)))
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return space.existing(host)
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None:
+            self._attrs = ModuleDict(self, self.host)
+        return self._attrs
+
+    def describe(self) -> str:
+        return f"module {_name(self.host)}"
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        raise Unsupported(errors.UnsupportedCCall("module.__new__"))
+
+    def getattr(self, space: Space, name: str, tail: bool = False) -> Value:
+        """`module_getattro`: the ordinary way, then the module's own `__getattr__`."""
+        if self.cls is types.ModuleType and not name.startswith("__"):
+            # Nothing on the type of modules bears such a name.
+            found = self.attr_dict(space).get_str(space, name)
+            if found is not None:
+                return found  # type: ignore[no-any-return]
+        else:
+            try:
+                return space.generic_getattr(self, name, tail)
+            except Raised as e:
+                if not issubclass(e.value.cls, AttributeError):
+                    raise
+        hook = self.attr_dict(space).get_str(space, "__getattr__")
+        if hook is not None:
+            return space.call(hook, [space.fresh(name)], {}, tail)
+        raise self._missing(space, name)
+
+    def _missing(self, space: Space, name: str) -> Raised:
+        """CPython words the AttributeError, which depends on whether the module is still being imported."""
+        try:
+            types.ModuleType.__getattribute__(self.host, name)
+        except AttributeError as e:
+            return Raised(space.exception(e))
+        # The traced program has deleted it.
+        text = f"module '{_name(self.host)}' has no attribute '{name}'"
+        raised: Raised = space.error(AttributeError, text)
+        raised.value.set_field("name", space.fresh(name))  # type: ignore[attr-defined]
+        raised.value.set_field("obj", self)  # type: ignore[attr-defined]
+        return raised
+
+    def tp_getattribute(self, space: Space, name: Value, /) -> Value:
+        return self.getattr(space, space.str_(name))
+
+    def tp_repr(self, space: Space) -> Value:
+        return space.fresh(repr(self.host))
+
+    def tp_dir(self, space: Space) -> Value:
+        hook = self.attr_dict(space).get_str(space, "__dir__")
+        if hook is not None:
+            return space.call(hook, [], {})
+        return space.new_list([key for key, _ in self.attr_dict(space).value(space).pairs(space)])
+
+
+def _name(module: types.ModuleType) -> str:
+    return str(types.ModuleType.__dict__["__dict__"].__get__(module).get("__name__", "?"))
+
+
+__all__ = ["ModuleDict", "ModuleValue"]

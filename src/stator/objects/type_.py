@@ -1,0 +1,342 @@
+"""Classes: calling one, its attributes, `type` of `Objects/typeobject.c`."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.guard import Predicate
+from stator.guards.source import CallSource, ConstSource, GetAttrSource
+from stator.objects.attributes import MISSING
+from stator.objects.protocol import CALL_HOOKS, HANDLERS, IMMUTABLE, NONE, PURE, builtin, models
+from stator.objects.value import Constant, Known, NotKnown, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+_HEAP_TYPE = 1 << 9
+_IMMUTABLE_TYPE = 1 << 8
+_PLAIN_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
+
+
+def can_change(cls: type) -> bool:
+    """Whether the program may assign attributes of the class."""
+    return bool(cls.__flags__ & _HEAP_TYPE) and not cls.__flags__ & _IMMUTABLE_TYPE
+
+
+@models(type)
+class ClassValue(Known):
+    """A class: an existing one, or one that the traced program has made (`host` is then its skeleton)."""
+
+    __slots__ = ("changed", "namespace", "recipe")
+
+    def __init__(self, host: type, source: Source | None = None) -> None:
+        super().__init__(host, source)
+        #: attributes that the traced program has set, in order
+        self.changed: dict[str, Value] = {}
+        #: the dict behind `__dict__`, if the program has asked for it
+        self.namespace: Value | None = None
+        #: how generated code makes a fresh class
+        self.recipe: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> ClassValue:
+        self = cls(host, source)
+        space.guard_identity(self)
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return space.existing(host)
+
+    def describe(self) -> str:
+        return f"class {self.host.__qualname__}"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.recipe is not None:
+            return self.recipe.reconstruct(writer)  # type: ignore[no-any-return]
+        return writer.const(self.host)
+
+    def key(self, space: Space) -> Any:
+        if type(self.host).__hash__ is type.__hash__ and type(self.host).__eq__ is type.__eq__:
+            return self.host
+        return super(Known, self).key(space)
+
+    # -- calling ----------------------------------------------------------------------------------------------------
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        if self.cls is not type and space.host_lookup(self.cls, "__call__") is not type.__call__:
+            slot = space.special(self, "__call__")
+            if slot is None:
+                raise space.error(TypeError, f"'{self.cls.__name__}' object is not callable")
+            return space.call(slot, [self, *args], kwargs, tail)
+        return instantiate(space, self, args, kwargs)
+
+    def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
+        return instantiate(space, self, list(args), kwargs)
+
+    # -- attributes -------------------------------------------------------------------------------------------------
+
+    def getattr(self, space: Space, name: str, tail: bool = False) -> Value:
+        """`type_getattro`: data descriptor of the metaclass, own MRO, the metaclass."""
+        meta = space.lookup(self.cls, name)
+        get = MISSING if meta is None else space.host_lookup(meta.cls, "__get__")
+        if meta is not None and get is not MISSING and space.is_data_descriptor(meta):
+            return space.descr_get(meta, self, self.cls, tail)
+        found = space.lookup(self.host, name)
+        if found is not None:
+            if space.host_lookup(found.cls, "__get__") is not MISSING:
+                return space.descr_get(found, None, self.host, tail)
+            return found
+        if meta is not None:
+            return meta if get is MISSING else space.descr_get(meta, self, self.cls, tail)
+        raised: Raised = space.error(AttributeError, f"type object '{self.host.__name__}' has no attribute '{name}'")
+        raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
+        raised.value.set_field("obj", self)  # type: ignore[attr-defined]
+        raise raised
+
+    def tp_getattribute(self, space: Space, name: Value, /) -> Value:
+        return self.getattr(space, _attribute_name(space, name))
+
+    def tp_setattr(self, space: Space, name: Value, value: Value, /) -> Value:
+        self.assign(space, _attribute_name(space, name), value.force())
+        return NONE
+
+    def tp_delattr(self, space: Space, name: Value, /) -> Value:
+        self.assign(space, _attribute_name(space, name), None)
+        return NONE
+
+    def assign(self, space: Space, name: str, value: Value | None) -> None:
+        """`type_setattro`; value None deletes."""
+        if not can_change(self.host):
+            shown = _full_name(self.host)
+            raise space.error(TypeError, f"cannot set '{name}' attribute of immutable type '{shown}'")
+        meta = space.lookup(self.cls, name)
+        if meta is not None and space._descr_set(meta, self, value):
+            return
+        if self.recipe is not None:
+            self.recipe.assign(space, name, value)
+            return
+        if value is None or self.namespace is not None or (name.startswith("__") and name.endswith("__")):
+            # Special methods are looked up on the real class in many places.
+            raise Unsupported(errors.UnsupportedMutation(f"setting '{name}'", self.describe()))
+        space.host_lookup(self.host, name)
+        space.touch(self)
+        space.trace.class_overlays.setdefault(self.host, {})[name] = value
+        space.forget_class_attribute(name)
+        self.changed[name] = value
+
+    def effects(self, writer: Writer) -> list[str]:
+        values = [(name, writer.expr(value)) for name, value in self.changed.items()]
+        target = writer.const(self.host)
+        setter = writer.const(type)
+        return [f"{setter}.__setattr__({target}, {name!r}, {expr})" for name, expr in values]
+
+    # -- C-level attributes -------------------------------------------------------------------------------------------
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        host = self.host
+        if self.recipe is not None:
+            return self.recipe.get_field(space, name)  # type: ignore[no-any-return]
+        if name in ("__mro__", "__bases__"):
+            return self._classes(space, name)
+        if name == "__dict__":
+            return self._namespace(space)
+        if name == "__base__":
+            return NONE if host.__base__ is None else space.class_value(host.__base__)
+        if name in self.changed:
+            raise Unsupported(errors.UnsupportedAttribute("type", name))
+        try:
+            found = type.__dict__[name].__get__(host)
+        except AttributeError as e:
+            raise Raised(space.exception(e)) from None
+        if not can_change(host):
+            return space.existing(found) if isinstance(found, type) else space.fresh(found)
+        return space.wrap(found, GetAttrSource(ConstSource(host, host.__qualname__), name))
+
+    def _classes(self, space: Space, name: str) -> Value:
+        classes = type.__dict__[name].__get__(self.host)
+        if can_change(self.host):
+            space.guard_identity_of(GetAttrSource(ConstSource(self.host, self.host.__qualname__), name), classes)
+        return space.existing(classes, f"{self.host.__qualname__}.{name}")
+
+    def _namespace(self, space: Space) -> Value:
+        if self.host in space.trace.class_overlays:
+            raise Unsupported(errors.UnsupportedAttribute("type", "__dict__"))
+        from stator.objects.mappingproxy import MappingProxyValue
+
+        if self.namespace is None:
+            source = CallSource(namespace_of, ConstSource(self.host, self.host.__qualname__), "namespace_of")
+            self.namespace = space.wrap(namespace_of(self.host), source).force()
+        return MappingProxyValue(self.namespace)
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        return self.recipe is not None and bool(self.recipe.set_field(space, name, value))
+
+    # -- methods ----------------------------------------------------------------------------------------------------
+
+    def mro(self, space: Space) -> Value:
+        return space.new_list(list(space.unpack(space.getattr(self, "__mro__"))))
+
+    def tp_subclasses(self, space: Space) -> Value:
+        found = type.__subclasses__(self.host)
+        source = ConstSource(self.host, self.host.__qualname__)
+        ids = [id(cls) for cls in found]
+        check = _SubclassesAre(ids)
+        space.trace.guard(Predicate((source,), check, f"{source.expr()}.__subclasses__() are {len(ids)} known classes"))
+        return space.new_list([space.class_value(cls) for cls in found])
+
+    def tp_repr(self, space: Space) -> Value:
+        if self.recipe is not None:
+            module, name = space.getattr(self, "__module__"), space.getattr(self, "__qualname__")
+            return Constant(f"<class '{space.str_(module)}.{space.str_(name)}'>")
+        if can_change(self.host):
+            for name in ("__module__", "__qualname__"):
+                space.getattr(self, name).force()
+        return Constant(type.__repr__(self.host))
+
+    def tp_or(self, space: Space, other: Value, /) -> Value:
+        return space.run_known(type.__or__, [self, other])
+
+    def tp_ror(self, space: Space, other: Value, /) -> Value:
+        return space.run_known(type.__ror__, [self, other])
+
+    def tp_dir(self, space: Space) -> Value:
+        if any(base in space.trace.class_overlays for base in self.host.__mro__):
+            raise Unsupported(errors.UnsupportedMethod("type", "__dir__"))
+        return space.new_list([Constant(name) for name in type.__dir__(self.host)])
+
+    @staticmethod
+    def tp_new(space: Space, meta: Value, /, *args: Value, **kwargs: Value) -> Value:
+        from stator.objects.class_build import type_new
+
+        return type_new(space, meta.force(), list(args), kwargs)
+
+    def tp_init(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
+        if len(args) not in (1, 3):
+            raise space.error(TypeError, "type.__init__() takes 1 or 3 arguments")
+        if kwargs and len(args) == 1:
+            raise space.error(TypeError, "type.__init__() takes no keyword arguments")
+        return NONE
+
+    @staticmethod
+    def tp_prepare(space: Space, meta: Value, /, *args: Value, **kwargs: Value) -> Value:
+        return space.new_dict([])
+
+
+def namespace_of(cls: type) -> Any:
+    """The dict behind the `__dict__` of a class."""
+    return gc.get_referents(type.__dict__["__dict__"].__get__(cls))[0]
+
+
+class _SubclassesAre:
+    """Check that a class has exactly these subclasses."""
+
+    def __init__(self, ids: list[int]) -> None:
+        self.ids = ids
+
+    def __call__(self, cls: type) -> bool:
+        return [id(c) for c in type.__subclasses__(cls)] == self.ids
+
+
+def _attribute_name(space: Space, name: Value) -> str:
+    name = name.force()
+    if not issubclass(name.cls, str):
+        raise space.error(TypeError, f"attribute name must be string, not '{name.cls.__name__}'")
+    return str.__str__(name.as_host(space))
+
+
+def _full_name(cls: type) -> str:
+    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
+
+
+# -- tp_call ----------------------------------------------------------------------------------------------------------
+
+
+def instantiate(space: Space, cls_value: ClassValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`type.__call__(cls, *args, **kwargs)`."""
+    host = cls_value.host
+    if host is type:
+        return _call_type(space, cls_value, args, kwargs)
+    handler = HANDLERS.get(id(host))
+    if handler is not None:
+        return handler(space, args, kwargs)
+    for hook in CALL_HOOKS:
+        result = hook(space, host, args, kwargs)
+        if result is not None:
+            return result
+    if host in IMMUTABLE or id(host) in PURE:
+        try:
+            return _construct_known(space, host, args, kwargs)
+        except NotKnown:
+            pass
+    return construct(space, cls_value, args, kwargs)
+
+
+def _call_type(space: Space, cls_value: ClassValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) == 1 and not kwargs:
+        return space.class_value(args[0].force().cls)
+    if len(args) != 3:
+        raise space.error(TypeError, "type() takes 1 or 3 arguments")
+    return construct(space, cls_value, args, kwargs)
+
+
+def _construct_known(space: Space, host: type, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Let CPython make an immutable object of operands that run no code of the program's."""
+    if not all(_is_plain(v) for v in (*args, *kwargs.values())):
+        raise NotKnown(host)
+    return space.run_known(host, args, kwargs)
+
+
+def _is_plain(value: Value) -> bool:
+    value = value.force()
+    return type(value) is Constant or value.cls in _PLAIN_CONTAINERS or value.cls is type
+
+
+def construct(space: Space, cls_value: ClassValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`__new__`, then `__init__` if an instance came out."""
+    host = cls_value.host
+    new = _unbound(space, cls_value, "__new__")
+    made = space.call(new, [cls_value, *args], kwargs).force()
+    if not issubclass(made.cls, host):
+        return made
+    initialise(space, made, args, kwargs)
+    return made
+
+
+def _unbound(space: Space, cls_value: ClassValue, name: str) -> Value:
+    """The attribute of the class itself, as `cls.name` without the metaclass."""
+    found = space.lookup(cls_value.host, name)
+    if found is None:
+        raise space.error(TypeError, f"cannot create '{_full_name(cls_value.host)}' instances")
+    if space.host_lookup(found.cls, "__get__") is MISSING:
+        return found
+    return space.descr_get(found, None, cls_value.host)
+
+
+def initialise(space: Space, made: Value, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """`slot_tp_init`."""
+    slot = space.special(made, "__init__")
+    if slot is None:
+        raise space.error(TypeError, "'NoneType' object is not callable")
+    result = space.call(slot, [made, *args], kwargs).force()
+    if result.cls is not type(None):
+        raise space.error(TypeError, f"__init__() should return None, not '{result.cls.__name__}'")
+
+
+@builtin(type.__dict__["__abstractmethods__"])
+def type_abstractmethods(space: Space, cls: Value, /) -> Value:
+    cls = cls.force()
+    assert isinstance(cls, ClassValue)
+    if cls.recipe is not None:
+        found: Value | None = cls.recipe.get_field(space, "__abstractmethods__")
+        if found is None:
+            raise space.error(AttributeError, "__abstractmethods__")
+        return found
+    host_found: Any = cls.host.__dict__.get("__abstractmethods__", MISSING)
+    if host_found is MISSING:
+        raise space.error(AttributeError, "__abstractmethods__")
+    return space.fresh(host_found)
