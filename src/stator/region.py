@@ -29,7 +29,9 @@ class Bucket:
         backend: callable `(gm, example_inputs) -> callable`, or None without torch.
     """
 
-    def __init__(self, config: Config, *, backend: Any, fullgraph: bool, dynamic: bool | None, name: str | None) -> None:
+    def __init__(
+        self, config: Config, *, backend: Any, fullgraph: bool, dynamic: bool | None, name: str | None
+    ) -> None:
         self.config = config
         self.backend = backend
         self.fullgraph = fullgraph
@@ -44,6 +46,12 @@ class Bucket:
         self._over_limit: set[CodeType] = set()
         self._codes: set[CodeType] = set()
         BUCKETS.add(self)
+
+    def copy(self) -> Bucket:
+        """A bucket with the same settings, and nothing compiled."""
+        return Bucket(
+            self.config, backend=self.backend, fullgraph=self.fullgraph, dynamic=self.dynamic, name=self.name
+        )
 
     def clear(self) -> None:
         """Forget everything compiled."""

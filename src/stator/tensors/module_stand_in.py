@@ -1,0 +1,132 @@
+"""What `stator.compile(module)` gives: an object that is the module in all respects but being called.
+
+It shares the module's `__dict__`, so that its attributes, its parameters and what assignments do to them are the
+module's own. Its class is a subclass of the module's, made once per class.
+"""
+
+from __future__ import annotations
+
+import copy
+import types
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import _core
+
+if TYPE_CHECKING:
+    from stator.region import Bucket
+
+__all__ = ["is_stand_in", "module_stand_in", "original_of"]
+
+_classes: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
+
+
+def module_stand_in(model: Any, bucket: Bucket) -> Any:
+    """The stand-in of an `nn.Module`, or None for anything else.
+
+    Args:
+        model: what `stator.compile` was given.
+        bucket: the owner of the caches its calls go through.
+    """
+    if not isinstance(model, torch.nn.Module) or isinstance(model, torch.jit.ScriptModule):
+        return None
+    original = original_of(model)
+    cls = _class_of(type(original))
+    made = object.__new__(cls)
+    object.__setattr__(made, "__dict__", original.__dict__)
+    call = types.MethodType(type(original).__call__, original)
+    cls.__dict__["__call__"].__set__(made, _core.Compiled(call, bucket.region))
+    return made
+
+
+def is_stand_in(module: Any) -> bool:
+    """Whether the object is the stand-in of a module."""
+    return issubclass(type(module), _StandIn)
+
+
+def original_of(module: Any) -> Any:
+    """The module that a stand-in stands for; any other object itself."""
+    return module._orig_mod if is_stand_in(module) else module
+
+
+class _StandIn:
+    """What all stand-ins have, before their module's class in the MRO."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Making a stand-in's class is none of the business of the module's class."""
+
+    @property
+    def _orig_mod(self) -> Any:
+        return type(self).__dict__["__call__"].__get__(self).__wrapped__.__self__
+
+    @property
+    def _stator_bucket(self) -> Any:
+        return type(self).__dict__["__call__"].__get__(self).region.owner
+
+    @property
+    def __class__(self) -> type:
+        return type(self._orig_mod)
+
+    @__class__.setter
+    def __class__(self, cls: type) -> None:
+        self._orig_mod.__class__ = cls
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._orig_mod.__reduce_ex__(protocol)
+
+    def __copy__(self) -> Any:
+        return _again(copy.copy(self._orig_mod), self._stator_bucket)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return _again(copy.deepcopy(self._orig_mod, memo), self._stator_bucket)
+
+
+def _again(module: Any, bucket: Bucket) -> Any:
+    """A copy of the module, compiled as the first one was, with caches of its own."""
+    return module_stand_in(module, bucket.copy())
+
+
+def _class_of(cls: type) -> type:
+    """The class of the stand-ins of modules of a class."""
+    found = _classes.get(cls)
+    if found is None:
+        # `__call__` is a slot that holds the compiled call: calling a stand-in runs no Python of its own.
+        namespace: dict[str, Any] = {
+            "__slots__": ("__call__",),
+            "__module__": cls.__module__,
+            "__qualname__": cls.__qualname__,
+            "__doc__": cls.__doc__,
+        }
+        namespace.update(_forwarded_slots(cls))
+        found = _classes[cls] = type.__new__(type(cls), cls.__name__, (_StandIn, cls), namespace)
+    return found
+
+
+def _forwarded_slots(cls: type) -> dict[str, Any]:
+    """Variables that the class keeps in `__slots__` and not in `__dict__`."""
+    return {
+        name: _Forwarded(descriptor)
+        for base in reversed(cls.__mro__)
+        for name, descriptor in vars(base).items()
+        if isinstance(descriptor, types.MemberDescriptorType)
+    }
+
+
+class _Forwarded:
+    """A variable in `__slots__`, read and set on the original."""
+
+    def __init__(self, slot: Any) -> None:
+        self.slot = slot
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else self.slot.__get__(instance._orig_mod, owner)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        self.slot.__set__(instance._orig_mod, value)
+
+    def __delete__(self, instance: Any) -> None:
+        self.slot.__delete__(instance._orig_mod)
