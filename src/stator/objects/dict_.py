@@ -375,7 +375,7 @@ def union(space: Space, left: Value, right: Value) -> Value:
 
 def class_text(writer: Writer, cls: type) -> str:
     """The expression of a class in generated code."""
-    return writer.const(cls)
+    return writer.expr(writer.trace.space.class_value(cls))
 
 
 __all__ = ["DictValue", "class_text", "empty", "union"]

@@ -200,7 +200,7 @@ class DictIterator(Value):
             return writer.source(self.source)
         mapping = self.mapping
         if mapping is None:
-            return writer.assign("iterator", "iter(())")
+            return writer.assign("iterator", f"{writer.const(iter)}(())")
         if mapping.table.version != self._version:
             raise Unsupported(errors.NotReconstructible("an iterator over a dict that has changed since"))
         if mapping.source is not None and mapping.table.has_other_keys():
@@ -214,7 +214,7 @@ class DictIterator(Value):
         """The expression of a new iterator over the real dict."""
         view = ("keys", "values", "items")[self.kind]
         call = f"{target}.{view}()" if mapping.cls is dict else f"{writer.const(mapping.solid)}.{view}({target})"
-        return f"{'reversed' if self.backwards else 'iter'}({call})"
+        return f"{writer.const(reversed if self.backwards else iter)}({call})"
 
     def _rest(self, writer: Writer, mapping: DictValue) -> str:
         """The real dict gets its keys only after this code has run, so that an iterator made here would be broken."""

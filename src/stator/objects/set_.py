@@ -1,0 +1,481 @@
+"""set and frozenset: `Objects/setobject.c`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.dict_ import DictValue, class_text
+from stator.objects.dict_table import key_error
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
+from stator.objects.recursion import entered, repr_text
+from stator.objects.set_iterator import SetIterator
+from stator.objects.set_table import SetTable
+from stator.objects.value import NotKnown, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+_LINES = {"add": ("add", "update"), "discard": ("discard", "difference_update")}
+
+
+@models(set, frozenset)
+class SetValue(Value):
+    """A set or frozenset, or an instance of a subclass; `table` is what it contains."""
+
+    __slots__ = ("_attrs", "_busy", "host", "table")
+
+    plain_iters: tuple[Any, ...] = (set.__iter__, frozenset.__iter__)
+
+    def __init__(self, cls: type = set) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self.host: Any = None
+        self.table = SetTable()
+        self._attrs: Any = None
+        self._busy = False
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> SetValue:
+        space.guard_type(host, source)
+        self = cls(type(host))
+        self.host = host
+        self.source = source
+        self.table = SetTable(host, source)
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> SetValue:
+        self = cls(type(host))
+        space._by_id[id(host)] = self
+        space._kept.append(host)
+        values = [space.fresh(item) for item in host]
+        keys = [space.key(value) for value in values]
+        exact = all(key is item for key, item in zip(keys, host, strict=True))
+        self.table.become(set(host) if exact else set(keys), {id(k): (k, v) for k, v in zip(keys, values, strict=True)})
+        return self
+
+    @classmethod
+    def from_items(cls, space: Space, items: list[Value], kind: type = set) -> SetValue:
+        """A fresh set, as the display `{item, …}` makes it."""
+        self = cls(kind)
+        for item in items:
+            self.table.add(space, space.key(item), item)
+        return self
+
+    @property
+    def solid(self) -> type:
+        """The builtin type whose methods act on the real object without meeting overrides."""
+        return set if issubclass(self.cls, set) else frozenset
+
+    def unpack(self, space: Space) -> list[Value]:
+        """The elements, in the order of the real set."""
+        return self.table.in_order(space)
+
+    # -- the value protocol -----------------------------------------------------------------------------------------
+
+    def as_host(self, space: Space) -> Any:
+        if self.cls not in (set, frozenset) or self._busy:
+            raise NotKnown(self)
+        self._busy = True
+        try:
+            keys = self.table.keys(space)
+            hosts = [self.table.element(key).as_host(space) for key in keys]
+        finally:
+            self._busy = False
+        if all(key is host for key, host in zip(keys, hosts, strict=True)):
+            return keys.copy() if self.cls is type(keys) else self.cls(keys)
+        return self.cls(hosts)
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def key(self, space: Space) -> Any:
+        if space.host_lookup(self.cls, "__hash__") is frozenset.__hash__:
+            return frozenset(self.table.keys(space))
+        return super().key(space)
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None and self.cls.__dictoffset__ != 0:
+            from stator.objects.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, self.host)
+        return self._attrs
+
+    # -- generated code ---------------------------------------------------------------------------------------------
+
+    def shell(self, writer: Writer) -> str:
+        """An empty set of the class, made without the program's `__new__` and `__init__`."""
+        if self.solid is frozenset:
+            raise Unsupported(errors.NotReconstructible("a frozenset that holds itself"))
+        solid = writer.const(set)
+        return f"{solid}()" if self.cls is set else f"{solid}.__new__({class_text(writer, self.cls)})"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        items = f"[{', '.join([writer.expr(value) for value in self.table.for_rebuilding()])}]"
+        attrs = self._attrs.entries(None) if self._attrs is not None else []
+        exprs = [(name, writer.expr(item)) for name, item in attrs]
+        shell = writer.shell_of(self)
+        if shell is None and self.cls in (set, frozenset):
+            return writer.assign(self.cls.__name__, f"{writer.const(self.cls)}({items if len(items) > 2 else ''})")
+        if shell is None and self.solid is frozenset:
+            made = f"{writer.const(frozenset)}.__new__({class_text(writer, self.cls)}, {items})"
+            shell = writer.assign("frozenset", made)
+        else:
+            shell = shell or writer.assign("set", self.shell(writer))
+            writer.line(f"{writer.const(set)}.update({shell}, {items})")
+        for name, expr in exprs:
+            writer.line(f"{shell}.__dict__[{name!r}] = {expr}")
+        return shell
+
+    def effects(self, writer: Writer) -> list[str]:
+        steps = [(method, [writer.expr(value) for value in values]) for method, values in self.table.log]
+        assert self.source is not None
+        target = writer.source(self.source)
+        lines = []
+        for method, items in steps:
+            one, many = _LINES.get(method, (method, method))
+            single = len(items) == 1 and one != many
+            args = "" if method == "clear" else items[0] if single else f"[{', '.join(items)}]"
+            name = one if single else many
+            if self.cls is set:
+                lines.append(f"{target}.{name}({args})")
+            else:
+                lines.append(f"{writer.const(set)}.{name}({', '.join(filter(None, (target, args)))})")
+        return lines
+
+    # -- making -----------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def tp_new(space: Space, cls_value: Value, /, *args: Value, **kwargs: Value) -> Value:
+        cls = space.known(cls_value)
+        if cls is NotKnown:
+            raise Unsupported(errors.UnsupportedCCall("set.__new__"))
+        model: Any = model_for(cls)
+        if issubclass(cls, set):
+            result: SetValue = model(cls)
+            return result
+        if (cls is frozenset and kwargs) or len(args) > 1:
+            return space.unmodelled(frozenset.__new__, [cls_value, *args], kwargs)
+        if not args:
+            result = model(cls)
+            return result
+        iterable = args[0].force()
+        if cls is frozenset and iterable.cls is frozenset:
+            return iterable
+        result = model(cls)
+        _fill(space, result, iterable)
+        return result
+
+    def tp_init(self, space: Space, iterable: Value | None = None, /) -> Value:
+        if self.source is not None or self.table.size(space):
+            self.clear(space)
+        if iterable is not None:
+            space.touch(self)
+            _fill(space, self, iterable.force())
+        return NONE
+
+    # -- slots ------------------------------------------------------------------------------------------------------
+
+    def tp_len(self, space: Space) -> Value:
+        return space.fresh(self.table.size(space))
+
+    def probe(self, space: Space, item: Value) -> Any:
+        """The key to look up; an unhashable set stands for the frozenset equal to it."""
+        item = item.force()
+        try:
+            return space.key(item)
+        except Raised as e:
+            if not isinstance(item, SetValue) or not issubclass(e.value.cls, TypeError):
+                raise
+            return frozenset(item.table.keys(space))
+
+    def holds(self, space: Space, item: Value) -> bool:
+        return self.table.has(space, self.probe(space, item))
+
+    def tp_contains(self, space: Space, item: Value, /) -> Value:
+        return _truth(self.holds(space, item))
+
+    def tp_iter(self, space: Space) -> Value:
+        return SetIterator(space, self)
+
+    def tp_hash(self, space: Space) -> Value:
+        if not self.table.steady_keys(space):
+            raise Unsupported(errors.UnsupportedSlot("frozenset", "hash that depends on addresses"))
+        return space.fresh(hash(frozenset(self.table.keys(space))))
+
+    def tp_repr(self, space: Space) -> Value:
+        name = self.cls.__name__
+        with entered(space, self) as again:
+            if again:
+                return space.fresh(f"{name}(...)")
+            if not self.table.size(space):
+                return space.fresh(f"{name}()")
+            parts = "{" + ", ".join(repr_text(space, item) for item in self.unpack(space)) + "}"
+            return space.fresh(parts if self.cls is set else f"{name}({parts})")
+
+    # -- comparison -------------------------------------------------------------------------------------------------
+
+    def _within(self, space: Space, other: SetValue) -> bool:
+        mine = self.table.keys(space)
+        return bool(_host_method(mine, "issubset")(mine, other.table.keys(space)))
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if not isinstance(other, SetValue):
+            return NOT_IMPLEMENTED
+        return _truth(self._equal(space, other))
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if not isinstance(other, SetValue):
+            return NOT_IMPLEMENTED
+        return _truth(not self._equal(space, other))
+
+    def _equal(self, space: Space, other: SetValue) -> bool:
+        return self.table.size(space) == other.table.size(space) and self._within(space, other)
+
+    def tp_le(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        return _truth(self._within(space, other)) if isinstance(other, SetValue) else NOT_IMPLEMENTED
+
+    def tp_lt(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if not isinstance(other, SetValue):
+            return NOT_IMPLEMENTED
+        return _truth(self.table.size(space) < other.table.size(space) and self._within(space, other))
+
+    def tp_ge(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        return other.tp_le(space, self) if isinstance(other, SetValue) else NOT_IMPLEMENTED
+
+    def tp_gt(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        return other.tp_lt(space, self) if isinstance(other, SetValue) else NOT_IMPLEMENTED
+
+    # -- operators: both operands are sets --------------------------------------------------------------------------
+
+    def tp_or(self, space: Space, other: Value, /) -> Value:
+        return _operator(space, "union", self, other)
+
+    def tp_ror(self, space: Space, other: Value, /) -> Value:
+        return _operator(space, "union", other, self)
+
+    def tp_and(self, space: Space, other: Value, /) -> Value:
+        return _operator(space, "intersection", self, other)
+
+    def tp_rand(self, space: Space, other: Value, /) -> Value:
+        return _operator(space, "intersection", other, self)
+
+    def tp_sub(self, space: Space, other: Value, /) -> Value:
+        return _operator(space, "difference", self, other)
+
+    def tp_rsub(self, space: Space, other: Value, /) -> Value:
+        return _operator(space, "difference", other, self)
+
+    def tp_xor(self, space: Space, other: Value, /) -> Value:
+        return _operator(space, "symmetric_difference", self, other)
+
+    def tp_rxor(self, space: Space, other: Value, /) -> Value:
+        return _operator(space, "symmetric_difference", other, self)
+
+    def tp_ior(self, space: Space, other: Value, /) -> Value:
+        return self._in_place(space, self.update, other)
+
+    def tp_iand(self, space: Space, other: Value, /) -> Value:
+        return self._in_place(space, self.intersection_update, other)
+
+    def tp_isub(self, space: Space, other: Value, /) -> Value:
+        return self._in_place(space, self.difference_update, other)
+
+    def tp_ixor(self, space: Space, other: Value, /) -> Value:
+        return self._in_place(space, self.symmetric_difference_update, other)
+
+    def _in_place(self, space: Space, method: Any, other: Value) -> Value:
+        if not isinstance(other.force(), SetValue):
+            return NOT_IMPLEMENTED
+        method(space, other)
+        return self
+
+    # -- methods: the other operands are any iterables ---------------------------------------------------------------
+
+    def union(self, space: Space, *others: Value) -> Value:
+        return combine(space, "union", self, others)
+
+    def intersection(self, space: Space, *others: Value) -> Value:
+        return combine(space, "intersection", self, others)
+
+    def difference(self, space: Space, *others: Value) -> Value:
+        return combine(space, "difference", self, others)
+
+    def symmetric_difference(self, space: Space, other: Value, /) -> Value:
+        return combine(space, "symmetric_difference", self, (other,))
+
+    def isdisjoint(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if isinstance(other, SetValue):
+            mine = self.table.keys(space)
+            return _truth(_host_method(mine, "isdisjoint")(mine, other.table.keys(space)))
+        return _truth(not any(self.table.has(space, space.key(item)) for item in space.iterate(other)))
+
+    def issubset(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if not isinstance(other, SetValue):
+            other = SetValue.from_items(space, space.unpack(other))
+        return _truth(self._within(space, other))
+
+    def issuperset(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if isinstance(other, SetValue):
+            return _truth(other._within(space, self))
+        return _truth(all(self.table.has(space, space.key(item)) for item in space.iterate(other)))
+
+    def copy(self, space: Space) -> Value:
+        return self if self.cls is frozenset else combine(space, "copy", self, ())
+
+    def add(self, space: Space, item: Value, /) -> Value:
+        key = space.key(item)
+        space.touch(self)
+        self.table.add(space, key, item)
+        return NONE
+
+    def discard(self, space: Space, item: Value, /) -> Value:
+        key = self.probe(space, item)
+        space.touch(self)
+        self.table.discard(space, key)
+        return NONE
+
+    def remove(self, space: Space, item: Value, /) -> Value:
+        key = self.probe(space, item)
+        space.touch(self)
+        if not self.table.discard(space, key):
+            raise key_error(space, item)
+        return NONE
+
+    def pop(self, space: Space) -> Value:
+        keys = self.table.keys(space)
+        if not keys:
+            raise space.error(KeyError, "pop from an empty set")
+        if len(keys) > 1 and (self.source is not None or not self.table.steady()):
+            raise Unsupported(errors.UnsupportedMethod("set", "pop"))
+        space.touch(self)
+        return self.table.pop(space)
+
+    def clear(self, space: Space) -> Value:
+        space.touch(self)
+        self.table.clear(space)
+        return NONE
+
+    def update(self, space: Space, *others: Value) -> Value:
+        for other in others:
+            space.touch(self)
+            _fill(space, self, other.force())
+        return NONE
+
+    def intersection_update(self, space: Space, *others: Value) -> Value:
+        result: Any = combine(space, "intersection", self, others)
+        space.touch(self)
+        self.table.replace(space, result.table)
+        return NONE
+
+    def difference_update(self, space: Space, *others: Value) -> Value:
+        for other in others:
+            other = other.force()
+            space.touch(self)
+            if other is self:
+                self.table.clear(space)
+                continue
+            known = _host_operand(space, other)
+            keys = list(known) if known is not None else (space.key(item) for item in space.iterate(other))
+            for key in keys:
+                self.table.discard(space, key)
+        return NONE
+
+    def symmetric_difference_update(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        space.touch(self)
+        if other is self:
+            self.table.clear(space)
+            return NONE
+        if _host_operand(space, other) is None:
+            other = SetValue.from_items(space, space.unpack(other))
+        found = _elements(space, other)
+        for key in list(_host_operand(space, other)):
+            if not self.table.discard(space, key):
+                self.table.add(space, key, found[id(key)])
+        return NONE
+
+
+def _truth(flag: bool) -> Value:
+    return TRUE if flag else FALSE
+
+
+def _host_method(keys: Any, name: str) -> Any:
+    """The builtin method, whatever a subclass makes of it."""
+    return getattr(set if isinstance(keys, set) else frozenset, name)
+
+
+def _host_operand(space: Space, other: Value) -> Any:
+    """The host set or dict of keys that a set method handles in its own way, or None for other iterables."""
+    if isinstance(other, SetValue):
+        return other.table.keys(space)
+    if isinstance(other, DictValue) and other.cls is dict:
+        return other.table.finish(space)
+    return None
+
+
+def _elements(space: Space, other: Value) -> dict[int, Value]:
+    """The elements of such an operand, by the ids of their keys."""
+    if isinstance(other, SetValue):
+        return {id(key): other.table.element(key) for key in other.table.keys(space)}
+    assert isinstance(other, DictValue)
+    return {id(key): entry.key for key, entry in other.table.finish(space).items()}
+
+
+def _fill(space: Space, target: SetValue, other: Value) -> None:
+    """`set_update_internal`: sets and dicts are merged, anything else is run through."""
+    operand = _host_operand(space, other)
+    if operand is None:
+        for item in space.iterate(other):
+            target.table.add(space, space.key(item), item)
+    elif other is not target:
+        empty = not target.table.keys(space)
+        target.table.merge(space, operand, _elements(space, other))
+        if isinstance(other, SetValue):
+            target.table.inherit([other.table] if empty else [target.table, other.table])
+
+
+def _operator(space: Space, method: str, left: Value, right: Value) -> Value:
+    left, right = left.force(), right.force()
+    if not isinstance(left, SetValue) or not isinstance(right, SetValue):
+        return NOT_IMPLEMENTED
+    return combine(space, method, left, (right,))
+
+
+def combine(space: Space, method: str, left: SetValue, others: tuple[Value, ...]) -> Value:
+    """Let the host set method compute a new set, and find the elements again by their keys."""
+    mine = left.table.keys(space)
+    found = _elements(space, left)
+    operands: list[Any] = []
+    tables = [left.table]
+    for other in others:
+        other = other.force()
+        operand = _host_operand(space, other)
+        if operand is None:
+            items = [(space.key(item), item) for item in space.iterate(other)]
+            operand = [key for key, _ in items]
+            found |= {id(key): item for key, item in reversed(items)}
+        else:
+            found |= _elements(space, other)
+        operands.append(operand)
+        if isinstance(other, SetValue):
+            tables.append(other.table)
+    keys = _host_method(mine, method)(mine, *operands)
+    result = SetValue(set if issubclass(left.cls, set) else frozenset)
+    result.table.become(keys, {id(key): (key, found[id(key)]) for key in keys})
+    result.table.inherit(tables)
+    return result

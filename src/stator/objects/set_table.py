@@ -1,0 +1,276 @@
+"""The contents of a traced set: a host set of hashable stand-ins, on which CPython's own algorithm and order work."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.guard import Equals, Length
+from stator.guards.source import CallSource, ConstSource, ItemSource, Source
+from stator.objects.dict_table import is_lasting, is_plain
+from stator.objects.keys import IdentityKey, TracedKey
+from stator.objects.value import Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+
+# -- what guards call ----------------------------------------------------------------------------------------------
+
+
+def layout(host: Any) -> tuple[Any, ...]:
+    """The size of a set's table, then its elements in order."""
+    kind: Any = set if isinstance(host, set) else frozenset
+    return (kind.__sizeof__(host), *kind.__iter__(host))
+
+
+class _Holds:
+    """Whether a set has the element."""
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+
+    def __call__(self, host: Any) -> bool:
+        kind: Any = set if isinstance(host, set) else frozenset
+        return bool(kind.__contains__(host, self.element))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return holds, (self.element,)
+
+
+@functools.lru_cache(maxsize=None, typed=True)
+def holds(element: Any) -> _Holds:
+    """The test for an element, one object for each, as sources are interned by it."""
+    return _Holds(element)
+
+
+def iterated_set(iterator: Any) -> Any:
+    """The set an iterator runs over."""
+    for referent in gc.get_referents(iterator):
+        if isinstance(referent, (set, frozenset)):
+            return referent
+    raise LookupError("the iterator is exhausted")
+
+
+class SetTable:
+    """What a SetValue contains. The caller has touched the set before any method here changes it."""
+
+    __slots__ = ("_exact", "_held", "_keys", "_plain", "complete", "host", "log", "source", "version")
+
+    def __init__(self, host: Any = None, source: Source | None = None) -> None:
+        self.host = host
+        self.source = source
+        self._plain: bool | None = None
+        self.complete = host is None
+        #: existing sets: what was done, as (method, elements), to be done again when writing back
+        self.log: list[tuple[str, list[Value]]] = []
+        #: counts insertions and deletions
+        self.version = 0
+        self._keys: Any = set()
+        #: id of the stored key → (key, element), in the order of insertion; deleted ones may linger
+        self._held: dict[int, tuple[Any, Value]] = {}
+        #: whether `_keys` orders its elements as the real set does
+        self._exact = True
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def keys(self, space: Space) -> Any:
+        """The stand-ins of all elements as a host set (not to be changed), guarded where the set existed before."""
+        if not self.complete:
+            self._finish(space)
+        return self._keys
+
+    def _finish(self, space: Space) -> None:
+        assert self.source is not None
+        found = layout(self.host)
+        items = found[1:]
+        arranged = CallSource(layout, self.source, "layout")
+        stable = all(is_plain(item) or is_lasting(item) for item in items)
+        if not self._fixed():
+            space.trace.guard(Equals(arranged, found) if stable else Length(self.source, len(items)))
+        self._exact = stable
+        for index, item in enumerate(items):
+            if stable:
+                value = space.existing(item) if is_lasting(item) else space.fresh(item)
+            else:
+                value = space.wrap(item, ItemSource(arranged, index + 1))
+            key = space.key(value)
+            self._insert(key, value)
+            self._exact = self._exact and key is item
+        if self._exact:
+            self._keys = self.host
+        self.complete = True
+
+    def _fixed(self) -> bool:
+        """Whether the contents cannot change: a frozenset embedded in the code."""
+        return type(self.source) is ConstSource and isinstance(self.host, frozenset)
+
+    def _insert(self, key: Any, value: Value) -> bool:
+        before = len(self._keys)
+        self._keys.add(key)
+        if len(self._keys) == before:
+            return False
+        self._held.pop(id(key), None)
+        self._held[id(key)] = (key, value)
+        return True
+
+    def has(self, space: Space, key: Any) -> bool:
+        if self.complete or not is_plain(key) or not self._is_plain():
+            return key in self.keys(space)
+        assert self.source is not None
+        test = holds(key)
+        found = test(self.host)
+        if not self._fixed():
+            space.trace.guard(Equals(CallSource(test, self.source, f"has_{type(key).__name__}"), found))
+        return found
+
+    def _is_plain(self) -> bool:
+        if self._plain is None:
+            self._plain = all(map(is_plain, self.host))
+        return self._plain
+
+    def size(self, space: Space) -> int:
+        if self.complete:
+            return len(self._keys)
+        assert self.source is not None
+        kind: Any = set if isinstance(self.host, set) else frozenset
+        size: int = kind.__len__(self.host)
+        space.trace.guard(Length(self.source, size))
+        return size
+
+    def element(self, key: Any) -> Value:
+        """The element that a stored key stands for."""
+        return self._held[id(key)][1]
+
+    def elements(self, space: Space) -> list[Value]:
+        """The elements in no particular order, for what does not depend on it."""
+        return [self.element(key) for key in self.keys(space)]
+
+    def in_order(self, space: Space) -> list[Value]:
+        """The elements in the order of the real set; a break where that cannot be known."""
+        keys = self.keys(space)
+        if self.source is not None and all(method == "discard" for method, _ in self.log):
+            return [value for _, value in self._held.values()]
+        if len(keys) > 1 and not self.steady():
+            raise Unsupported(errors.UnsupportedSlot("set", "iteration in an order that depends on addresses"))
+        return [self.element(key) for key in keys]
+
+    def steady(self) -> bool:
+        """Whether the host set orders its elements as the real set does, in every call."""
+        return self._exact and all(map(_steady, self._keys))
+
+    def steady_keys(self, space: Space) -> bool:
+        """Whether the elements hash as the real ones do, in every call."""
+        return all(map(_steady, self.keys(space)))
+
+    def for_rebuilding(self) -> list[Value]:
+        """The elements in an order in which a new set has to get them to be ordered like this one."""
+        stored = {id(key) for key in self._keys}
+        inserted = [held for ident, held in self._held.items() if ident in stored]
+        if not self.steady():
+            return [value for _, value in inserted]
+        for candidate in (inserted, [self._held[id(key)] for key in self._keys]):
+            trial = set()
+            for key, _ in candidate:
+                trial.add(key)
+            if [id(key) for key in trial] == [id(key) for key in self._keys]:
+                return [value for _, value in candidate]
+        return [value for _, value in inserted]
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def own(self, space: Space) -> None:
+        """Before the first change of an existing set: stop sharing the host set."""
+        keys = self.keys(space)
+        if self.source is not None and not self.log:
+            # How the real set lays out what comes now depends on its past, which nobody can see.
+            self._keys = set(keys)
+            self._exact = False
+
+    def add(self, space: Space, key: Any, value: Value) -> None:
+        self.own(space)
+        if self._insert(key, value):
+            self.version += 1
+            self.note("add", value)
+
+    def discard(self, space: Space, key: Any) -> bool:
+        self.own(space)
+        before = len(self._keys)
+        self._keys.discard(key)
+        if len(self._keys) == before:
+            return False
+        self.version += 1
+        if self.source is not None:
+            left = {id(stored) for stored in self._keys}
+            for ident in [ident for ident in self._held if ident not in left]:
+                self.note("discard", self._held.pop(ident)[1])
+        return True
+
+    def clear(self, space: Space) -> None:
+        if self.source is not None:
+            self.log = [("clear", [])]
+            self.complete = True
+        self._exact = True
+        self.become(set(), {})
+
+    def note(self, method: str, value: Value) -> None:
+        """Remember a change of an existing set; equal ones in a row are done in one go."""
+        if self.source is None:
+            return
+        if not self.log or self.log[-1][0] != method:
+            self.log.append((method, []))
+        self.log[-1][1].append(value)
+
+    def merge(self, space: Space, operand: Any, found: dict[int, Value]) -> None:
+        """Add the keys of a host set or dict as `update` does; `found`: their elements by the keys' ids."""
+        self.own(space)
+        before = set(map(id, self._keys))
+        try:
+            self._keys.update(operand)
+        finally:
+            after = set(map(id, self._keys)) - before
+            for key in operand:
+                if id(key) in after:
+                    self._held.pop(id(key), None)
+                    self._held[id(key)] = (key, found[id(key)])
+                    self.version += 1
+                    self.note("add", found[id(key)])
+
+    def pop(self, space: Space) -> Value:
+        """Remove and return the element that the real set would."""
+        if self.source is not None:
+            (key,) = self.keys(space)
+            value = self.element(key)
+            self.discard(space, key)
+            return value
+        self.version += 1
+        return self.element(self._keys.pop())
+
+    def replace(self, space: Space, other: SetTable) -> None:
+        """Take the contents of an intersection of this set with something."""
+        self.own(space)
+        if self.source is not None:
+            self.log.append(("intersection_update", other.elements(space)))
+        self._exact = self._exact and other._exact
+        self.become(other._keys, other._held)
+
+    def inherit(self, operands: list[SetTable]) -> None:
+        """The result of an operation orders its elements like the real one if the operands do."""
+        self._exact = all(operand._exact for operand in operands)
+
+    def become(self, keys: Any, held: dict[int, tuple[Any, Value]]) -> None:
+        """Take other contents: the result of an operation on host sets."""
+        self._keys = keys
+        self._held = held
+        self.version += 1
+
+
+def _steady(key: Any) -> bool:
+    """Whether the stand-in hashes as the real element does, in every call."""
+    if type(key) is tuple or type(key) is frozenset:
+        return all(map(_steady, key))
+    if type(key) is IdentityKey:
+        return is_lasting(key.anchor) and hash(key) == object.__hash__(key.anchor)
+    return type(key) is TracedKey or is_plain(key) or is_lasting(key)
