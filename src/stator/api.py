@@ -9,9 +9,9 @@ from typing import Any
 
 from stator import _core, errors
 from stator.config import current
+from stator.interp import all_opcodes as _opcodes  # noqa: F401
 from stator.region import BUCKETS, Bucket
 from stator.report.stats import STATS, Stats
-from stator.interp import all_opcodes as _opcodes  # noqa: F401
 from stator.tracer import on_miss
 
 _core.set_miss_handler(on_miss)
@@ -53,7 +53,7 @@ def compile(
         >>> compiled(x)
     """
     if model is None:
-        keywords = {
+        keywords: dict[str, Any] = {
             "backend": backend, "fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "options": options,
             "recompile_limit": recompile_limit, "disable": disable, "name": name,
         }  # fmt: skip

@@ -15,25 +15,29 @@ from stator.trace import INTERCEPTS
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _make_disabled(function: Callable[..., Any], recursive: bool) -> Callable[..., Any]:
+def _make_disabled(function: Callable[..., Any], recursive: bool) -> Any:
     if recursive:
 
         @functools.wraps(function)
         def disabled(*args: Any, **kwargs: Any) -> Any:
             return function(*args, **kwargs)
 
-        set_code_policy(disabled.__code__, 2)
+        set_code_policy(_code_of(disabled), 2)
         return disabled
 
     @functools.wraps(function)
     def disabled_here(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    set_code_policy(disabled_here.__code__, 1)
+    set_code_policy(_code_of(disabled_here), 1)
     code = getattr(function, "__code__", None)
     if code is not None:
         set_code_policy(code, 1)
     return disabled_here
+
+
+def _code_of(function: Any) -> Any:
+    return function.__code__
 
 
 @overload
@@ -55,7 +59,7 @@ def disable(fn: Any = None, *, recursive: bool = True, reason: str | None = None
     if fn is None:
         return functools.partial(disable, recursive=recursive, reason=reason)
     wrapper = _make_disabled(fn, recursive)
-    wrapper._stator_disabled = reason or "no reason given"  # type: ignore[attr-defined]
+    wrapper._stator_disabled = reason or "no reason given"
     return wrapper
 
 

@@ -93,9 +93,8 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, dict):
         return list(a) == list(b) and all(_same(a[k], b[k]) for k in a)
     if hasattr(a, "shape") and hasattr(a, "dtype"):
-        import torch
-
-        return bool(a.shape == b.shape and a.dtype == b.dtype and torch.equal(a.isnan(), b.isnan()) and torch.allclose(a.nan_to_num(), b.nan_to_num()))
-    if type(a).__eq__ is object.__eq__ and hasattr(a, "__dict__"):
+        return bool(a.shape == b.shape and a.dtype == b.dtype and ((a == b) | ((a != a) & (b != b))).all())
+    plain: Any = object.__eq__
+    if type(a).__eq__ is plain and hasattr(a, "__dict__"):
         return _same(a.__dict__, b.__dict__)
     return bool(a == b) or (a != a and b != b)

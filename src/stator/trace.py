@@ -177,7 +177,8 @@ class Trace(Services):
         """Run the frame of a call inside this trace."""
         parent = self.frame
         flags = function.code.co_flags
-        frame = Frame(self, function, bound, parent=parent, resumable=tail and parent.resumable and not flags & _SUSPENDABLE)
+        resumable = tail and parent.resumable and not flags & _SUSPENDABLE
+        frame = Frame(self, function, bound, parent=parent, resumable=resumable)
         if flags & _SUSPENDABLE:
             return generator.make(frame)
         self.enter_frame(frame)

@@ -84,7 +84,6 @@ def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: 
     return _entry(bucket, trace, code, function, residual, broke)
 
 
-
 def _run(bucket: Bucket, trace: Trace, program: Program, frame: Frame) -> tuple[Residual, Any]:
     """Execute the frame symbolically and write what remains of it; with the break that ended it, if one did."""
     try:

@@ -30,4 +30,6 @@ def worth_tracing(code: CodeType) -> bool:
         return True
     if any(name.startswith(path) for path in SKIPPED):
         return False
-    return not (name.startswith(_STDLIB) and not any(part in name for part in _SITE) and os.sep + "test" + os.sep not in name)
+    return not (
+        name.startswith(_STDLIB) and not any(part in name for part in _SITE) and os.sep + "test" + os.sep not in name
+    )

@@ -64,7 +64,9 @@ def BEFORE_WITH(f: Frame, instr: Instr) -> None:
 
 
 def _no_protocol(f: Frame, manager: Value, missed: str, kind: str = "") -> Exception:
-    return f.space.error(TypeError, f"'{manager.cls.__name__}' object does not support the {kind}context manager protocol{missed}")
+    return f.space.error(
+        TypeError, f"'{manager.cls.__name__}' object does not support the {kind}context manager protocol{missed}"
+    )
 
 
 @opcode
@@ -97,8 +99,16 @@ def _unsupported(name: str) -> None:
     opcode(refuse)
 
 
-for _name in (
-    "PRINT_EXPR TYPEVAR PARAMSPEC TYPEVARTUPLE SUBSCRIPT_GENERIC TYPEALIAS TYPEVAR_WITH_BOUND TYPEVAR_WITH_CONSTRAINTS "
-    "SET_TYPEPARAM_DEFAULT SET_FUNCTION_TYPE_PARAMS"
-).split():
+for _name in [
+    "PRINT_EXPR",
+    "TYPEVAR",
+    "PARAMSPEC",
+    "TYPEVARTUPLE",
+    "SUBSCRIPT_GENERIC",
+    "TYPEALIAS",
+    "TYPEVAR_WITH_BOUND",
+    "TYPEVAR_WITH_CONSTRAINTS",
+    "SET_TYPEPARAM_DEFAULT",
+    "SET_FUNCTION_TYPE_PARAMS",
+]:
     _unsupported(_name)

@@ -77,7 +77,9 @@ class Services:
         shown = _shown(space, function)
         keys = space.getattr_or_none(mapping, "keys")
         if keys is None:
-            raise space.error(TypeError, f"{shown} argument after ** must be a mapping, not {mapping.force().cls.__name__}")
+            raise space.error(
+                TypeError, f"{shown} argument after ** must be a mapping, not {mapping.force().cls.__name__}"
+            )
         for key in space.iterate(space.call(keys, [], {})):
             if space.truth(space.contains(target, key)):
                 text = f"{shown} got multiple values for keyword argument '{space.known(key)}'"

@@ -112,7 +112,11 @@ class BuiltinValue(Known):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         owner = getattr(host, "__self__", None)
-        if isinstance(host, types.BuiltinFunctionType) and owner is not None and not isinstance(owner, types.ModuleType):
+        if (
+            isinstance(host, types.BuiltinFunctionType)
+            and owner is not None
+            and not isinstance(owner, types.ModuleType)
+        ):
             bound = _bound_builtin(space, host, owner, source)
             if bound is not None:
                 return bound

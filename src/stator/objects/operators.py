@@ -55,7 +55,9 @@ class Operators:
 
     trace: Trace
 
-    def run_known(self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:
+    def run_known(
+        self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value] | None = None
+    ) -> Value:
         """Let CPython itself compute a pure function of known operands; raises NotKnown where one is not."""
         hosts = [a.as_host(self) for a in args]  # type: ignore[arg-type]
         named = {k: v.as_host(self) for k, v in kwargs.items()} if kwargs else {}  # type: ignore[arg-type]
@@ -140,7 +142,9 @@ class Operators:
             return self.run_known(function, [value])
         slot = self.special(value, method)
         if slot is None:
-            raise self.error(TypeError, f"bad operand type for {'unary ' if symbol != 'abs' else ''}{shown}: '{value.cls.__name__}'")  # type: ignore[attr-defined]
+            raise self.error(
+                TypeError, f"bad operand type for {'unary ' if symbol != 'abs' else ''}{shown}: '{value.cls.__name__}'"
+            )  # type: ignore[attr-defined]
         return self.call(slot, [value], {})  # type: ignore[attr-defined, no-any-return]
 
     def compare(self, symbol: str, left: Value, right: Value) -> Value:
@@ -178,7 +182,9 @@ class Operators:
         if a is b:
             return True
         if type(a) is type(b) and type(left) is Constant and type(right) is Constant:
-            return bool(a == b and type(a) in (int, str, bytes, float, complex) and repr(a) == repr(b) and self._interned(a))
+            return bool(
+                a == b and type(a) in (int, str, bytes, float, complex) and repr(a) == repr(b) and self._interned(a)
+            )
         return False
 
     @staticmethod

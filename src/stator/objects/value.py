@@ -105,6 +105,7 @@ class Lazy(Value):
     def force(self) -> Value:
         value = self._value
         if value is None:
+            assert self.source is not None
             value = self._value = self.space.realise(self.host, self.source)
         return value
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from stator.trace import Trace
 
 #: types whose instances are equal when they print equal, so that a guard compares values rather than identities
-LITERALS = frozenset({int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented)})
+LITERALS: frozenset[type] = frozenset(
+    {int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented)}
+)
 _SINGLETONS = {None: NONE, True: TRUE, False: FALSE}
 IMMUTABLE.update(LITERALS)
 IMMUTABLE.update({range, types.CodeType, slice})
@@ -52,6 +54,10 @@ class Wrapping:
                 if literal is not None:
                     return literal
                 self.trace.guard(IdIs(source, host) if host is None else Equals(source, host))
+            return Constant(host, source)
+        if cls in IMMUTABLE:
+            if type(source) is not ConstSource:
+                self.trace.guard(Equals(source, host))
             return Constant(host, source)
         known = self._by_id.get(id(host))
         if known is not None:
@@ -141,7 +147,7 @@ class Wrapping:
             return value.as_host(self)  # type: ignore[arg-type]
         except NotKnown:
             try:
-                return value.cls.__new__(value.cls)
+                return object.__new__(value.cls)
             except Exception:
                 return None
 

@@ -62,7 +62,7 @@ class Program:
     def raises(self, value: Value) -> Residual:
         """An exception leaves the frame."""
         exc = self.writer.expr(value)
-        frames = self.writer.const(list(value.traceback_frames()))  # type: ignore[attr-defined]
+        frames = self.writer.const(value.tb_entries[::-1])  # type: ignore[attr-defined]
         self.tail = self._effects()
         self.tail.append(f"{self.writer.const(runtime.raise_through)}({frames}, {exc})")
         return self._finish()
@@ -92,7 +92,9 @@ class Program:
         NATIVE[leaf.instr.op](native)
         around = outer_links(writer, outer)
         index = leaf.instr.index
-        thrown = link(writer, leaf.frame, index, leaf.stack[: leaf.instr.handler.depth if leaf.instr.handler else 0], mode="throw")
+        thrown = link(
+            writer, leaf.frame, index, leaf.stack[: leaf.instr.handler.depth if leaf.instr.handler else 0], mode="throw"
+        )
         after, payload = self._results(native, leaf)
         jumped: tuple[Link, list[str]] | None = None
         if native.jump is not None:

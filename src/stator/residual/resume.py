@@ -41,9 +41,7 @@ def link(
     """Emit what the continuation of one frame needs."""
     kinds, values = stack_state(writer, stack)
     names, locals_ = _locals(writer, frame, index, mode, target)
-    code = continuation(
-        frame.code, index, mode=mode, stack=kinds, names=names, results=results, target=target
-    )
+    code = continuation(frame.code, index, mode=mode, stack=kinds, names=names, results=results, target=target)
     return Link(_function(writer, frame, code), values + locals_, code)
 
 
@@ -85,7 +83,8 @@ def _function(writer: Writer, frame: Frame, code: CodeType) -> str:
         return writer.const(make_function(code, frame.globals))
     cells = ", ".join(writer.expr(frame.cells.get(name) or CellValue()) for name in free)
     make = writer.const(make_function)
-    return writer.assign(f"resume_{frame.code.co_name}", f"{make}({writer.const(code)}, {writer.const(frame.globals)}, ({cells},))")
+    parts = f"{writer.const(code)}, {writer.const(frame.globals)}, ({cells},)"
+    return writer.assign(f"resume_{frame.code.co_name}", f"{make}({parts})")
 
 
 def chain(links: list[Link], payload: list[str]) -> str:
@@ -132,7 +131,8 @@ def _first_call(writer: Writer, frame: Frame) -> str:
     if code.co_flags & 0x04:
         parts.append(f"*{writer.expr(bound[names[slot]])}")
         slot += 1
-    parts += [f"{n}={writer.expr(bound[n])}" for n in names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]]
+    keyword_only = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    parts += [f"{n}={writer.expr(bound[n])}" for n in keyword_only]
     if code.co_flags & 0x08:
         parts.append(f"**{writer.expr(bound[names[slot]])}")
     return f"{writer.expr(frame.function)}({', '.join(parts)})"
@@ -140,7 +140,7 @@ def _first_call(writer: Writer, frame: Frame) -> str:
 
 def finished() -> Any:
     """A generator that has nothing more to give."""
-    generator = (x for x in ())
+    generator: Any = (x for x in ())
     next(generator, None)
     return generator
 

@@ -17,8 +17,10 @@ def not_contains(container: Any, item: Any) -> bool:
 
 def format_value(value: Any, conversion: str, spec: str) -> str:
     """`f"{value!conversion:spec}"`"""
-    convert = {"": lambda v: v, "s": str, "r": repr, "a": ascii}[conversion]
-    return format(convert(value), spec)
+    return format(_CONVERSIONS[conversion](value) if conversion else value, spec)
+
+
+_CONVERSIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
 
 
 def unpack(value: Any, count: int) -> list[Any]:
