@@ -103,7 +103,12 @@ class Attributes:
         if fallback is None:
             return self._getattribute(slot, value, name, tail)
         try:
-            return self._getattribute(slot, value, name, False)
+            if is_generic(slot):
+                found = self.find_attribute(value, name, False)
+                if found is not None:
+                    return found
+            else:
+                return self._getattribute(slot, value, name, False)
         except Raised as e:
             if not issubclass(e.value.cls, AttributeError):
                 raise
@@ -116,7 +121,14 @@ class Attributes:
         return self.call(slot_value, [value, Constant(name)], {}, tail)  # type: ignore[attr-defined, no-any-return]
 
     def generic_getattr(self, value: Value, name: str, tail: bool = False) -> Value:
-        """`PyObject_GenericGetAttr`: data descriptor, instance dict, non-data descriptor, class attribute."""
+        """`PyObject_GenericGetAttr`."""
+        found = self.find_attribute(value, name, tail)
+        if found is None:
+            raise self.attribute_error(value, name)
+        return found
+
+    def find_attribute(self, value: Value, name: str, tail: bool) -> Value | None:
+        """Data descriptor, instance dict, non-data descriptor, class attribute; None where there is none of them."""
         cls = value.cls
         meta = self.lookup(cls, name)
         get = MISSING
@@ -130,9 +142,7 @@ class Attributes:
         if get is not MISSING:
             assert meta is not None
             return self.descr_get(meta, value, cls, tail)
-        if meta is not None:
-            return meta
-        raise self.attribute_error(value, name)
+        return meta
 
     def instance_attribute(self, value: Value, name: str) -> Value | None:
         """The attribute in the instance's own dict, or None."""

@@ -11,7 +11,7 @@ from stator.guards.source import ConstSource, DictItemSource, FunctionSource, Ge
 from stator.interp.binding import Mismatch, bind
 from stator.objects.cell import CellValue
 from stator.objects.method import BoundMethod
-from stator.objects.protocol import HANDLERS, models
+from stator.objects.protocol import HANDLERS, TailCall, models
 from stator.objects.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
@@ -173,7 +173,12 @@ class FunctionValue(Value):
         if self.host is not None:
             handler = HANDLERS.get(id(self.host)) or space.trace.intercept(self.host)
             if handler is not None:
-                return handler(space, args, kwargs)
+                space.guard_identity_of(self.source, self.host)
+                result = handler(space, args, kwargs)
+                if type(result) is TailCall:
+                    return space.call(result.function, result.args, result.kwargs, tail)
+                if result is not None:
+                    return result
         return self.inline(space, args, kwargs, tail)
 
     def inline(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:

@@ -16,6 +16,23 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
 
 Handler = Callable[["Space", list[Value], dict[str, Value]], Value]
+
+
+class TailCall(Value):
+    """What the model of a Python function may return: its result is that of another call, which replaces this one.
+
+    A graph break inside that call can then be resumed as if the program had made it itself. A model that returns None
+    instead has no say in this case: the function's own code is traced.
+    """
+
+    __slots__ = ("args", "function", "kwargs")
+
+    def __init__(self, function: Value, args: list[Value], kwargs: dict[str, Value]) -> None:
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+
+
 V = TypeVar("V", bound=type[Value])
 
 #: host type → the Value class that models its instances (looked up along the MRO: CPython's solid base)
