@@ -33,7 +33,7 @@ def comparisons():
     """Which cards are compared when some are sorted."""
     Card.compared = []
     sorted([Card(rank, name) for rank, name in zip([2, 1, 3, 0, 9, 2, 7], "abcdefg")])
-    return Card.compared
+    return list(Card.compared)
 
 
 EXPECTED = comparisons()

@@ -74,15 +74,14 @@ class Services:
     def merge_keywords(self, target: Value, mapping: Value, function: Value) -> None:
         """`f(**mapping)` into the dict of keywords: no key twice, all of them strings."""
         space = self.space
-        shown = _shown(space, function)
         keys = space.getattr_or_none(mapping, "keys")
         if keys is None:
-            raise space.error(
-                TypeError, f"{shown} argument after ** must be a mapping, not {mapping.force().cls.__name__}"
-            )
+            name = mapping.force().cls.__name__
+            text = f"{_shown(space, function)} argument after ** must be a mapping, not {name}"
+            raise space.error(TypeError, text)
         for key in space.iterate(space.call(keys, [], {})):
             if space.truth(space.contains(target, key)):
-                text = f"{shown} got multiple values for keyword argument '{space.known(key)}'"
+                text = f"{_shown(space, function)} got multiple values for keyword argument '{space.known(key)}'"
                 raise space.error(TypeError, text)
             target.tp_setitem(space, key, space.getitem(mapping, key))  # type: ignore[attr-defined]
 

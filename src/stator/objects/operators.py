@@ -308,7 +308,9 @@ class Operators:
             try:
                 return self.run_known(host, args, kwargs)
             except NotKnown:
-                pass
+                result: Value | None = self.immutable_fallback(host, args)  # type: ignore[attr-defined]
+                if result is not None:
+                    return result
         raise Unsupported(errors.UnsupportedCCall(_callable_name(host)))
 
 
