@@ -33,8 +33,14 @@ PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache*
     if (!entry) return run_default(thread, frame, 0);
     Registers registers;
     PyObject* result = nullptr;
+    auto release = [&] {  // an entry that was not kept takes its guards with it: their clean-up is not to be traced
+        QuietScope quiet(context);
+        registers.truncate(0);
+        entry = Ref();
+    };
     switch (run_new_entry(context, reinterpret_cast<Entry*>(entry.get()), call, registers)) {
         case Outcome::kNative:
+            release();
             return run_default(thread, frame, 0);
         case Outcome::kHit:
             result = run_target(context, reinterpret_cast<Entry*>(entry.get()), registers);
@@ -42,6 +48,7 @@ PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache*
         default:
             break;
     }
+    release();
     return leave_frame(thread, frame, result, &cache->stand_in);
 }
 

@@ -7,8 +7,11 @@ from typing import Any
 
 from .. import _core
 from .guard import Guard
-from .source import Source
+from .source import Source, _forget
 from .twin import Twin
+
+# A source's end may come while traced code runs; the note it leaves in the table is no part of the program.
+_core.set_code_policy(_forget.__code__, 2)
 
 __all__ = ["GuardProgram", "Output", "compile_guards"]
 

@@ -1,0 +1,31 @@
+"""What the tests of the core share: a miss handler for one test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from stator import _core
+
+
+@pytest.fixture
+def on_miss() -> Iterator[Callable[[Any], None]]:
+    """Sets the miss handler; removes it after the test."""
+    yield _core.set_miss_handler
+    _core.set_miss_handler(None)
+    assert not _core.hook_installed()
+    assert _core.current_region() is None
+
+
+@pytest.fixture
+def misses(on_miss: Callable[[Any], None]) -> list[tuple[str, list[Any]]]:
+    """A handler that runs everything natively and notes what it was asked."""
+    seen: list[tuple[str, list[Any]]] = []
+
+    def handler(region: Any, func: Any, code: Any, args: list[Any]) -> None:
+        seen.append((code.co_name, args))
+
+    on_miss(handler)
+    return seen
