@@ -63,7 +63,8 @@ class Calls:
         if owner is None or len(args) != 2 or not (name.startswith("__") and name.endswith("__")):
             return None
         other = args[1].force()
-        if name in _BINARY_SLOTS and not issubclass(other.cls, (owner, int, float, complex)):
+        formats = name == "__mod__" and issubclass(owner, (str, bytes, bytearray))
+        if name in _BINARY_SLOTS and not formats and not issubclass(other.cls, (owner, int, float, complex)):
             return NOT_IMPLEMENTED
         return None
 
@@ -79,7 +80,7 @@ def _binary_slots() -> frozenset[str]:
     from stator.objects.operators import BINARY, COMPARE
 
     names = {n for entry in BINARY.values() for n in entry[1:]} | {n for entry in COMPARE.values() for n in entry[1:]}
-    return frozenset(names - {"__mod__"})
+    return frozenset(names | {"__divmod__", "__rdivmod__"})
 
 
 _BINARY_SLOTS = _binary_slots()

@@ -244,7 +244,8 @@ class FunctionValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        closure = [writer.expr(cell) for cell in self._cells or ()]
+        empty = [cell for cell in self._cells or () if cell.source is None and not writer.is_made(cell)]
+        closure = [writer.expr(c) if c.source is not None or writer.is_made(c) else writer.early(c) for c in self._cells or ()]
         defaults = [writer.expr(v) for v in self._defaults or ()]
         made = writer.shell_of(self)
         if made is not None:
@@ -255,6 +256,8 @@ class FunctionValue(Value):
             parts.append(_tuple_text(closure))
         name = writer.assign(self.code.co_name, f"{writer.const(types.FunctionType)}({', '.join(parts)})")
         writer.name_value(self, name)
+        for cell in empty:
+            cell.fill(writer)
         for line in self._finishing(writer, name):
             writer.line(line)
         return name

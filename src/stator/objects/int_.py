@@ -21,7 +21,7 @@ def int_new(space: Space, cls: Value, number: Value | None = None, /, base: Valu
     if number is None:
         result: Value = Constant(0) if base is None else space.run_known(int, [], {"base": base})
     elif base is not None:
-        result = hooked(space, int, [number.force(), base.force()])
+        result = hooked(space, int, [number.force(), space.index(base).force()])
     else:
         result = to_int(space, number)
     if owner is int:

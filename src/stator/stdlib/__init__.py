@@ -4,11 +4,14 @@ from stator.stdlib import (
     builtins_,
     builtins_iter,
     functools_,
+    id_,
     isinstance_,
+    math_,
     operator_,
     output,
+    purity,
     repr_,
     str_,
 )
 
-__all__ = ["builtins_", "builtins_iter", "functools_", "isinstance_", "operator_", "output", "repr_", "str_"]
+__all__ = ["builtins_", "builtins_iter", "functools_", "id_", "isinstance_", "math_", "operator_", "output", "purity", "repr_", "str_"]

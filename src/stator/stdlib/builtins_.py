@@ -301,24 +301,14 @@ def dir_(space: Space, value: Value | None = None, /) -> Value:
 # -- frames and modules ---------------------------------------------------------------------------------------------
 
 
-def _frame_namespace(space: Space, attribute: str, function: str) -> Value:
-    """What the current traced frame says its globals or locals are."""
-    frame = getattr(space.trace, "current_frame", None)
-    namespace = getattr(frame, attribute, None)
-    if namespace is None:
-        raise Unsupported(errors.UnsupportedCCall(function))
-    result: Value = namespace() if callable(namespace) else namespace
-    return result
-
-
 @builtin(globals)
 def globals_(space: Space) -> Value:
-    return _frame_namespace(space, "globals_value", "globals")
+    return space.trace.globals_of(space.trace.current_frame.globals).value(space)  # type: ignore[no-any-return]
 
 
 @builtin(locals)
 def locals_(space: Space) -> Value:
-    return _frame_namespace(space, "locals_value", "locals")
+    raise Unsupported(errors.UnsupportedCCall("locals"))
 
 
 @builtin(builtins.__import__)

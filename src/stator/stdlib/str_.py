@@ -56,15 +56,6 @@ def text_of(space: Space, value: Value, what: str) -> str:
     return str.__str__(known_host(space, value, what))
 
 
-@builtin(object.__format__)
-def object_format(space: Space, value: Value, spec: Value, /) -> Value:
-    if not issubclass(spec.force().cls, str):
-        raise space.error(TypeError, f"__format__() argument must be str, not {spec.cls.__name__}")
-    if text_of(space, spec, "format") != "":
-        raise space.error(TypeError, f"unsupported format string passed to {value.force().cls.__name__}.__format__")
-    return str_of(space, value)
-
-
 @builtin(str.join)
 def str_join(space: Space, separator: Value, iterable: Value, /) -> Value:
     iterable = iterable.force()

@@ -54,9 +54,12 @@ def type_name(value: Value) -> str:
 
 
 def hooked(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:
-    """Call a host function that has a model here, but for these operands: higher layers first, then for real."""
+    """Call a pure host function that is modelled, for operands the model leaves to it: higher layers, then for real."""
     for hook in CALL_HOOKS:
         result = hook(space, host, args, kwargs or {})
         if result is not None:
             return result
-    return space.unmodelled(host, args, kwargs or {})
+    try:
+        return space.run_known(host, args, kwargs)
+    except NotKnown:
+        raise refuse(getattr(host, "__qualname__", repr(host))) from None

@@ -1,0 +1,199 @@
+"""What is pure: types whose methods, and functions which, may run for real on known operands.
+
+Pure means: no side effect, and a result that depends on the operands alone. Where something else has a part in the
+result (the decimal context) it is guarded; where it is the time of day, the call is refused.
+"""
+
+from __future__ import annotations
+
+import binascii
+import datetime
+import decimal
+import fnmatch
+import posixpath
+import re
+import struct
+import sys
+import textwrap
+import types
+import unicodedata
+import zlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.guard import Equals, IdIs
+from stator.guards.source import CallSource, ConstSource
+from stator.objects.protocol import IMMUTABLE, REALISERS, builtin, pure, register
+from stator.objects.value import Constant, NotKnown, Value
+from stator.stdlib.support import known_host, refuse
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+
+__all__ = ["frozen", "pure_python"]
+
+
+def frozen(cls: type, state: Callable[[Any], Any] | None = None) -> None:
+    """Instances of the immutable C type are constants: known by identity, or by `state(instance)` where given."""
+    IMMUTABLE.add(cls)
+
+    def realise(space: Space, host: Any, source: Source) -> Value:
+        space.guard_type(host, source)
+        if cls is decimal.Decimal:
+            _guard_context(space)
+        if type(source) is not ConstSource:
+            if state is None:
+                space.trace.guard(IdIs(source, host))
+            else:
+                space.trace.guard(Equals(CallSource(state, source, state.__name__.strip("_")), state(host)))
+        return Constant(host, source) if type(host) is cls else _foreign(host)
+
+    REALISERS[cls] = realise
+
+
+def _foreign(host: Any) -> Value:
+    raise refuse(f"an object of class {type(host).__qualname__}, derived from an immutable C type")
+
+
+def _date_state(host: Any) -> Any:
+    return host.__reduce__()[1][0]
+
+
+def _delta_state(host: datetime.timedelta) -> Any:
+    return (host.days, host.seconds, host.microseconds)
+
+
+frozen(re.Pattern)
+frozen(re.Match)
+frozen(struct.Struct)
+frozen(types.GenericAlias)
+frozen(types.UnionType)
+frozen(datetime.date, _date_state)
+frozen(datetime.time)
+frozen(datetime.datetime)
+frozen(datetime.timedelta, _delta_state)
+frozen(datetime.timezone)
+frozen(decimal.Decimal, str)
+
+pure(binascii.crc32, binascii.hexlify, binascii.unhexlify, binascii.a2b_base64, binascii.b2a_base64)
+pure(binascii.b2a_hex, binascii.a2b_hex, zlib.crc32, zlib.adler32)
+pure(struct.pack, struct.unpack, struct.calcsize)
+pure(sys.intern, sys.getrecursionlimit, sys.getdefaultencoding, sys.getfilesystemencoding, sys.is_finalizing)
+pure(unicodedata.name, unicodedata.normalize, unicodedata.category, unicodedata.lookup)
+
+
+def _of_now(cls: type, *names: str) -> None:
+    """Methods of an immutable type that ask the clock or the time zone of the machine."""
+    for name in names:
+        host = cls.__dict__.get(name)
+        if host is not None:
+            register(host, _refuser(f"{cls.__module__}.{cls.__qualname__}.{name}"))
+
+
+def _refuser(name: str) -> Callable[[Space, list[Value], dict[str, Value]], Value]:
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        raise refuse(name)
+
+    return model
+
+
+_of_now(datetime.date, "today", "fromtimestamp")
+_of_now(datetime.datetime, "now", "utcnow", "today", "fromtimestamp", "timestamp", "astimezone")
+
+
+# -- Python functions that run for real -----------------------------------------------------------------------------
+
+
+def pure_python(*functions: Any) -> None:
+    """Python functions that run for real on operands that are known without any code of the program's in them."""
+    for function in functions:
+        _register_python(function)
+
+
+def _register_python(function: Any) -> None:
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        try:
+            if all(_inert(space, value) for value in (*args, *kwargs.values())):
+                return space.run_known(function, args, kwargs)
+        except NotKnown:
+            pass
+        return space.existing(function).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
+
+    register(function, model)
+
+
+def _inert(space: Space, value: Value) -> bool:
+    """Whether computing with the value runs no code of the program's."""
+    host = value.force().as_host(space)
+    return _inert_host(host)
+
+
+def _inert_host(host: Any) -> bool:
+    if isinstance(host, (tuple, list)) and type(host) in (tuple, list):
+        return all(map(_inert_host, host))
+    return type(host) in IMMUTABLE or isinstance(host, re.RegexFlag)
+
+
+pure_python(re.compile, re.match, re.fullmatch, re.search, re.split, re.findall, re.escape, re.sub, re.subn)
+pure_python(textwrap.dedent, fnmatch.fnmatch, fnmatch.fnmatchcase, fnmatch.translate)
+pure_python(posixpath.join, posixpath.basename, posixpath.dirname, posixpath.split, posixpath.splitext)
+pure_python(posixpath.normpath, posixpath.isabs, posixpath.commonprefix)
+
+
+# -- regular expressions --------------------------------------------------------------------------------------------
+
+
+def _substitute(host: Any, counted: bool) -> None:
+    """`Pattern.sub` and `subn`: a function as replacement is the program's, and is called for each match."""
+
+    def model(
+        space: Space, pattern: Value, repl: Value, string: Value, count: Value = Constant(0)  # noqa: B008 (immutable)
+    ) -> Value:
+        repl = repl.force()
+        if issubclass(repl.cls, (str, bytes)):
+            return space.run_known(host, [pattern.force(), repl, string.force(), count.force()])
+        text = known_host(space, string, "re.sub")
+        pieces: list[Any] = []
+        at, made = 0, 0
+        most = space.int_(count)
+        for match in known_host(space, pattern, "re.sub").finditer(text):
+            pieces.append(text[at : match.start()])
+            piece = space.call(repl, [Constant(match)], {}).force()
+            if piece.cls is not type(None):
+                pieces.append(known_host(space, piece, "re.sub"))
+            at = match.end()
+            made += 1
+            if made == most:
+                break
+        result: Value = space.run_known(lambda: text[:0].join([*pieces, text[at:]]), [])
+        return space.new_tuple([result, Constant(made)]) if counted else result
+
+    builtin(host)(model)
+
+
+_substitute(re.Pattern.sub, False)
+_substitute(re.Pattern.subn, True)
+
+
+# -- decimal --------------------------------------------------------------------------------------------------------
+
+
+def _context_state(module: Any) -> str:
+    context = module.getcontext()
+    return f"{context.prec} {context.rounding} {context.Emin} {context.Emax} {context.clamp} {context.traps}"
+
+
+def _guard_context(space: Space) -> None:
+    source = CallSource(_context_state, ConstSource(decimal, "decimal"), "context")
+    space.trace.guard(Equals(source, _context_state(decimal)))
+
+
+@builtin(decimal.Decimal.__new__)
+def decimal_new(space: Space, cls: Value, value: Value = Constant("0"), context: Value = Constant(None)) -> Value:  # noqa: B008
+    """Decimals are computed with the thread's context, which is guarded where the first is made."""
+    if known_host(space, cls, "decimal.Decimal") is not decimal.Decimal:
+        raise refuse("decimal.Decimal.__new__ of a subclass")
+    _guard_context(space)
+    return space.run_known(decimal.Decimal, [value.force(), context.force()])
+
