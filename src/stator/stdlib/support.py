@@ -62,4 +62,7 @@ def hooked(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value] 
     try:
         return space.run_known(host, args, kwargs)
     except NotKnown:
+        result = space.immutable_fallback(host, args)
+        if result is not None:
+            return result
         raise refuse(getattr(host, "__qualname__", repr(host))) from None
