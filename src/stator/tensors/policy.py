@@ -1,0 +1,19 @@
+"""Which of torch's own frames are traced when they are met after a graph break."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from stator.cache import policy
+
+#: parts of torch that compute with tensors in Python, as a user's code would
+_TRACED = ("nn", "distributions", "optim", "ao", "_refs", "_decomp", "_numpy")
+
+
+def install() -> None:
+    """Tell the policy of the frame hook."""
+    root = os.path.dirname(torch.__file__)
+    policy.SKIPPED.append(root + os.sep)
+    policy.TRACED.extend(os.path.join(root, part, "") for part in _TRACED)
