@@ -74,10 +74,14 @@ class CellValue(Value):
             return writer.source(self.source)
         # Created before its contents, because a function in the cell may close over the cell.
         name = writer.early(self)
+        self.fill(writer)
+        return name
+
+    def fill(self, writer: Writer) -> None:
+        """Emit the contents of a cell that has been created."""
         if self.contents is not None:
             contents = writer.expr(self.contents)
-            writer.line(f"{name}.cell_contents = {contents}")
-        return name
+            writer.line(f"{writer.expr(self)}.cell_contents = {contents}")
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None

@@ -171,7 +171,9 @@ class BoundBuiltin(BoundMethod):
         if self.source is not None:
             return writer.source(self.source)
         host = self.function.force().host  # type: ignore[attr-defined]
-        parts = f"{writer.expr(self.function)}.__get__({writer.expr(self.instance)})"
+        instance = self.instance.force()
+        # With the class: CPython's method_get dereferences it for METH_METHOD functions.
+        parts = f"{writer.expr(self.function)}.__get__({writer.expr(instance)}, {writer.const(instance.cls)})"
         return writer.assign(getattr(host, "__name__", "method"), parts)
 
 

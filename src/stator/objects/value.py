@@ -25,7 +25,7 @@ class Raised(Exception):
     """
 
     def __init__(self, value: Value) -> None:
-        self.value = value
+        self.value = value.force()
 
 
 class Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import math
 import re
@@ -39,8 +40,8 @@ class Writer:
     def name(self, hint: str) -> str:
         """A fresh variable name like `hint`."""
         base = _WORD.sub("_", hint).strip("_") or "v"
-        if base[0].isdigit() or keyword.iskeyword(base):
-            base = f"v_{base}"
+        if base[0].isdigit() or keyword.iskeyword(base) or hasattr(builtins, base):
+            base = f"a_{base}"
         name, n = base, 1
         while name in self._used:
             n += 1
@@ -77,6 +78,10 @@ class Writer:
         text = value.reconstruct(self)
         self._names[key] = text
         return text
+
+    def is_made(self, value: Value) -> bool:
+        """Whether code for the object has been emitted already."""
+        return id(value) in self._names
 
     def name_value(self, value: Value, name: str) -> None:
         """The object has been made and is called `name`; what is emitted next may already refer to it."""
