@@ -1,0 +1,49 @@
+"""The Inductor backend, with the modes and options that torch.compile takes for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stator.errors import ConfigError
+
+__all__ = ["Inductor"]
+
+
+class Inductor:
+    """Compiles graphs with Inductor under the settings of one compile() call."""
+
+    name = "inductor"
+
+    def __init__(self, mode: str | None, options: dict[str, Any]) -> None:
+        self.mode = mode
+        self.options = options
+        self._patches: dict[str, Any] | None = None
+
+    def patches(self) -> dict[str, Any]:
+        """Inductor's settings for the mode and the options, checked."""
+        if self._patches is None:
+            self._patches = _patches(self.mode, self.options)
+        return self._patches
+
+    def __call__(self, gm: Any, example_inputs: Any) -> Any:
+        from torch._inductor.compile_fx import compile_fx
+
+        return compile_fx(gm, example_inputs, config_patches=self.patches())
+
+
+def _patches(mode: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    from torch._inductor import config, list_mode_options
+
+    known = config.get_config_copy()
+    patches: dict[str, Any] = {}
+    if mode not in (None, "default"):
+        modes = list_mode_options()
+        if mode not in modes:
+            raise ConfigError(f"unknown mode {mode!r} of inductor; known: {', '.join(sorted(modes))}")
+        patches.update(modes[mode])
+    for key, value in options.items():
+        name = key.replace("-", "_")
+        if name not in known:
+            raise ConfigError(f"unknown option {key!r}: neither Stator nor Inductor has it")
+        patches[name] = value
+    return patches

@@ -1,0 +1,114 @@
+"""The names of backends."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+from stator.errors import BackendError
+
+__all__ = ["Backend", "list_backends", "lookup_backend", "register_backend", "resolve"]
+
+Backend = Callable[..., Any]
+_registry: dict[str, Backend] = {}
+_ENTRY_POINTS = "stator.backends"
+
+
+def register_backend(backend: Backend | None = None, *, name: str | None = None) -> Any:
+    """Make a backend known by a name (its own, unless given); usable as a decorator.
+
+    >>> @register_backend
+    ... def mine(gm, example_inputs): return gm.forward
+    """
+    if backend is None:
+        return lambda function: register_backend(function, name=name)
+    _registry[name or backend.__name__] = backend
+    return backend
+
+
+def list_backends() -> list[str]:
+    """The names that can be looked up, without importing what torch itself registers lazily."""
+    return sorted({*_registry, *_entry_points()})
+
+
+def lookup_backend(name: str) -> Backend:
+    """The backend of this name: registered here, as an entry point, or with torch's own registry."""
+    found = _registry.get(name)
+    if found is not None:
+        return found
+    points = _entry_points()
+    if name in points:
+        return register_backend(points[name].load(), name=name)  # type: ignore[no-any-return]
+    from torch._dynamo.backends import registry as torchs
+    from torch._dynamo.exc import InvalidBackend
+
+    try:
+        return torchs.lookup_backend(name)  # type: ignore[no-any-return]
+    except InvalidBackend:
+        known = sorted({*list_backends(), *torchs.list_backends(())})
+    close = difflib.get_close_matches(name, known, n=3)
+    advice = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {', '.join(known)}"
+    raise BackendError(f"unknown backend {name!r}; {advice}", backend=name)
+
+
+def _entry_points() -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=_ENTRY_POINTS)}
+
+
+def resolve(backend: str | Backend, *, mode: str | None = None, options: dict[str, Any] | None = None) -> Backend:
+    """The callable for `compile(backend=…, mode=…, options=…)`."""
+    if isinstance(backend, str):
+        found = lookup_backend(backend)
+        if backend == "inductor":
+            from stator.backends.inductor import Inductor
+
+            return Inductor(mode, options or {})
+    elif callable(backend):
+        found = backend
+    else:
+        raise TypeError(f"a backend is a name or a callable, not {type(backend).__name__}")
+    keywords: dict[str, Any] = {}
+    if mode is not None:
+        keywords["mode"] = mode
+    if options:
+        keywords["options"] = options
+    return _WithKeywords(found, keywords) if keywords else found
+
+
+class _WithKeywords:
+    """A backend that is handed `mode` and `options`, as torch.compile hands them over."""
+
+    def __init__(self, backend: Backend, keywords: dict[str, Any]) -> None:
+        self.backend = backend
+        self.keywords = keywords
+        self.name = getattr(backend, "__name__", type(backend).__name__)
+
+    def __call__(self, gm: Any, example_inputs: Any) -> Any:
+        return self.backend(gm, example_inputs, **self.keywords)
+
+
+def _eager(gm: Any, example_inputs: Any) -> Any:
+    """Run the graph with eager kernels."""
+    return gm.forward
+
+
+def _aot_eager(gm: Any, example_inputs: Any) -> Any:
+    """Run the graphs that AOTAutograd makes with eager kernels."""
+    from torch._dynamo.backends.debugging import aot_eager
+
+    return aot_eager(gm, example_inputs)
+
+
+def _inductor(gm: Any, example_inputs: Any) -> Any:
+    """Compile with Inductor."""
+    from stator.backends.inductor import Inductor
+
+    return Inductor(None, {})(gm, example_inputs)
+
+
+register_backend(_eager, name="eager")
+register_backend(_aot_eager, name="aot_eager")
+register_backend(_inductor, name="inductor")

@@ -1,0 +1,45 @@
+"""The PyTorch layer: tensors, the recording of graphs, metadata, symbolic shapes, global state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stator.tensors.module_stand_in import module_stand_in
+
+__all__ = ["install", "module_stand_in"]
+
+_installed = False
+
+
+def install() -> None:
+    """Register the models of torch's objects and functions with the lower layers (once)."""
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    import torch
+
+    from stator import trace
+    from stator.objects.protocol import CALL_HOOKS, MODELS
+    from stator.tensors import calls, constants, nn_module, operators, policy, sizes, specials
+    from stator.tensors import nn_module, policy
+    from stator.tensors.recorder import Recorder
+    from stator.tensors.tensor import TensorValue
+
+    MODELS[torch.Tensor] = TensorValue
+    constants.install()
+    specials.install()
+    sizes.install()
+    operators.install()
+    nn_module.install()
+    policy.install()
+    CALL_HOOKS.append(calls.call_hook)
+    trace.INTERCEPTS.append(constants.intercept_constant)
+    trace.INTERCEPTS.append(calls.intercept)
+
+    def begin(new: Any) -> None:
+        new.recorder = Recorder(new)
+
+    trace.TRACE_HOOKS.append(begin)
+    for part in (nn_module, policy):
+        part.install()

@@ -1,0 +1,151 @@
+"""C-level attributes of tensors: metadata as constants, tensors as nodes, the rest read or refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.guards.source import GetAttrSource
+from stator.objects.protocol import FALSE, NONE, TRUE
+from stator.objects.value import Constant, Unsupported, Value
+from stator.tensors.lowering import Call
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.tensors.tensor import TensorValue
+
+__all__ = ["assign", "read"]
+
+#: attributes that are views of the tensor: recorded as reads
+_VIEWS = frozenset({"T", "H", "mT", "mH", "real", "imag"})
+#: attributes that follow from metadata and can be read off a fake tensor
+_METADATA = frozenset(
+    {
+        *("dtype", "device", "layout", "ndim", "nbytes", "itemsize", "requires_grad", "is_leaf", "is_cuda", "is_cpu", "is_mps"),
+        *("is_meta", "is_nested", "is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_xla", "is_xpu", "is_ipu"),
+        *("is_maia", "is_mtia", "is_vulkan", "_has_symbolic_sizes_strides", "volatile"),
+    }
+)
+
+
+def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
+    """`tensor.name`, or None to read the attribute of the existing tensor."""
+    if name in tensor.fields:
+        return tensor.fields[name]
+    if name == "shape":
+        return shape(space, tensor)
+    if name in _METADATA:
+        return metadata(space, tensor, name)
+    if name in _VIEWS:
+        return viewed(space, tensor, name)
+    if name == "data":
+        return data(space, tensor)
+    if name in ("grad", "_grad"):
+        return gradient(space, tensor)
+    if name == "grad_fn":
+        return NONE if not tensor.requires_grad or _leaf(tensor) else refuse(tensor, name)
+    if name in ("_backward_hooks", "_post_accumulate_grad_hooks") and tensor.source is None:
+        return NONE
+    if name in ("_version", "_base", "_cdata", "output_nr", "_grad_fn", "_python_dispatch") or tensor.source is None:
+        return refuse(tensor, name)
+    return None
+
+
+def refuse(tensor: TensorValue, name: str) -> Value:
+    raise Unsupported(errors.UnsupportedAttribute(tensor.cls.__name__, name))
+
+
+def _leaf(tensor: TensorValue) -> bool:
+    return bool(tensor.meta.is_leaf if tensor.meta is not None else tensor.fake.is_leaf)
+
+
+def shape(space: Space, tensor: TensorValue) -> Value:
+    """`tensor.shape`."""
+    meta = tensor.meta
+    if meta is None:
+        call = Call(torch.Tensor.size, "call_method", "size")
+        call.args, call.operands = (_operand(),), [tensor]
+        return space.trace.recorder.record(call)  # type: ignore[no-any-return]
+    made: Any = space.new_tuple([Constant(n) for n in meta.shape])
+    made.cls = torch.Size
+    return made  # type: ignore[no-any-return]
+
+
+def metadata(space: Space, tensor: TensorValue, name: str) -> Value:
+    """An attribute that follows from the metadata."""
+    meta = tensor.meta
+    if meta is not None and name in ("dtype", "device", "requires_grad", "is_leaf"):
+        return space.fresh(getattr(meta, name))
+    if meta is not None and name == "ndim":
+        return Constant(len(meta.shape))
+    if meta is not None:
+        from stator.tensors.memo import MEMO
+
+        return space.fresh(getattr(MEMO.stand_in(meta), name))
+    found = getattr(tensor.fake, name)
+    if isinstance(found, torch.SymInt):
+        return refuse(tensor, name)
+    return space.fresh(found)
+
+
+def viewed(space: Space, tensor: TensorValue, name: str) -> Value:
+    """An attribute that is another view of the data."""
+    from stator.tensors.calls import record
+
+    return record(space, Call(getattr, "call_function", getattr), [tensor, Constant(name)], {})
+
+
+def data(space: Space, tensor: TensorValue) -> Value:
+    """`tensor.data`: the same data outside autograd."""
+    from stator.tensors.calls import record
+
+    return record(space, Call(getattr, "call_function", getattr), [tensor, Constant("data")], {})
+
+
+def gradient(space: Space, tensor: TensorValue) -> Value:
+    """`tensor.grad`: what it was before the trace, unless the program has assigned it."""
+    if tensor.source is not None:
+        return space.wrap(tensor.host.grad, GetAttrSource(tensor.source, "grad"))
+    return NONE if _leaf(tensor) else refuse(tensor, "grad")
+
+
+def assign(space: Space, tensor: TensorValue, name: str, value: Value | None) -> bool:
+    """`tensor.name = value`, or its deletion; False where that has no model."""
+    if name == "grad" and tensor.source is not None:
+        return _assign_grad(space, tensor, value)
+    if name == "requires_grad" and value is not None:
+        wanted = space.known(value.force())
+        return wanted is tensor.requires_grad
+    return False
+
+
+def _assign_grad(space: Space, tensor: TensorValue, value: Value | None) -> bool:
+    value = NONE if value is None else value.force()
+    if value is not NONE and not _fits(space, tensor, value):
+        return False
+    space.touch(tensor)
+    tensor.fields["grad"] = value
+    return True
+
+
+def _fits(space: Space, tensor: TensorValue, value: Any) -> bool:
+    """Whether `tensor.grad = value` is certain to be accepted."""
+    if type(value) is Constant:
+        return value.host is None
+    ours, theirs = tensor.meta, getattr(value, "meta", None)
+    if ours is None or theirs is None:
+        return False
+    return bool(ours.shape == theirs.shape and ours.dtype is theirs.dtype and ours.device == theirs.device)
+
+
+def _operand() -> Any:
+    from stator.tensors.lowering import Operand
+
+    return Operand(0)
+
+
+def truth(value: bool) -> Value:
+    """The traced bool."""
+    return TRUE if value else FALSE

@@ -1,0 +1,137 @@
+"""Calls of torch functions and tensor methods: which are operations of the graph, and how they are recorded."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.objects.protocol import HANDLERS, Handler
+from stator.objects.value import Constant, Unsupported, Value
+from stator.tensors import tables
+from stator.tensors.failures import eager_error
+from stator.tensors.global_state import SETTERS
+from stator.tensors.lowering import Call, lower_call
+from stator.tensors.world import Failure, describe_callable
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+__all__ = ["call_hook", "function_handler", "intercept", "method_handler", "record"]
+
+_known: dict[int, Handler | None] = {}
+_kept: list[Any] = []
+
+
+def call_hook(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """Answer for the C callables of torch (see protocol.CALL_HOOKS)."""
+    key = id(host)
+    try:
+        handler = _known[key]
+    except KeyError:
+        handler = _known[key] = classify(host)
+        _kept.append(host)
+    return None if handler is None else handler(space, args, kwargs)
+
+
+def classify(host: Any) -> Handler | None:
+    """How a C callable is handled; None: it is not torch's, or nothing is known about it."""
+    owner = getattr(host, "__objclass__", None)
+    if owner is torch._C.TensorBase or owner is torch.Tensor:
+        return method_handler(host, host.__name__)
+    if isinstance(host, types.BuiltinFunctionType):
+        if id(host) in SETTERS:
+            return _state_handler(host)
+        if id(host) in tables.operator_ids():
+            return function_handler(host)
+    return None
+
+
+def intercept(host: Any) -> Handler | None:
+    """How a Python function is handled that is not to be traced into; None: trace into it (trace.INTERCEPTS)."""
+    module = getattr(host, "__module__", None)
+    name = getattr(host, "__qualname__", "")
+    if module == "torch._tensor" and name.startswith("Tensor."):
+        return _tensor_function(host, name[7:])
+    if host in tables.tensor_functions():
+        return _tensor_function(host, tables.tensor_functions()[host])
+    if module in tables.OPERATION_MODULES and not name.startswith("_") and name not in tables.TRACED:
+        return function_handler(host)
+    return None
+
+
+def _tensor_function(host: Any, name: str) -> Handler | None:
+    """A method of Tensor that is written in Python."""
+    if name in tables.BINARY or name in tables.PYTHON_METHODS:
+        return method_handler(host, name)
+    if name in tables.REFUSED:
+        return _refusal(host, name)
+    return None
+
+
+def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Record a call with these arguments; the program's own errors are raised in it."""
+    lower_call(space, call, args, kwargs)
+    try:
+        return space.trace.recorder.record(call)  # type: ignore[no-any-return]
+    except Failure as failure:
+        raise eager_error(space, call, failure) from None
+
+
+def function_handler(host: Any) -> Handler:
+    """A function that becomes a `call_function` node."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return record(space, Call(host, "call_function", host), args, kwargs)
+
+    return handler
+
+
+def method_handler(host: Any, name: str) -> Handler:
+    """A tensor method, recorded as the operator or method call that the program wrote."""
+    if name in tables.REFUSED:
+        return _refusal(host, name)
+    kind, target, swap = "call_method", name, False
+    if name in tables.BINARY:
+        kind, (target, swap) = "call_function", tables.BINARY[name]
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        result = record(space, Call(host, kind, target, swap), args, kwargs)
+        if name not in tables.METADATA and not _is_expected(result):
+            raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(host), "it gives no tensor"))
+        return result
+
+    return handler
+
+
+def _is_expected(result: Value) -> bool:
+    """Whether a method that computes gave tensors (or nothing): its answer is then not about data or memory."""
+    return type(result) is not Constant or result.host is None or result.host is NotImplemented
+
+
+def _refusal(host: Any, name: str) -> Handler:
+    make = tables.REFUSED[name]
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        raise Unsupported(make(describe_callable(host)))
+
+    return handler
+
+
+def _state_handler(host: Any) -> Handler:
+    """A function that changes the global state: done now for real, and recorded."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        hosts = [space.known(a.force()) for a in args]
+        named = {k: space.known(v.force()) for k, v in kwargs.items()}
+        return space.fresh(space.trace.recorder.change_state(host, hosts, named))
+
+    return handler
+
+
+def set_handler(host: Any, handler: Handler) -> None:
+    """Register a model of one torch callable."""
+    HANDLERS[id(host)] = handler
+    _kept.append(host)

@@ -1,0 +1,72 @@
+"""Errors of the traced program's tensor operations, with the class and the words that eager execution gives them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.objects.value import Raised, Unsupported
+from stator.tensors.lowering import Call, fill
+from stator.tensors.world import Failure, describe_callable
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+__all__ = ["eager_error"]
+
+_MOST_BYTES = 1 << 26
+
+
+def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
+    """The exception that the operation raises when it is run for real on tensors of the same metadata.
+
+    Fake tensors word some errors differently. Where reality cannot be asked, or does not agree, the graph breaks and
+    the program raises its own exception.
+    """
+    name = describe_callable(call.function)
+    refusal = Unsupported(errors.UnsupportedTensorOperation(name, _first_line(failure.error)))
+    if any(meta is None or meta.device.type != "cpu" for meta in call.metas) or len(call.metas) != len(call.operands):
+        return refusal
+    if sum(_bytes(meta) for meta in call.metas) > _MOST_BYTES:
+        return refusal
+    error = _ask(call)
+    if error is None or type(error) is not type(failure.error):
+        return refusal
+    return Raised(space.exception(error))
+
+
+def _bytes(meta: Any) -> int:
+    span = 1 + sum(max(n - 1, 0) * s for n, s in zip(meta.shape, meta.stride, strict=True)) + meta.offset
+    return int(span * meta.dtype.itemsize)
+
+
+def _ask(call: Call) -> Exception | None:
+    state = torch.get_rng_state()
+    try:
+        tensors = [_real(meta, value.cls) for meta, value in zip(call.metas, call.operands, strict=True)]
+        call.function(*fill(call.args, tensors), **fill(call.kwargs, tensors))
+    except Exception as error:
+        return error.with_traceback(None)
+    finally:
+        torch.set_rng_state(state)
+    return None
+
+
+def _real(meta: Any, cls: type) -> Any:
+    with torch.no_grad():
+        span = _bytes(meta) // meta.dtype.itemsize
+        tensor = torch.zeros(span, dtype=meta.dtype).as_strided(meta.shape, meta.stride, meta.offset).detach()
+    if meta.requires_grad and meta.is_leaf:
+        tensor.requires_grad_()
+    if cls is torch.nn.Parameter:
+        return torch.nn.Parameter(tensor.detach(), requires_grad=meta.requires_grad)
+    if meta.requires_grad and not meta.is_leaf:
+        return tensor.requires_grad_().view(meta.shape) if tensor.is_contiguous() else tensor.requires_grad_().clone()
+    return tensor
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0][:200] if text else type(error).__name__

@@ -1,0 +1,89 @@
+"""The end of a trace: the graph is cleaned, checked, made a module and handed to the backend."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.fx
+
+from stator.errors import BackendError, StatorError
+from stator.objects.value import Value
+from stator.report.stats import STATS
+
+if TYPE_CHECKING:
+    from stator.tensors.recorder import Recorder
+
+__all__ = ["CompiledGraph", "finish"]
+
+
+class CompiledGraph:
+    """What a graph has become: `callable(*inputs) -> tuple`, the sources of the inputs, the module, its size."""
+
+    __slots__ = ("callable", "gm", "inputs", "ops")
+
+    def __init__(self, function: Callable[..., Any], inputs: list[Any], gm: Any, ops: int) -> None:
+        self.callable = function
+        self.inputs = inputs
+        self.gm = gm
+        self.ops = ops
+
+
+def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
+    """Compile what was recorded, with the given values as outputs."""
+    graph = recorder.graph
+    nodes = [value.node for value in outputs]  # type: ignore[attr-defined]
+    recorder.leave_state()
+    graph.output(tuple(nodes))
+    eliminate(recorder)
+    if not outputs and not any(node in recorder.keep for node in graph.nodes if node not in recorder.state_nodes):
+        return None
+    inputs = drop_unused_inputs(recorder)
+    graph.lint()
+    gm = torch.fx.GraphModule(torch.nn.Module(), graph)
+    for name, item in recorder.attributes.items():
+        setattr(gm, name, item)
+    sources = [value.source for value in inputs]
+    compiled = call_backend(recorder, gm, inputs)
+    return CompiledGraph(compiled, sources, gm, sum(node.op.startswith("call") for node in graph.nodes))
+
+
+def eliminate(recorder: Recorder) -> None:
+    """Remove operations nobody uses, except for those that act on something besides their result."""
+    graph = recorder.graph
+    for node in reversed(list(graph.nodes)):
+        if node.op.startswith(("call", "get_attr")) and not node.users and node not in recorder.keep:
+            graph.erase_node(node)
+
+
+def drop_unused_inputs(recorder: Recorder) -> list[Any]:
+    """Remove the inputs that are left without use; returns the values of the others, in order."""
+    used = []
+    for value in recorder.inputs:
+        if value.node.users:
+            used.append(value)
+        else:
+            recorder.graph.erase_node(value.node)
+    return used
+
+
+def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[..., Any]:
+    """Hand the graph to the backend in the global state of the start, and check what comes back."""
+    backend = recorder.trace.bucket.backend  # type: ignore[attr-defined]
+    name = getattr(backend, "name", None) or getattr(backend, "__name__", type(backend).__name__)
+    examples = [recorder.example_input(value) for value in inputs]
+    started = time.perf_counter()
+    try:
+        with recorder.state.entered():
+            compiled = backend(gm, examples)
+    except StatorError:
+        raise
+    except Exception as e:
+        raise BackendError(f"backend {name!r} failed: {type(e).__name__}: {e}", backend=name) from e
+    finally:
+        STATS.backend_seconds += time.perf_counter() - started
+    if not callable(compiled):
+        raise BackendError(f"backend {name!r} returned {type(compiled).__name__}, which is not callable", backend=name)
+    return compiled

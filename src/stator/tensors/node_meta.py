@@ -1,0 +1,89 @@
+"""The `meta` of graph nodes: example values and stack traces, made only when somebody asks for them."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+__all__ = ["NodeMeta", "call_chain"]
+
+#: keys that are made on demand → the slot that holds what makes them
+_MADE = {"example_value": "make", "stack_trace": "chain"}
+
+
+class NodeMeta(dict[str, Any]):
+    """A node's `meta`. `make` gives the example value (or None), `chain` is where the program was, outermost first."""
+
+    __slots__ = ("chain", "make")
+
+    def __init__(self, make: Callable[[], Any], chain: tuple[tuple[CodeType, int], ...] = ()) -> None:
+        super().__init__()
+        self.make: Callable[[], Any] | None = make
+        self.chain: tuple[tuple[CodeType, int], ...] = chain
+
+    def settle(self, key: object) -> None:
+        """Make the value of this key now, if it is one of those made on demand."""
+        if key == "example_value" and self.make is not None:
+            make, self.make = self.make, None
+            example = make()
+            if example is not None:
+                super().setdefault("example_value", example)
+        elif key == "stack_trace" and self.chain:
+            chain, self.chain = self.chain, ()
+            super().setdefault("stack_trace", _text(chain))
+
+    def _settle_all(self) -> None:
+        for key in _MADE:
+            self.settle(key)
+
+    def __missing__(self, key: str) -> Any:
+        self.settle(key)
+        if dict.__contains__(self, key):
+            return dict.__getitem__(self, key)
+        raise KeyError(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.settle(key)
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self.settle(key)
+        return super().__contains__(key)
+
+    def items(self) -> Any:
+        self._settle_all()
+        return super().items()
+
+    def keys(self) -> Any:
+        self._settle_all()
+        return super().keys()
+
+    def copy(self) -> dict[str, Any]:
+        """An ordinary dict with everything made."""
+        self._settle_all()
+        return dict(self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> dict[str, Any]:
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        return dict, (self.copy(),)
+
+
+def call_chain(frame: Any) -> tuple[tuple[CodeType, int], ...]:
+    """Where the traced program is: code and line of each frame, outermost first."""
+    chain = []
+    while frame is not None:
+        chain.append((frame.code, frame.line()))
+        frame = frame.parent
+    chain.reverse()
+    return tuple(chain)
+
+
+def _text(chain: tuple[tuple[CodeType, int], ...]) -> str:
+    frames = [traceback.FrameSummary(code.co_filename, line, code.co_name) for code, line in chain]
+    return "".join(traceback.format_list(frames))

@@ -1,0 +1,175 @@
+"""What an operation returned and did, described without its tensors, so that it can be remembered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.objects.value import Constant, Unsupported, Value
+from stator.tensors.metadata import TensorMeta, meta_of
+from stator.tensors.world import Observed, storage_of
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.tensors.recorder import Operation
+
+__all__ = ["Outcome", "Result", "TensorResult", "outcome_of"]
+
+_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_HOSTS = (int, float, bool, complex, str, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
+class Result:
+    """One part of a result; the subclasses are the kinds."""
+
+    __slots__ = ()
+    #: whether the part is all there is to know, so that the outcome may be remembered
+    lasting = True
+
+    def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
+        """The traced value of the part of the operation's result that is found at `path`."""
+        raise NotImplementedError
+
+    def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
+        """The part as a fake result; `values` are the traced tensors by their paths."""
+        raise NotImplementedError
+
+
+class TensorResult(Result):
+    """A new tensor; `meta` is None for a kind that has no short description."""
+
+    __slots__ = ("lasting", "meta")
+
+    def __init__(self, meta: TensorMeta | None, lasting: bool) -> None:
+        self.meta = meta
+        self.lasting = lasting and meta is not None
+
+    def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
+        return operation.made(self.meta, path)
+
+    def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
+        return operation.recorder.example(values[path])
+
+
+class ArgumentResult(Result):
+    """The very tensor that was the `index`-th of the tensor arguments."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
+        return operation.operands[self.index]
+
+    def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
+        return operation.recorder.example(operation.operands[self.index])
+
+
+class HostResult(Result):
+    """A known immutable object."""
+
+    __slots__ = ("host",)
+
+    def __init__(self, host: Any) -> None:
+        self.host = host
+
+    def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
+        return space.fresh(self.host)
+
+    def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
+        return self.host
+
+
+class SymbolicResult(Result):
+    """A number that depends on sizes only known as symbols."""
+
+    __slots__ = ("number",)
+    lasting = False
+
+    def __init__(self, number: Any) -> None:
+        self.number = number
+
+    def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
+        return operation.made_number(self.number, path)
+
+    def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
+        return self.number
+
+
+class SequenceResult(Result):
+    """A list or tuple (or structure sequence) of parts."""
+
+    __slots__ = ("cls", "items", "lasting")
+
+    def __init__(self, cls: type, items: list[Result]) -> None:
+        self.cls = cls
+        self.items = items
+        self.lasting = all(item.lasting for item in items)
+
+    def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
+        parts = [item.build(space, operation, (*path, i)) for i, item in enumerate(self.items)]
+        if self.cls is list:
+            return space.new_list(parts)
+        made: Any = space.new_tuple(parts)
+        made.cls = self.cls
+        return made  # type: ignore[no-any-return]
+
+    def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
+        parts = [item.example(operation, values, (*path, i)) for i, item in enumerate(self.items)]
+        return parts if self.cls is list else tuple(parts)
+
+
+class Outcome:
+    """The result of an operation, and its effects on its tensor arguments."""
+
+    __slots__ = ("effectful", "lasting", "result", "written")
+
+    def __init__(self, result: Result, written: tuple[int, ...], effectful: bool, lasting: bool) -> None:
+        self.result = result
+        #: positions of the tensor arguments whose contents changed
+        self.written = written
+        #: whether the operation must be performed even if its result is unused
+        self.effectful = effectful
+        #: whether the same operation on operands of the same metadata has the same outcome again
+        self.lasting = lasting
+
+    @property
+    def traced(self) -> bool:
+        """Whether the operation belongs in the graph: one that only read metadata does not."""
+        return self.effectful or _holds_traced(self.result)
+
+
+def _holds_traced(result: Result) -> bool:
+    if type(result) is SequenceResult:
+        return any(_holds_traced(item) for item in result.items)
+    return type(result) is not HostResult
+
+
+def outcome_of(observed: Observed, operands: list[Any], name: str) -> Outcome:
+    """Describe a run on the given fake operands."""
+    result = describe(observed.result, {id(t): i for i, t in enumerate(operands)}, name)
+    written = tuple(i for i, t in enumerate(operands) if observed.written and storage_of(t) in observed.written)
+    effectful = bool(written) or observed.random or observed.effectful or observed.result is None
+    return Outcome(result, written, effectful, result.lasting)
+
+
+def describe(result: Any, operands: dict[int, int], name: str) -> Result:
+    """The description of a host result."""
+    if isinstance(result, torch.Tensor):
+        index = operands.get(id(result))
+        if index is not None:
+            return ArgumentResult(index)
+        return TensorResult(meta_of(result), getattr(result, "constant", None) is None)
+    if isinstance(result, _SYMBOLIC):
+        return SymbolicResult(result)
+    if isinstance(result, torch.Size | list | tuple):
+        return SequenceResult(type(result), [describe(item, operands, name) for item in result])
+    if result is NotImplemented or isinstance(result, _HOSTS):
+        return HostResult(result)
+    raise Unsupported(errors.OpaqueResult(f"{type(result).__module__}.{type(result).__qualname__} ({name})"))
+
+
+__all__ += ["ArgumentResult", "Constant", "HostResult", "SequenceResult", "SymbolicResult", "describe"]

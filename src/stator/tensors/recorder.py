@@ -1,0 +1,334 @@
+"""Recording the graph of one trace: nodes, inputs, fake tensors, and the call of the backend at its end."""
+
+from __future__ import annotations
+
+import re
+from operator import getitem as _getitem
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.fx
+from stator.tensors.finish import CompiledGraph, finish
+
+from stator.guards.guard import Guard
+from stator.objects.value import Value
+from stator.tensors import global_state
+from stator.tensors.memo import MEMO
+from stator.tensors.node_meta import NodeMeta, call_chain
+from stator.tensors.outcome import Outcome, outcome_of
+from stator.tensors.tensor import TensorValue, describe_existing, guard_tensor
+from stator.tensors.world import World, describe_callable, storage_of
+
+if TYPE_CHECKING:
+    from stator.tensors.lowering import Call
+
+    from stator.residual.writer import Writer
+    from stator.trace import Trace
+
+__all__ = ["Operation", "Recorder"]
+
+
+class Operation:
+    """One recorded call: what to run again to get fake tensors for its results."""
+
+    __slots__ = ("args", "function", "kwargs", "made_values", "node", "operands", "recorder", "result")
+
+    def __init__(self, recorder: Recorder, call: Call) -> None:
+        self.recorder = recorder
+        self.function = call.function
+        self.args = call.args
+        self.kwargs = call.kwargs
+        self.operands: list[Value] = call.operands
+        self.made_values: list[Any] = []
+        self.node: Any = None
+        self.result: Any = None
+
+    def example(self) -> Any:
+        """A fake result to show, in the structure of the real one."""
+        values = {value.path: value for value in self.made_values}
+        return self.result.example(self, values, ())
+
+    def made(self, meta: Any, path: tuple[int, ...]) -> TensorValue:
+        """The traced tensor found at `path` of the result."""
+        value = TensorValue(self.recorder, torch.Tensor, meta)
+        value.operation = self
+        value.path = path
+        self.made_values.append(value)
+        return value
+
+    def made_number(self, number: Any, path: tuple[int, ...]) -> Value:
+        """The symbolic number found at `path` of the result."""
+        from stator.tensors.shapes import SymValue
+
+        return SymValue(self.recorder, number, self, path)
+
+    def adopt(self, result: Any) -> None:
+        """Give the values of the result their fake tensors."""
+        for value in self.made_values:
+            if value._fake is None:
+                value._fake = part(result, value.path)
+
+    def replay(self, world: World) -> None:
+        """Run on fake tensors."""
+        fakes = [operand.fake for operand in self.operands]  # type: ignore[attr-defined]
+        from stator.tensors.lowering import fill
+
+        self.adopt(world.run(self.function, fill(self.args, fakes), fill(self.kwargs, fakes)).result)
+
+
+class _StateChange:
+    """A change of the global state among the operations that await replay."""
+
+    __slots__ = ("args", "function", "kwargs")
+
+    def __init__(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> None:
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+
+    def replay(self, world: World) -> None:
+        """Perform it again."""
+        self.function(*self.args, **self.kwargs)
+
+
+def part(result: Any, path: tuple[int, ...]) -> Any:
+    """The part of a result that a path leads to."""
+    for index in path:
+        result = result[index]
+    return result
+
+
+class Recorder:
+    """The graph of one trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.graph = torch.fx.Graph()
+        self.inputs: list[Any] = []
+        self.tensors: list[TensorValue] = []
+        self.state = global_state.State()
+        self.keep: set[Any] = set()
+        self.state_nodes: set[Any] = set()
+        self.ops = 0
+        self.attributes: dict[str, Any] = {}
+        self._pending: list[Any] = []
+        self._made: list[Any] = []
+        self._parts: dict[tuple[Any, int], Any] = {}
+        self._world: World | None = None
+        self._last_input: Any = None
+        self._shapes: Any = None
+
+    # -- values -----------------------------------------------------------------------------------------------------
+
+    def adopt(self, value: TensorValue) -> None:
+        """An existing tensor has been met: guard and describe it."""
+        dims = self.shapes.dynamic_dims(value) if self.shapes_wanted(value) else ()
+        guard_tensor(self.trace.space, value, dims)
+        self.tensors.append(value)
+        if not dims:
+            value.meta = describe_existing(value.host)
+
+    def shapes_wanted(self, value: TensorValue) -> bool:
+        """Whether sizes of this tensor may be symbolic."""
+        from stator.tensors.shapes import may_be_dynamic
+
+        return may_be_dynamic(self.trace, value)
+
+    @property
+    def shapes(self) -> Any:
+        """The symbols of this trace."""
+        if self._shapes is None:
+            from stator.tensors.shapes import Shapes
+
+            self._shapes = Shapes(self)
+        return self._shapes
+
+    @property
+    def symbolic(self) -> bool:
+        """Whether any size is a symbol."""
+        return self._shapes is not None
+
+    def node_of(self, value: Any) -> Any:
+        """The node of a value used for the first time: a graph input, or a part of an operation's result."""
+        if value.operation is None:
+            return self.placeholder(value)
+        node = value.operation.node
+        for index in value.path:
+            node = self._part_node(node, index)
+        return node
+
+    def _part_node(self, node: Any, index: int) -> Any:
+        made = self._parts.get((node, index))
+        if made is None:
+            made = self._parts[node, index] = self.graph.call_function(_getitem, (node, index))
+            parent = node.meta
+            made.meta = NodeMeta(lambda: _item(parent.get("example_value"), index))
+        return made
+
+    def placeholder(self, value: Any) -> Any:
+        """Make a value that existed before the trace an input of the graph."""
+        name = _input_name(value.source.expr())
+        root = self.graph._root
+        with self.graph.inserting_after(self._last_input) if self._last_input is not None else self.graph.inserting_after(root):
+            node = self.graph.placeholder(name)
+        node.meta = NodeMeta(lambda: self.example(value))
+        self._last_input = node
+        self.inputs.append(value)
+        return node
+
+    def example(self, value: Any) -> Any:
+        """A fake tensor to show for a value."""
+        meta = getattr(value, "meta", None)
+        if value._fake is not None or meta is None:
+            return value.fake
+        return MEMO.stand_in(meta)
+
+    # -- fake tensors -----------------------------------------------------------------------------------------------
+
+    @property
+    def world(self) -> World:
+        """This trace's own fake tensors, which keep aliases and symbols."""
+        if self._world is None:
+            self._world = World(self._shapes.env if self._shapes is not None else None)
+        return self._world
+
+    def materialise(self, value: Any) -> None:
+        """Make the fake tensor of a value."""
+        if value.operation is None:
+            value._fake = self._fakify(value)
+            return
+        self.replay()
+
+    def _fakify(self, value: TensorValue) -> Any:
+        if self._shapes is not None:
+            return self._shapes.fakify(value)
+        return self.world.mode.from_tensor(value.host, static_shapes=True)
+
+    def replay(self) -> None:
+        """Run everything recorded so far that has no fake tensors yet, in order and in the state it ran in."""
+        pending, self._pending = self._pending, []
+        if not pending:
+            return
+        with self.state.replaying():
+            for operation in pending:
+                operation.replay(self.world)
+
+    # -- recording --------------------------------------------------------------------------------------------------
+
+    def record(self, call: Call) -> Value:
+        """Record a call, and return the traced value of its result."""
+        operation = Operation(self, call)
+        outcome = self._outcome(call, operation)
+        if outcome.traced:
+            self._emit(call, operation, outcome)
+        return outcome.result.build(self.trace.space, operation, ())
+
+    def _outcome(self, call: Call, operation: Operation) -> Outcome:
+        if call.key is not None and self.trace.config.memo_metadata:
+            key = (call.key, self.state.key)
+            from stator.tensors.lowering import fill
+
+            found = MEMO.outcome(call.function, call.args, call.kwargs, key, call.metas, fill)
+            if found is not None:
+                if found.traced:
+                    self._pending.append(operation)
+                return found
+        return self._run(call, operation)
+
+    def _run(self, call: Call, operation: Operation) -> Outcome:
+        from stator.tensors.lowering import fill
+
+        self.replay()
+        fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
+        observed = self.world.run(call.function, fill(call.args, fakes), fill(call.kwargs, fakes))
+        outcome = outcome_of(observed, fakes, describe_callable(call.function))
+        operation.made_values = _Adopting(operation, observed.result)
+        if outcome.written:
+            self._refresh(observed.written)
+        return outcome
+
+    def _refresh(self, written: set[int]) -> None:
+        """Tensors that share a written storage may have other metadata now."""
+        for value in [*self.tensors, *self._made]:
+            if value._fake is not None and value.meta is not None and storage_of(value._fake) in written:
+                value.meta = describe_existing(value._fake)
+
+    def _emit(self, call: Call, operation: Operation, outcome: Outcome) -> None:
+        args, kwargs = call.node_args()
+        node = operation.node = self.graph.create_node(call.kind, call.target, args, kwargs)
+        operation.result = outcome.result
+        node.meta = NodeMeta(operation.example, call_chain(self.trace.frame))
+        self.ops += 1
+        if outcome.effectful:
+            self.keep.add(node)
+            self.trace.epoch += 1
+
+    def change_state(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Perform a change of the global state, and record it."""
+        result = self.state.perform(function, args, kwargs)
+        node = self.graph.call_function(function, tuple(args), kwargs)
+        self.keep.add(node)
+        self.state_nodes.add(node)
+        self._pending.append(_StateChange(function, args, kwargs))
+        self.trace.epoch += 1
+        return result
+
+    def leave_state(self) -> None:
+        """End the graph with the nodes that put the global state back as it was at its beginning."""
+        for function, args in self.state.undoing():
+            node = self.graph.call_function(function, args)
+            self.keep.add(node)
+            self.state_nodes.add(node)
+
+    def example_input(self, value: Any) -> Any:
+        """What the backend is shown for an input."""
+        return value.host if value.host is not None else value.fake
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def finish(self, outputs: list[Value]) -> CompiledGraph | None:
+        """Compile the graph; None where there is nothing to run."""
+        return finish(self, outputs)
+
+    def state_lines(self, writer: Writer) -> list[str]:
+        """Generated lines that leave the global state as the traced program left it."""
+        return self.state.lines(writer)
+
+    def guards_first(self) -> list[Guard]:
+        """Guards to check before all others."""
+        return [self.state.guard()] if self.tensors or self.ops or self.state.used else []
+
+    def guards_last(self) -> list[Guard]:
+        """Guards that rest on all others."""
+        return [] if self._shapes is None else self._shapes.guards()
+
+    def close(self) -> None:
+        """The trace has ended: put the process's state back."""
+        self.state.restore()
+
+
+class _Adopting(list[Any]):
+    """The values made of a result that is there already: each gets its fake tensor at once."""
+
+    def __init__(self, operation: Operation, result: Any) -> None:
+        super().__init__()
+        self.operation = operation
+        self.result = result
+
+    def append(self, value: Any) -> None:
+        value._fake = part(self.result, value.path)
+        value.recorder._made.append(value)
+        super().append(value)
+
+
+def _item(value: Any, index: int) -> Any:
+    return None if value is None else value[index]
+
+
+_WORD = re.compile(r"\W+")
+
+
+def _input_name(text: str) -> str:
+    """A readable name of a graph input, from the text of its source."""
+    words = _WORD.sub("_", text).strip("_")[-60:].strip("_").lower()
+    return words if words and not words[0].isdigit() else f"arg_{words}"

@@ -1,0 +1,93 @@
+"""Tensor methods that look at data or act as Python protocols: truth, numbers, length, iteration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.objects.protocol import TRUE, register
+from stator.objects.value import Constant, Unsupported, Value
+from stator.tensors.calls import record
+from stator.tensors.lowering import Call
+from stator.tensors.tensor import TensorValue
+from stator.tensors.world import describe_callable
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+__all__ = ["install", "unbind"]
+
+_Base: Any = torch._C.TensorBase
+
+
+def unbind(space: Space, tensor: TensorValue) -> list[Value]:
+    """The slices along the first dimension, as iteration gives them."""
+    if len(tensor.shape) == 0:
+        raise space.error(TypeError, "iteration over a 0-d tensor")
+    parts = record(space, Call(_Base.unbind, "call_method", "unbind"), [tensor, Constant(0)], {})
+    return space.unpack(parts)
+
+
+def _iter(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tensor = args[0].force()
+    assert isinstance(tensor, TensorValue)
+    return space.iter(space.new_tuple(unbind(space, tensor)))
+
+
+def _len(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tensor = args[0].force()
+    assert isinstance(tensor, TensorValue)
+    if len(tensor.shape) == 0:
+        raise space.error(TypeError, "len() of a 0-d tensor")
+    return space.getitem(space.getattr(tensor, "shape"), Constant(0))
+
+
+def _data(host: Any, branch: bool) -> Any:
+    """A method that makes a Python value of the contents: known for constants, else a break."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        tensor = args[0].force()
+        known = _contents(space, host, tensor, args, kwargs)
+        if known is not None:
+            return known
+        name = describe_callable(host)
+        raise Unsupported(errors.DataDependentBranch() if branch else errors.DataDependentValue(name))
+
+    return handler
+
+
+def _contents(space: Space, host: Any, tensor: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """The value for a tensor made from constants in the trace (torch.tensor(3)), or None."""
+    recorder = space.trace.recorder
+    if not isinstance(tensor, TensorValue) or tensor.source is not None or tensor.meta is None:
+        return None
+    constant = getattr(tensor.fake, "constant", None)
+    if constant is None or len(args) != 1 or kwargs:
+        return None
+    recorder.trace.epoch += 0
+    try:
+        return space.fresh(host(constant))
+    except Exception:
+        return None
+
+
+def _requires_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`requires_grad_`: nothing to do where it holds already."""
+    tensor = args[0].force()
+    flags = [*args[1:], *kwargs.values()] or [TRUE]
+    if isinstance(tensor, TensorValue) and len(flags) == 1 and space.known(flags[0].force()) is tensor.requires_grad:
+        return tensor
+    raise Unsupported(errors.UnsupportedTensorOperation("Tensor.requires_grad_", "it starts or ends a graph of autograd"))
+
+
+def install() -> None:
+    """Register the models."""
+    register(torch.Tensor.__iter__, _iter)
+    register(torch.Tensor.__len__, _len)
+    register(_Base.__len__, _len)
+    register(_Base.requires_grad_, _requires_grad)
+    for name in ("item", "tolist", "__int__", "__float__", "__index__", "__bool__", "is_nonzero"):
+        register(getattr(_Base, name), _data(getattr(_Base, name), name in ("__bool__", "is_nonzero")))
+    register(torch.is_nonzero, _data(torch.is_nonzero, True))

@@ -1,0 +1,155 @@
+"""Running operations on fake tensors: what they return, what they mutate, and how they fail."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from stator import errors
+from stator.objects.value import Unsupported
+
+__all__ = ["Failure", "Observed", "World", "describe_callable"]
+
+#: operators that update a running statistic though their schemas do not say so
+_SILENT_MUTATORS = frozenset(
+    {"aten::native_batch_norm", "aten::cudnn_batch_norm", "aten::miopen_batch_norm", "aten::batch_norm"}
+)
+
+
+class Failure(Exception):
+    """The operation raised `error` on fake tensors: the program's own fault, as far as can be seen."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Observed:
+    """One run of an operation: its result, the storages it wrote to, whether it drew random numbers."""
+
+    __slots__ = ("effectful", "random", "result", "written")
+
+    def __init__(self) -> None:
+        self.result: Any = None
+        self.written: set[int] = set()
+        self.random = False
+        self.effectful = False
+
+
+class _Watcher(TorchDispatchMode):
+    """Notes writes and random draws of the operators that run beneath one call."""
+
+    def __init__(self, observed: Observed) -> None:
+        super().__init__()
+        self.observed = observed
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        schema = func._schema
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            self.observed.random = True
+        if schema.is_mutable:
+            self._note_writes(schema, args, kwargs)
+        elif schema.name in _SILENT_MUTATORS:
+            for arg in args[3:5]:
+                self._note(arg)
+        if not schema.returns or "_assert" in schema.name:
+            self.observed.effectful = True
+        return func(*args, **kwargs)
+
+    def _note_writes(self, schema: Any, args: Any, kwargs: Any) -> None:
+        for i, argument in enumerate(schema.arguments):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                if argument.name in kwargs:
+                    self._note(kwargs[argument.name])
+                elif i < len(args):
+                    self._note(args[i])
+
+    def _note(self, arg: Any) -> None:
+        if isinstance(arg, torch.Tensor):
+            self.observed.written.add(storage_of(arg))
+        elif isinstance(arg, list | tuple):
+            for item in arg:
+                self._note(item)
+
+
+def storage_of(tensor: Any) -> int:
+    """Which storage a tensor has, as a number; tensors without one count as their own."""
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (NotImplementedError, RuntimeError):
+        return id(tensor)
+
+
+class World:
+    """A fake tensor mode, and the running of operations in it."""
+
+    def __init__(self, shape_env: Any = None) -> None:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        self.shape_env = shape_env
+        self.mode = FakeTensorMode(shape_env=shape_env, static_shapes=None if shape_env is not None else True)
+
+    def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Observed:
+        """Call a function on fake tensors. Raises Failure for its own errors, Unsupported for what cannot be faked."""
+        observed = Observed()
+        try:
+            with self.mode, _Watcher(observed), _quiet():
+                observed.result = function(*args, **kwargs)
+        except Exception as e:
+            raise translated(function, e) from e
+        return observed
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    # Warnings are the business of the real run.
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def translated(function: Any, error: Exception) -> Exception:
+    """What a failure on fake tensors means: a break of a known kind, or the program's own error."""
+    from torch._subclasses import fake_tensor
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+    name = describe_callable(function)
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, fake_tensor.DynamicOutputShapeException):
+            return Unsupported(errors.DynamicOutputShape(name))
+        if isinstance(cause, fake_tensor.DataDependentOutputException | GuardOnDataDependentSymNode):
+            return Unsupported(errors.DataDependentValue(name))
+        if isinstance(cause, fake_tensor.UnsupportedFakeTensorException | fake_tensor.UnsupportedOperatorException):
+            return Unsupported(errors.UnsupportedTensorOperation(name, _first_line(cause)))
+        cause = cause.__cause__ or cause.__context__
+    if _is_about_fakes(error):
+        return Unsupported(errors.UnsupportedTensorOperation(name, _first_line(error)))
+    return Failure(error)
+
+
+def _is_about_fakes(error: Exception) -> bool:
+    text = str(error)
+    return ("FakeTensor" in text and "invalid combination" not in text) or "meta tensor" in text or "Meta" in text
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0][:200] if text else type(error).__name__
+
+
+def describe_callable(function: Any) -> str:
+    """How messages name an operation."""
+    owner = getattr(function, "__objclass__", None)
+    name = getattr(function, "__name__", None) or str(function)
+    if owner is not None or getattr(function, "__qualname__", "").startswith("Tensor."):
+        return f"Tensor.{name}"
+    module = getattr(function, "__module__", None) or "torch"
+    return f"{module}.{name}".replace("torch._C.", "torch.")
