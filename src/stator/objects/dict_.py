@@ -9,6 +9,7 @@ from stator.objects.dict_iterators import KeyIterator, ReverseKeyIterator
 from stator.objects.dict_merge import merge
 from stator.objects.dict_table import Entry, Table, key_error
 from stator.objects.dict_views import ItemsView, KeysView, ValuesView
+from stator.objects.instance import fill, slot_effects
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
 from stator.objects.recursion import entered, repr_text
 from stator.objects.value import NotKnown, Unsupported, Value
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class DictValue(Value):
     """A dict or an instance of a subclass; `table` is what it contains."""
 
-    __slots__ = ("_attrs", "_busy", "host", "table")
+    __slots__ = ("_attrs", "_busy", "host", "slots", "table")
 
     plain_iters: tuple[Any, ...] = (dict.__iter__,)
     #: the builtin type whose methods act on the real object without meeting overrides
@@ -35,6 +36,7 @@ class DictValue(Value):
         self.host: Any = None
         self.table = Table()
         self._attrs: Any = None
+        self.slots: dict[Any, Value | None] = {}
         self._busy = False
 
     @classmethod
@@ -137,29 +139,26 @@ class DictValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
+        if self.cls is not dict:
+            return self._rebuild(writer, writer.early(self))
         pairs = [(writer.expr(e.key), writer.expr(e.item)) for e in self.table.entries.values() if e.item is not None]
-        attrs = self._attr_lines(writer)
         shell = writer.shell_of(self)
         if shell is None:
-            if self.cls is dict:
-                return writer.assign("dict", "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}")
-            shell = writer.assign(self.cls.__name__.lower(), self.shell(writer))
-        for line in self._extra_lines(writer, shell):
-            writer.line(line)
+            return writer.assign("dict", "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}")
         for key, item in pairs:
             writer.line(self.assign_line(writer, shell, key, item))
-        for name, expr in attrs:
-            writer.line(f"{shell}.__dict__[{name!r}] = {expr}")
         return shell
 
-    def _attr_lines(self, writer: Writer) -> list[tuple[str, str]]:
-        if self._attrs is None:
-            return []
-        return [(name, writer.expr(item)) for name, item in self._attrs.entries(None)]
+    def _rebuild(self, writer: Writer, name: str) -> str:
+        self.fill_extra(writer, name)
+        for entry in self.table.entries.values():
+            assert entry.item is not None
+            writer.line(self.assign_line(writer, name, writer.expr(entry.key), writer.expr(entry.item)))
+        fill(self, writer, name)
+        return name
 
-    def _extra_lines(self, writer: Writer, shell: str) -> list[str]:
-        """Lines that fill what subclasses hold beside the entries."""
-        return []
+    def fill_extra(self, writer: Writer, name: str) -> None:
+        """Lines that give the real object what it holds beside its entries."""
 
     def assign_line(self, writer: Writer, target: str, key: str, item: str) -> str:
         """The statement that puts one item into the real dict."""
@@ -173,7 +172,7 @@ class DictValue(Value):
         assigned = [(writer.expr(key), writer.expr(item)) for key, item in plan.assigned]
         assert self.source is not None
         target = writer.source(self.source)
-        lines = []
+        lines = slot_effects(self, writer) if self.slots else []
         solid = "" if self.cls is dict else writer.const(self.solid)
         if plan.clear:
             lines.append(f"{solid}.clear({target})" if solid else f"{target}.clear()")

@@ -250,10 +250,19 @@ class Table:
         self.before = []
         self.version += 1
 
-    def reorder(self, entries: dict[Any, Entry]) -> None:
-        """Take the same entries in another order."""
-        self.entries = entries
+    def remove_stored(self, key: Any) -> Entry:
+        """Remove an entry of a complete table by its own stored key: nothing is compared."""
         self.version += 1
+        if next(reversed(self.entries)) is key:
+            return self.entries.popitem()[1]
+        entry = self.entries[key]
+        self.entries = {k: e for k, e in self.entries.items() if e is not entry}
+        return entry
+
+    def move(self, key: Any, to_end: bool) -> None:
+        """Move an entry of a complete table to one of the ends."""
+        entry = self.remove_stored(key)
+        self.entries = {**self.entries, key: entry} if to_end else {key: entry, **self.entries}
 
     # -- writing back -----------------------------------------------------------------------------------------------
 

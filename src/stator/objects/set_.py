@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.objects.dict_ import DictValue, class_text
 from stator.objects.dict_table import key_error
+from stator.objects.instance import fill, slot_effects
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
 from stator.objects.recursion import entered, repr_text
 from stator.objects.set_iterator import SetIterator
@@ -25,7 +26,7 @@ _LINES = {"add": ("add", "update"), "discard": ("discard", "difference_update")}
 class SetValue(Value):
     """A set or frozenset, or an instance of a subclass; `table` is what it contains."""
 
-    __slots__ = ("_attrs", "_busy", "host", "table")
+    __slots__ = ("_attrs", "_busy", "host", "slots", "table")
 
     plain_iters: tuple[Any, ...] = (set.__iter__, frozenset.__iter__)
 
@@ -35,6 +36,7 @@ class SetValue(Value):
         self.host: Any = None
         self.table = SetTable()
         self._attrs: Any = None
+        self.slots: dict[Any, Value | None] = {}
         self._busy = False
 
     @classmethod
@@ -116,32 +118,32 @@ class SetValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        items = f"[{', '.join([writer.expr(value) for value in self.table.for_rebuilding()])}]"
-        attrs = self._attrs.entries(None) if self._attrs is not None else []
-        exprs = [(name, writer.expr(item)) for name, item in attrs]
+        recipe, values = self.table.recipe()
+        items = recipe_text(writer, recipe, [writer.expr(value) for value in values])
         shell = writer.shell_of(self)
         if shell is None and self.cls in (set, frozenset):
-            return writer.assign(self.cls.__name__, f"{writer.const(self.cls)}({items if len(items) > 2 else ''})")
+            return writer.assign(self.cls.__name__, f"{writer.const(self.cls)}({items if values else ''})")
         if shell is None and self.solid is frozenset:
             made = f"{writer.const(frozenset)}.__new__({class_text(writer, self.cls)}, {items})"
             shell = writer.assign("frozenset", made)
+            writer.name_value(self, shell)
         else:
-            shell = shell or writer.assign("set", self.shell(writer))
+            shell = writer.early(self)
             writer.line(f"{writer.const(set)}.update({shell}, {items})")
-        for name, expr in exprs:
-            writer.line(f"{shell}.__dict__[{name!r}] = {expr}")
+        fill(self, writer, shell)
         return shell
 
     def effects(self, writer: Writer) -> list[str]:
         steps = [(method, [writer.expr(value) for value in values]) for method, values in self.table.log]
         assert self.source is not None
         target = writer.source(self.source)
-        lines = []
+        lines = slot_effects(self, writer) if self.slots else []
         for method, items in steps:
             one, many = _LINES.get(method, (method, method))
             single = len(items) == 1 and one != many
             args = "" if method == "clear" else items[0] if single else f"[{', '.join(items)}]"
             name = one if single else many
+            args = args[1:-1] if method == "update" else args
             if self.cls is set:
                 lines.append(f"{target}.{name}({args})")
             else:
@@ -410,6 +412,14 @@ class SetValue(Value):
         return NONE
 
 
+def recipe_text(writer: Writer, recipe: str, items: list[str]) -> str:
+    """The argument of `set(…)` that makes the set as the recipe says."""
+    text = f"[{', '.join(items)}]"
+    if recipe == "dict":
+        return f"{writer.const(dict)}.fromkeys({text})"
+    return f"{writer.const(set)}({text})" if recipe == "set" else text
+
+
 def _truth(flag: bool) -> Value:
     return TRUE if flag else FALSE
 
@@ -444,9 +454,19 @@ def _fill(space: Space, target: SetValue, other: Value) -> None:
             target.table.add(space, space.key(item), item)
     elif other is not target:
         empty = not target.table.keys(space)
-        target.table.merge(space, operand, _elements(space, other))
+        target.table.merge(space, operand, _elements(space, other), _snapshot(space, target, other))
         if isinstance(other, SetValue):
-            target.table.inherit([other.table] if empty else [target.table, other.table])
+            target.table.inherit([other.table] if empty and target.source is None else [target.table, other.table])
+
+
+def _snapshot(space: Space, target: SetValue, other: Value) -> Value:
+    """The operand as it is now, for the update of an existing set in generated code."""
+    if target.source is None:
+        return other
+    if isinstance(other, SetValue):
+        return combine(space, "copy", other, ())
+    assert isinstance(other, DictValue)
+    return other.duplicate(space, DictValue())
 
 
 def _operator(space: Space, method: str, left: Value, right: Value) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -54,10 +55,18 @@ def iterated_set(iterator: Any) -> Any:
     raise LookupError("the iterator is exhausted")
 
 
+#: ways to make a set from a list of elements: they differ in the size of the table, and so in the order
+RECIPES: dict[str, Callable[[list[Any]], Any]] = {
+    "list": set,
+    "dict": lambda elements: set(dict.fromkeys(elements)),
+    "set": lambda elements: set(elements).copy(),
+}
+
+
 class SetTable:
     """What a SetValue contains. The caller has touched the set before any method here changes it."""
 
-    __slots__ = ("_exact", "_held", "_keys", "_plain", "complete", "host", "log", "source", "version")
+    __slots__ = ("_exact", "_held", "_hints", "_keys", "_plain", "complete", "host", "log", "source", "version")
 
     def __init__(self, host: Any = None, source: Source | None = None) -> None:
         self.host = host
@@ -71,6 +80,8 @@ class SetTable:
         self._keys: Any = set()
         #: id of the stored key → (key, element), in the order of insertion; deleted ones may linger
         self._held: dict[int, tuple[Any, Value]] = {}
+        #: orders in which the elements may have been inserted, as ids of keys: results of operations on other sets
+        self._hints: list[list[int]] = []
         #: whether `_keys` orders its elements as the real set does
         self._exact = True
 
@@ -165,19 +176,27 @@ class SetTable:
         """Whether the elements hash as the real ones do, in every call."""
         return all(map(_steady, self.keys(space)))
 
-    def for_rebuilding(self) -> list[Value]:
-        """The elements in an order in which a new set has to get them to be ordered like this one."""
+    def recipe(self) -> tuple[str, list[Value]]:
+        """How to make a new set ordered like this one: the name of a recipe, and the elements in the order it needs."""
+        inserted = [self._held[id(key)] for key in self._in_order_of_insertion()]
+        if not self.steady() or len(inserted) < 2:
+            return "list", [value for _, value in inserted]
+        wanted = [id(key) for key in self._keys]
+        for order in (inserted, *map(self._following, self._hints), self._following(wanted)):
+            for name, make in RECIPES.items():
+                if [id(key) for key in make([key for key, _ in order])] == wanted:
+                    return name, [value for _, value in order]
+        raise Unsupported(errors.NotReconstructible("a set whose order comes from its history"))
+
+    def _in_order_of_insertion(self) -> list[Any]:
         stored = {id(key) for key in self._keys}
-        inserted = [held for ident, held in self._held.items() if ident in stored]
-        if not self.steady():
-            return [value for _, value in inserted]
-        for candidate in (inserted, [self._held[id(key)] for key in self._keys]):
-            trial = set()
-            for key, _ in candidate:
-                trial.add(key)
-            if [id(key) for key in trial] == [id(key) for key in self._keys]:
-                return [value for _, value in candidate]
-        return [value for _, value in inserted]
+        return [key for ident, (key, _) in self._held.items() if ident in stored]
+
+    def _following(self, hint: list[int]) -> list[tuple[Any, Value]]:
+        """The stored keys in the order of the hint, then the others as they were inserted."""
+        stored = dict.fromkeys(id(key) for key in self._in_order_of_insertion())
+        first = [ident for ident in hint if ident in stored]
+        return [self._held[ident] for ident in dict.fromkeys(first + list(stored))]
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -223,9 +242,14 @@ class SetTable:
             self.log.append((method, []))
         self.log[-1][1].append(value)
 
-    def merge(self, space: Space, operand: Any, found: dict[int, Value]) -> None:
-        """Add the keys of a host set or dict as `update` does; `found`: their elements by the keys' ids."""
+    def merge(self, space: Space, operand: Any, found: dict[int, Value], real: Value) -> None:
+        """Add the keys of a host set or dict as `update` does; `found`: their elements by the keys' ids.
+
+        `real` is a value that generated code can make, to update an existing set with.
+        """
         self.own(space)
+        if self.source is not None:
+            self.log.append(("update", [real]))
         before = set(map(id, self._keys))
         try:
             self._keys.update(operand)
@@ -236,7 +260,6 @@ class SetTable:
                     self._held.pop(id(key), None)
                     self._held[id(key)] = (key, found[id(key)])
                     self.version += 1
-                    self.note("add", found[id(key)])
 
     def pop(self, space: Space) -> Value:
         """Remove and return the element that the real set would."""
@@ -259,6 +282,10 @@ class SetTable:
     def inherit(self, operands: list[SetTable]) -> None:
         """The result of an operation orders its elements like the real one if the operands do."""
         self._exact = all(operand._exact for operand in operands)
+        held = [list(map(id, operand._in_order_of_insertion())) for operand in operands]
+        ordered = [list(map(id, operand._keys)) for operand in operands]
+        rest = sum(ordered[1:], [])
+        self._hints = [held[0] + rest, ordered[0] + rest, *ordered[1:], *held[1:]]
 
     def become(self, keys: Any, held: dict[int, tuple[Any, Value]]) -> None:
         """Take other contents: the result of an operation on host sets."""

@@ -1,0 +1,241 @@
+"""OrderedDict: `Objects/odictobject.c`."""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from stator.objects.dict_ import DictValue
+from stator.objects.dict_iterators import KeyIterator, ReverseKeyIterator
+from stator.objects.dict_merge import merge_mapping
+from stator.objects.dict_table import key_error
+from stator.objects.dict_views import ItemsView, KeysView, ValuesView
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
+from stator.objects.recursion import entered, repr_text
+from stator.objects.value import Constant, NotKnown, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+
+@models(OrderedDict)
+class OrderedDictValue(DictValue):
+    """An OrderedDict or an instance of a subclass."""
+
+    __slots__ = ()
+
+    plain_iters: tuple[Any, ...] = (OrderedDict.__iter__,)
+    solid = OrderedDict
+
+    def __init__(self, cls: type = OrderedDict) -> None:
+        super().__init__(cls)
+
+    def as_host(self, space: Space) -> Any:
+        if self.cls is not OrderedDict or self._busy:
+            raise NotKnown(self)
+        self._busy = True
+        try:
+            return OrderedDict((key.as_host(space), item.as_host(space)) for key, item in self.pairs(space))
+        finally:
+            self._busy = False
+
+    # -- filling: through `self[key] = item`, which a subclass may override -----------------------------------------
+
+    def tp_init(self, space: Space, other: Value | None = None, /, **kwargs: Value) -> Value:
+        return self.update(space, other, **kwargs)
+
+    def update(self, space: Space, other: Value | None = None, /, **kwargs: Value) -> Value:
+        if other is not None:
+            _update(space, self, other.force())
+        for name, item in kwargs.items():
+            space.setitem(self, Constant(name), item)
+        return NONE
+
+    def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
+        return DictValue.tp_setitem(self, space, key, item)
+
+    def tp_delitem(self, space: Space, key: Value, /) -> Value:
+        return DictValue.tp_delitem(self, space, key)
+
+    def clear(self, space: Space) -> Value:
+        return DictValue.clear(self, space)
+
+    @staticmethod
+    def fromkeys(space: Space, cls_value: Value, iterable: Value, value: Value = NONE) -> Value:
+        return DictValue.fromkeys(space, cls_value, iterable, value)
+
+    # -- comparison: order counts between two OrderedDicts -----------------------------------------------------------
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if not isinstance(other, DictValue):
+            return NOT_IMPLEMENTED
+        return TRUE if self._equal(space, other) else FALSE
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if not isinstance(other, DictValue):
+            return NOT_IMPLEMENTED
+        return FALSE if self._equal(space, other) else TRUE
+
+    def _equal(self, space: Space, other: DictValue) -> bool:
+        if not self.same_items(space, other):
+            return False
+        if not isinstance(other, OrderedDictValue):
+            return True
+        keys = zip(self.unpack(space), other.unpack(space), strict=True)
+        return all(space.equal(mine, theirs) for mine, theirs in keys)
+
+    def tp_lt(self, space: Space, other: Value, /) -> Value:
+        return NOT_IMPLEMENTED
+
+    def tp_le(self, space: Space, other: Value, /) -> Value:
+        return NOT_IMPLEMENTED
+
+    def tp_gt(self, space: Space, other: Value, /) -> Value:
+        return NOT_IMPLEMENTED
+
+    def tp_ge(self, space: Space, other: Value, /) -> Value:
+        return NOT_IMPLEMENTED
+
+    # -- iteration --------------------------------------------------------------------------------------------------
+
+    def tp_iter(self, space: Space) -> Value:
+        return KeyIterator(space, self)
+
+    def tp_reversed(self, space: Space) -> Value:
+        return ReverseKeyIterator(space, self)
+
+    def keys(self, space: Space) -> Value:
+        return KeysView(self)
+
+    def values(self, space: Space) -> Value:
+        return ValuesView(self)
+
+    def items(self, space: Space) -> Value:
+        return ItemsView(self)
+
+    def tp_repr(self, space: Space) -> Value:
+        name = self.cls.__name__
+        with entered(space, self) as again:
+            if again:
+                return space.fresh("...")
+            if not self.table.size(space):
+                return space.fresh(f"{name}()")
+            return space.fresh(f"{name}({self._contents(space)})")
+
+    def _contents(self, space: Space) -> str:
+        if sys.version_info >= (3, 12):
+            return repr_text(space, self.duplicate(space, DictValue()))
+        if self.cls is OrderedDict:
+            items: Value = ItemsView(self)
+        else:
+            items = space.call_method(self, "items")
+        return repr_text(space, space.new_list(space.unpack(items)))
+
+    # -- methods ----------------------------------------------------------------------------------------------------
+
+    def pop(self, space: Space, key: Value, default: Value | None = None) -> Value:
+        stand_in = space.key(key)
+        self.touch(space)
+        taken = self.table.take(space, stand_in)
+        if taken is not None and taken.item is not None:
+            return taken.item
+        if default is None:
+            raise key_error(space, key)
+        return default
+
+    def setdefault(self, space: Space, key: Value, default: Value = NONE) -> Value:
+        if self.cls is OrderedDict:
+            return DictValue.setdefault(self, space, key, default)
+        if space.contains(self, key) is TRUE:
+            return space.getitem(self, key)
+        space.setitem(self, key, default)
+        return default
+
+    def popitem(self, space: Space, last: Value = TRUE) -> Value:
+        from_end = space.truth(last)
+        entries = self.table.finish(space)
+        if not entries:
+            raise space.error(KeyError, "dictionary is empty")
+        self.touch(space)
+        key = next(reversed(entries) if from_end else iter(entries))
+        entry = self.table.remove_stored(key)
+        assert entry.item is not None
+        return space.new_tuple([entry.key, entry.item])
+
+    def move_to_end(self, space: Space, key: Value, last: Value = TRUE) -> Value:
+        to_end = space.truth(last)
+        entries = self.table.finish(space)
+        stand_in = space.key(key)
+        found = entries.get(stand_in)
+        if found is None:
+            raise key_error(space, key)
+        if found is next(reversed(entries.values()) if to_end else iter(entries.values())):
+            return NONE
+        self.touch(space)
+        stored = next(stored for stored, entry in entries.items() if entry is found)
+        self.table.move(stored, to_end)
+        return NONE
+
+    def copy(self, space: Space) -> Value:
+        if self.cls is OrderedDict:
+            return self.duplicate(space, OrderedDictValue())
+        result = space.call(space.class_value(self.cls), [], {}).force()
+        for key in self.unpack(space):
+            space.setitem(result, key, space.getitem(self, key))
+        return result
+
+    def tp_or(self, space: Space, other: Value, /) -> Value:
+        return _union(space, self, other.force(), self.cls)
+
+    def tp_ror(self, space: Space, other: Value, /) -> Value:
+        return _union(space, other.force(), self, self.cls)
+
+    def tp_ior(self, space: Space, other: Value, /) -> Value:
+        _update(space, self, other.force())
+        return self
+
+    def tp_reduce(self, space: Space) -> Value:
+        state = space.call_method(self, "__getstate__") if sys.version_info >= (3, 11) else NONE
+        items = space.iter(space.call_method(self, "items"))
+        return space.new_tuple([space.class_value(self.cls), space.new_tuple([]), state, NONE, items])
+
+
+def _union(space: Space, left: Value, right: Value, cls: type) -> Value:
+    if not isinstance(left, DictValue) or not isinstance(right, DictValue):
+        return NOT_IMPLEMENTED
+    result = space.call(space.class_value(cls), [left], {}).force()
+    assert isinstance(result, DictValue)
+    _update(space, result, right)
+    return result
+
+
+def _update(space: Space, target: DictValue, other: Value) -> None:
+    """`mutablemapping_update_arg`."""
+    if isinstance(other, DictValue) and other.cls is dict:
+        for key, item in other.pairs(space):
+            space.setitem(target, key, item)
+        return
+    keys = space.getattr_or_none(other, "keys")
+    if keys is not None:
+        merge_mapping(space, target, other, keys)
+        return
+    items = space.getattr_or_none(other, "items")
+    pairs = other if items is None else space.call(items, [], {})
+    for pair in space.iterate(pairs):
+        key, item = _pair(space, pair)
+        space.setitem(target, key, item)
+
+
+def _pair(space: Space, pair: Value) -> list[Value]:
+    parts = space.unpack_up_to(pair, 3)
+    if len(parts) < 2:
+        raise space.error(ValueError, f"need more than {len(parts)} value{'' if len(parts) == 1 else 's'} to unpack")
+    if len(parts) > 2:
+        raise space.error(ValueError, "too many values to unpack (expected 2)")
+    return parts
+
+
+__all__ = ["OrderedDictValue"]
