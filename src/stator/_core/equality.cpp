@@ -22,6 +22,16 @@ bool same_items(PyObject* a, PyObject* b) {
     return true;
 }
 
+// Lists and dicts may change while their elements are compared: copies are compared.
+bool same_copies(PyObject* a, PyObject* b) {  // steals both
+    Ref left = Ref::steal(a ? PyList_AsTuple(a) : nullptr), right = Ref::steal(b ? PyList_AsTuple(b) : nullptr);
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    if (left && right) return same_items(left.get(), right.get());
+    forget_exception();
+    return false;
+}
+
 bool is_among(PyObject* value, PyObject* items) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
         if (same_value(value, PyTuple_GET_ITEM(items, i))) return true;
@@ -73,6 +83,8 @@ bool same_value(PyObject* a, PyObject* b) {
         return same_bits(left.real, right.real) && same_bits(left.imag, right.imag);
     }
     if (type == &PyFrozenSet_Type) return same_set(a, b);
+    if (type == &PyList_Type) return same_copies(Py_NewRef(a), Py_NewRef(b));
+    if (type == &PyDict_Type) return same_copies(PyDict_Items(a), PyDict_Items(b));
     if (type == &PySlice_Type || type == &PyRange_Type) return same_slice(a, b);
     return equal(a, b);
 }

@@ -173,6 +173,10 @@ bool parse_instruction(PyObject* instruction, uint32_t* filled, Op* op) {
     const char* name;
     PyObject *registers, *object;
     Py_ssize_t index;
+    if (!PyTuple_Check(instruction)) {
+        PyErr_SetString(PyExc_TypeError, "a guard instruction is a tuple (name, registers, index, object)");
+        return false;
+    }
     if (!PyArg_ParseTuple(instruction, "sO!nO", &name, &PyTuple_Type, &registers, &index, &object)) return false;
     if (!find_code(name, &op->code) || !check_registers(registers, *filled)) return false;
     if (!enough_registers(op->code, PyTuple_GET_SIZE(registers))) {
@@ -181,6 +185,10 @@ bool parse_instruction(PyObject* instruction, uint32_t* filled, Op* op) {
     }
     if (PyTuple_GET_SIZE(registers)) {
         op->reg = static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(registers, 0)));
+    }
+    if (index < 0) {
+        PyErr_SetString(PyExc_ValueError, "a guard instruction's index counts from the front");
+        return false;
     }
     op->index = index;
     if (!set_objects(*op, object)) return false;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = ["plain_key", "same_value"]
@@ -15,10 +15,10 @@ def same_value(a: Any, b: Any) -> bool:
     if type(a) is not kind:
         return False
     compare = _COMPARE.get(kind)
-    if compare is not None:
-        return compare(a, b)
     if a is b:
         return True
+    if compare is not None:
+        return compare(a, b)
     try:
         return bool(a == b)
     except Exception:
@@ -33,7 +33,11 @@ def _same_complex(a: complex, b: complex) -> bool:
     return _same_bits(a.real, b.real) and _same_bits(a.imag, b.imag)
 
 
-def _same_items(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+def _same_dict(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+    return _same_items(list(a.items()), list(b.items()))
+
+
+def _same_items(a: Sequence[Any], b: Sequence[Any]) -> bool:
     return len(a) == len(b) and all(map(same_value, a, b))
 
 
@@ -57,6 +61,8 @@ _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
     float: _same_bits,
     complex: _same_complex,
     tuple: _same_items,
+    list: _same_items,
+    dict: _same_dict,
     frozenset: _same_set,
     slice: _same_slice,
     range: _same_slice,

@@ -1,0 +1,42 @@
+"""Every guard test runs twice: once on the C++ program and once on its Python twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from stator.guards.program import compile_guards
+
+Check = Callable[..., bool]
+
+
+def _core_check(guards: Sequence[Any], args: tuple[Any, ...], func: Any = None) -> bool:
+    return compile_guards(guards).check(func, args)
+
+
+def _twin_check(guards: Sequence[Any], args: tuple[Any, ...], func: Any = None) -> bool:
+    return compile_guards(guards).twin.run(func, args) is not None
+
+
+@pytest.fixture(params=[_core_check, _twin_check], ids=["core", "twin"])
+def check(request: pytest.FixtureRequest) -> Check:
+    """``check(guards, args, func)``: do the guards pass?"""
+    return request.param
+
+
+def _core_load(source: Any, args: tuple[Any, ...], func: Any = None) -> Any:
+    outcome = compile_guards([], [source]).run(func, args)
+    return outcome[0] if isinstance(outcome, tuple) else LookupError
+
+
+def _twin_load(source: Any, args: tuple[Any, ...], func: Any = None) -> Any:
+    outcome = compile_guards([], [source]).twin.run(func, args)
+    return LookupError if outcome is None else outcome[0]
+
+
+@pytest.fixture(params=[_core_load, _twin_load], ids=["core", "twin"])
+def load(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """``load(source, args, func)``: the object there, or LookupError (the class)."""
+    return request.param
