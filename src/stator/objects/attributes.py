@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import types
 import weakref
 import types
 from typing import TYPE_CHECKING, Any
@@ -61,10 +60,20 @@ class Attributes:
                 found = base.__dict__[name]
                 break
         flags = cls.__flags__
-        if flags & _HEAP_TYPE and not flags & _IMMUTABLE_TYPE and not self.trace.is_fresh_class(cls):
+        if self.trace.is_fresh_class(cls):
+            self._guard_bases(cls, name)
+        elif flags & _HEAP_TYPE and not flags & _IMMUTABLE_TYPE:
             self.trace.guard(TypeAttrIs(cls, name, found))
         self._lookups[key] = found
         return found
+
+    def _guard_bases(self, cls: type, name: str) -> None:
+        """A class made by the traced program inherits from existing ones, which can change."""
+        for base in cls.__mro__:
+            if not self.trace.is_fresh_class(base):
+                self.host_lookup(base, name)
+            if name in base.__dict__:
+                return
 
     def lookup(self, cls: type, name: str) -> Value | None:
         """The class attribute as a value, or None; what the traced program did to the class is seen."""

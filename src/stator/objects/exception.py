@@ -10,6 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.guards.raw import type_lookup
 from stator.guards.source import GetAttrSource
 from stator.objects.protocol import FALSE, NONE, TRUE, builtin, models
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -23,6 +24,10 @@ _HEAP_TYPE = 1 << 9
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
 #: attributes that refer to other exceptions or frames: always kept as values
 _LINKS = ("__cause__", "__context__", "__suppress_context__", "__traceback__")
+
+
+def _args(real: BaseException) -> tuple[Any, ...]:
+    return BaseException.args.__get__(real)  # type: ignore[attr-defined, no-any-return]
 
 
 class HoleSeen(Exception):
@@ -89,8 +94,8 @@ class ExceptionValue(Value):
         if self.args is not None:
             return self.args
         if self.source is None:
-            return [value_of(space, item) for item in self.real.args]
-        return space.unpack(space.wrap(self.real.args, GetAttrSource(self.source, "args")))
+            return [value_of(space, item) for item in _args(self.real)]
+        return space.unpack(space.wrap(_args(self.real), GetAttrSource(self.source, "args")))
 
     def set_args(self, space: Space, values: list[Value]) -> None:
         """Run the builtin class's `__init__` with these arguments."""
@@ -98,7 +103,10 @@ class ExceptionValue(Value):
 
     def set_field(self, name: str, value: Value) -> None:
         """Fill a C-level attribute of a fresh exception."""
-        setattr(self.real, name, Hole(value) if type(value) is not Constant else value.host)
+        self._descriptor(name).__set__(self.real, Hole(value) if type(value) is not Constant else value.host)
+
+    def _descriptor(self, name: str) -> Any:
+        return type_lookup(native_base(self.cls), name)
 
     def get_field(self, space: Space, name: str) -> Value | None:
         """A C-level attribute."""
@@ -114,13 +122,13 @@ class ExceptionValue(Value):
             return FALSE
         if name in _LINKS:
             return NONE
-        return value_of(space, getattr(native_base(self.cls), name).__get__(self.real))
+        return value_of(space, self._descriptor(name).__get__(self.real))
 
     def _existing_field(self, space: Space, name: str) -> Value:
         assert self.source is not None
         if name == "__traceback__" and self.tb_entries:
             raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
-        return space.wrap(getattr(self.real, name), GetAttrSource(self.source, name))
+        return space.wrap(self._descriptor(name).__get__(self.real), GetAttrSource(self.source, name))
 
     def assign_field(self, space: Space, name: str, value: Value | None) -> bool:
         """`exception.name = value` (or `del`, for None) for a C-level attribute."""
@@ -134,7 +142,7 @@ class ExceptionValue(Value):
             if self.source is not None or self.args is not None:
                 self.args = items
             else:
-                self.real.args = tuple(host_of(space, item) for item in items)
+                BaseException.args.__set__(self.real, tuple(host_of(space, item) for item in items))  # type: ignore[attr-defined]
             return True
         if self.source is not None:
             if value is None:
@@ -145,7 +153,7 @@ class ExceptionValue(Value):
         return self._assign_real(space, name, value)
 
     def _assign_real(self, space: Space, name: str, value: Value | None) -> bool:
-        descriptor: Any = getattr(native_base(self.cls), name)
+        descriptor = self._descriptor(name)
         space.touch(self)
         try:
             if value is None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stator.guards.raw import type_lookup
 from stator.objects.exception import ExceptionValue, native_base, own_fields, value_of
+from stator.objects.instance import slot_text
 
 if TYPE_CHECKING:
     from stator.residual.writer import Writer
@@ -47,10 +49,17 @@ def _filled_fields(real: BaseException, native: type[BaseException]) -> list[tup
     blank = native.__new__(native)
     found = []
     for name in own_fields(native):
-        value = getattr(real, name, _ABSENT)
-        if value is not _ABSENT and value is not getattr(blank, name, _ABSENT):
+        value = _read(real, native, name)
+        if value is not _ABSENT and value is not _read(blank, native, name):
             found.append((name, value))
     return found
+
+
+def _read(exc: BaseException, native: type, name: str) -> Any:
+    try:
+        return type_lookup(native, name).__get__(exc)
+    except AttributeError:
+        return _ABSENT
 
 
 def _finish(exc: ExceptionValue, writer: Writer, name: str) -> None:
@@ -59,7 +68,7 @@ def _finish(exc: ExceptionValue, writer: Writer, name: str) -> None:
             writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
     for descriptor, value in exc.slots.items():
         if value is not None:
-            writer.line(f"{writer.const(descriptor)}.__set__({name}, {writer.expr(value)})")
+            writer.line(f"{slot_text(writer, descriptor)}.__set__({name}, {writer.expr(value)})")
     for line in _links(exc, writer, name):
         writer.line(line)
 
@@ -74,7 +83,7 @@ def effects(exc: ExceptionValue, writer: Writer) -> list[str]:
     assert exc.source is not None
     fields = [(k, writer.expr(v)) for k, v in exc.fields.items() if not k.startswith("__")]
     args = None if exc.args is None else [writer.expr(v) for v in exc.args]
-    slots = [(writer.const(d), None if v is None else writer.expr(v)) for d, v in exc.slots.items()]
+    slots = [(slot_text(writer, d), None if v is None else writer.expr(v)) for d, v in exc.slots.items()]
     name = writer.source(exc.source)
     lines = [f"{name}.{field} = {expr}" for field, expr in fields]
     if args is not None:

@@ -83,7 +83,7 @@ def fill(value: Any, writer: Writer, name: str) -> None:
     """Lines that give a fresh object its attributes and slots, past `__setattr__` and descriptors."""
     for descriptor, item in value.slots.items():
         if item is not None:
-            writer.line(f"{writer.const(descriptor)}.__set__({name}, {writer.expr(item)})")
+            writer.line(f"{slot_text(writer, descriptor)}.__set__({name}, {writer.expr(item)})")
     if value._attrs is None:
         return
     plain = getattr(value.cls, "__setattr__", None) is object.__setattr__
@@ -94,9 +94,17 @@ def fill(value: Any, writer: Writer, name: str) -> None:
             writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(item)}")
 
 
+def slot_text(writer: Writer, descriptor: Any) -> str:
+    """The expression of a slot's descriptor: of a class made by the traced program, the real class's own."""
+    owner = descriptor.__objclass__
+    if not writer.trace.is_fresh_class(owner):
+        return writer.const(descriptor)
+    return f"{writer.const(type)}.__getattribute__({writer.const(owner)}, {descriptor.__name__!r})"
+
+
 def slot_effects(value: Any, writer: Writer) -> list[str]:
     """Lines that change the slots of an existing object as the traced program did."""
-    changed = [(writer.const(d), None if v is None else writer.expr(v)) for d, v in value.slots.items()]
+    changed = [(slot_text(writer, d), None if v is None else writer.expr(v)) for d, v in value.slots.items()]
     name = writer.source(value.source)
     return [f"{d}.__delete__({name})" if v is None else f"{d}.__set__({name}, {v})" for d, v in changed]
 

@@ -10,6 +10,7 @@ from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import MISSING
 from stator.objects.protocol import CALL_HOOKS, HANDLERS, IMMUTABLE, NONE, PURE, builtin, models
+from stator.objects.skeleton import SKELETONS
 from stator.objects.value import Constant, Known, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ class ClassValue(Known):
         if self.recipe is not None:
             return self.recipe.reconstruct(writer)  # type: ignore[no-any-return]
         return writer.const(self.host)
+
+    def shell(self, writer: Writer) -> str:
+        return self.recipe.shell(writer)  # type: ignore[no-any-return]
 
     def key(self, space: Space) -> Any:
         if type(self.host).__hash__ is type.__hash__ and type(self.host).__eq__ is type.__eq__:
@@ -182,7 +186,9 @@ class ClassValue(Known):
         return space.new_list(list(space.unpack(space.getattr(self, "__mro__"))))
 
     def tp_subclasses(self, space: Space) -> Value:
-        found = type.__subclasses__(self.host)
+        found = [cls for cls in _subclasses(self.host) if cls not in SKELETONS or space.trace.is_fresh_class(cls)]
+        if any(space.trace.is_fresh_class(cls) for cls in found):
+            raise Unsupported(errors.UnsupportedMethod("type", "__subclasses__"))
         source = ConstSource(self.host, self.host.__qualname__)
         ids = [id(cls) for cls in found]
         check = _SubclassesAre(ids)
@@ -239,7 +245,11 @@ class _SubclassesAre:
         self.ids = ids
 
     def __call__(self, cls: type) -> bool:
-        return [id(c) for c in type.__subclasses__(cls)] == self.ids
+        return [id(c) for c in _subclasses(cls) if c not in SKELETONS] == self.ids
+
+
+def _subclasses(cls: type) -> list[type]:
+    return type.__subclasses__(cls)
 
 
 def _attribute_name(space: Space, name: Value) -> str:

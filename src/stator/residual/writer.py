@@ -117,6 +117,10 @@ class Writer:
         """A literal, or the name under which a known object is embedded in the program's globals."""
         if self.is_literal(host):
             return repr(host)
+        if isinstance(host, type):
+            fresh = self.trace.fresh_class_value(host)
+            if fresh is not None:
+                return self.expr(fresh)
         found = self._embedded.get(id(host))
         if found is None:
             hint = getattr(host, "__qualname__", None) or getattr(host, "__name__", None) or type(host).__name__

@@ -1,0 +1,180 @@
+"""contextvars: the value of a variable in the current context."""
+
+from __future__ import annotations
+
+import contextvars
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.guard import Predicate
+from stator.guards.source import CallSource, ConstSource
+from stator.objects.protocol import NONE, models
+from stator.objects.value import Constant, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+_UNSET = object()
+
+
+def current(variable: contextvars.ContextVar[Any]) -> Any:
+    """The value of the variable in the running context; LookupError where it has none."""
+    return variable.get()
+
+
+def _has_none(variable: contextvars.ContextVar[Any]) -> bool:
+    return variable.get(_UNSET) is _UNSET
+
+
+def _is_set(variable: contextvars.ContextVar[Any]) -> bool:
+    return variable in contextvars.copy_context()
+
+
+def _is_not_set(variable: contextvars.ContextVar[Any]) -> bool:
+    return not _is_set(variable)
+
+
+@models(contextvars.ContextVar)
+class ContextVarValue(Value):
+    """A context variable, with what the traced program has set it to."""
+
+    __slots__ = ("host", "live", "tokens")
+
+    def __init__(self, host: contextvars.ContextVar[Any], source: Source) -> None:
+        self.cls = type(host)
+        self.source = source
+        self.host = host
+        #: the tokens of the values set and not reset, oldest first
+        self.live: list[TokenValue] = []
+        #: their names in generated code, once the variable has been set there
+        self.tokens: list[str] | None = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> ContextVarValue:
+        space.guard_identity_of(source, host)
+        return cls(host, ConstSource(host, host.name))
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        raise Unsupported(errors.UnsupportedCCall("contextvars.ContextVar"))
+
+    def identity(self, space: Space) -> Any:
+        return self.host
+
+    def as_host(self, space: Space) -> Any:
+        return self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        return writer.const(self.host)
+
+    def describe(self) -> str:
+        return f"context variable {self.host.name}"
+
+    def _value(self, space: Space) -> Value | None:
+        """The value in this context, the traced one or the one before the trace; None where there is none."""
+        if self.live:
+            return self.live[-1].value
+        assert self.source is not None
+        found = self.host.get(_UNSET)
+        if found is _UNSET:
+            space.trace.guard(Predicate((self.source,), _has_none, f"{self.host.name} has no value"))
+            return None
+        return space.wrap(found, CallSource(current, self.source, "current"))
+
+    def get(self, space: Space, default: Value | None = None, /) -> Value:
+        if not self.live and default is not None:
+            # The variable's own default counts less than the one given.
+            assert self.source is not None
+            is_set = _is_set(self.host)
+            check = _is_set if is_set else _is_not_set
+            space.trace.guard(Predicate((self.source,), check, f"{self.host.name} is {'' if is_set else 'not '}set"))
+            if not is_set:
+                return default
+        value = self._value(space)
+        if value is not None:
+            return value
+        try:
+            self.host.get()
+        except LookupError as e:
+            raise Raised(space.exception(e)) from None
+        raise AssertionError("the variable has no value")
+
+    def set(self, space: Space, value: Value, /) -> Value:
+        space.touch(self)
+        token = TokenValue(self, value)
+        self.live.append(token)
+        return token
+
+    def reset(self, space: Space, token: Value, /) -> Value:
+        token = token.force()
+        if not isinstance(token, TokenValue) or token.source is not None:
+            raise Unsupported(errors.UnsupportedMethod("ContextVar", "reset"))
+        if token.used:
+            raise Unsupported(errors.UnsupportedMethod("ContextVar", "reset"))  # a RuntimeError that shows an address
+        if token.variable is not self or token not in self.live:
+            raise Unsupported(errors.UnsupportedMethod("ContextVar", "reset"))
+        space.touch(self)
+        token.used = True
+        del self.live[self.live.index(token) :]
+        return NONE
+
+    def tp_getattribute(self, space: Space, name: Value, /) -> Value:
+        return space.generic_getattr(self, space.str_(name))
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        return Constant(self.host.name) if name == "name" else None
+
+    def perform(self, writer: Writer) -> list[str]:
+        """Set the variable in generated code as often as it is set now; the names of the tokens."""
+        if self.tokens is None:
+            values = [writer.expr(token.value) for token in self.live]
+            name = writer.const(self.host)
+            self.tokens = [writer.assign("token", f"{name}.set({value})") for value in values]
+        return self.tokens
+
+    def effects(self, writer: Writer) -> list[str]:
+        self.perform(writer)
+        return []
+
+
+@models(contextvars.Token)
+class TokenValue(Value):
+    """What `ContextVar.set` gives: the way back."""
+
+    __slots__ = ("host", "used", "value", "variable")
+
+    def __init__(self, variable: ContextVarValue | None, value: Value) -> None:
+        self.cls = contextvars.Token
+        self.source: Source | None = None
+        self.host: Any = None
+        self.variable = variable
+        self.value = value
+        self.used = False
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> TokenValue:
+        space.guard_type(host, source)
+        self = cls(None, NONE)
+        self.source = source
+        self.host = host
+        return self
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def tp_getattribute(self, space: Space, name: Value, /) -> Value:
+        return space.generic_getattr(self, space.str_(name))
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        return self.variable if name == "var" and self.source is None else None
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        assert self.variable is not None
+        if self.used or self not in self.variable.live:
+            return super().reconstruct(writer)
+        index = self.variable.live.index(self)
+        return self.variable.perform(writer)[index]

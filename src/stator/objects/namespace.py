@@ -1,0 +1,70 @@
+"""types.SimpleNamespace: `Objects/namespaceobject.c`."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING
+
+from stator.objects.instance import InstanceValue
+from stator.objects.protocol import NONE, NOT_IMPLEMENTED, models
+from stator.objects.recursion import entered, repr_text
+from stator.objects.value import Constant, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+
+@models(types.SimpleNamespace)
+class NamespaceValue(InstanceValue):
+    """A namespace: nothing but its attribute dict."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: types.SimpleNamespace) -> Value:
+        self = cls(type(host))
+        for name, item in vars(host).items():
+            self.attr_dict(space).set_str(space, name, space.fresh(item))
+        return self
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        return NamespaceValue(cls.force().as_host(space))
+
+    def tp_init(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
+        attrs = self.attr_dict(space)
+        if args:
+            if len(args) > 1 or not hasattr(types.SimpleNamespace, "__replace__"):
+                return space.unmodelled(types.SimpleNamespace.__init__, [self, *args], kwargs)
+            space.call_method(attrs.value(space), "update", *args)
+        for name, item in kwargs.items():
+            attrs.set_str(space, name, item)
+        return NONE
+
+    def tp_repr(self, space: Space) -> Value:
+        name = "namespace" if self.cls is types.SimpleNamespace else self.cls.__name__
+        with entered(space, self) as again:
+            if again:
+                return Constant(f"{name}(...)")
+            items = self.attr_dict(space).entries(space)
+            shown = [f"{key}={repr_text(space, item)}" for key, item in items if key]
+            return Constant(f"{name}({', '.join(shown)})")
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, other.force(), "==")
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, other.force(), "!=")
+
+    def _compare(self, space: Space, other: Value, symbol: str) -> Value:
+        if not isinstance(other, NamespaceValue):
+            return NOT_IMPLEMENTED
+        return space.compare(symbol, self.attr_dict(space).value(space), other.attr_dict(space).value(space))
+
+    def tp_reduce(self, space: Space) -> Value:
+        return space.new_tuple([space.class_value(self.cls), space.new_tuple([]), self.attr_dict(space).value(space)])
+
+    def shell(self, writer: Writer) -> str:
+        return f"{writer.const(types.SimpleNamespace)}.__new__({writer.const(self.cls)})"

@@ -1,0 +1,80 @@
+"""Making a class without running any code of the program's: no `__init_subclass__`, `__set_name__` or metaclass.
+
+The tracer needs such classes to stand for those the traced program makes, and generated code to make them: what the
+program's hooks do has been traced already.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from typing import Any
+
+from stator.guards.raw import type_lookup
+
+__all__ = ["HELD", "SKELETONS", "SkeletonError", "blank_class", "set_class_attribute"]
+
+#: classes that exist only while tracing
+SKELETONS: weakref.WeakSet[type] = weakref.WeakSet()
+_HEAP_TYPE = 1 << 9
+_INIT_SUBCLASS = object.__dict__["__init_subclass__"]
+
+
+class SkeletonError(Exception):
+    """The layout of the class cannot be had without running the program's hooks."""
+
+
+class Held:
+    """Keeps the place of an attribute in a class's namespace until it is set."""
+
+    __slots__ = ()
+
+
+HELD = Held()
+
+
+def blank_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
+    """`type.__new__(meta, name, bases, namespace)`, except that no code of the program's is run."""
+    try:
+        if all(type_lookup(base, "__init_subclass__") is _INIT_SUBCLASS for base in bases):
+            return type.__new__(meta, name, bases, namespace)
+        cls = type.__new__(meta, name, (_stand_in(bases),), namespace)
+        type.__dict__["__bases__"].__set__(cls, bases)
+    except (TypeError, ValueError) as e:
+        raise SkeletonError(str(e)) from e
+    return cls
+
+
+def _stand_in(bases: tuple[type, ...]) -> type:
+    """A base class of the same layout that has no hooks."""
+    best = type("Probe", (), {"__slots__": ()}) if not bases else _best_base(bases)
+    solid = best
+    while solid.__flags__ & _HEAP_TYPE:
+        base = solid.__base__
+        assert base is not None
+        solid = base
+    own: dict[str, Any] = {}
+    if best.__dictoffset__ == 0 and best.__weakrefoffset__ == 0:
+        own["__slots__"] = ()
+    elif best.__dictoffset__ == 0:
+        own["__slots__"] = ("__weakref__",)
+    elif best.__weakrefoffset__ == 0 and solid.__weakrefoffset__ == 0:
+        own["__slots__"] = ("__dict__",)
+    return type.__new__(type, "Base", (solid,), own)
+
+
+def _best_base(bases: tuple[type, ...]) -> type:
+    return max(bases, key=lambda base: (base.__basicsize__, base.__dictoffset__ != 0))
+
+
+def set_class_attribute(cls: type, name: str, value: Any) -> None:
+    """`type.__setattr__`, past what the metaclass may override."""
+    type.__setattr__(cls, name, value)
+
+
+def is_data_descriptor_of(meta: type, name: str) -> bool:
+    """Whether assigning the attribute of a class would meet a data descriptor of its own metaclass."""
+    found = type_lookup(meta, name)
+    if name in type.__dict__:
+        return False
+    return hasattr(type(found), "__set__") or isinstance(found, types.MemberDescriptorType)

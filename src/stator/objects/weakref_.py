@@ -1,0 +1,143 @@
+"""weakref.ref.
+
+An existing reference leads to its referent. When an object made by the traced program dies is not traced: a
+reference to one can be made and passed on, and following it breaks the graph.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.guard import Predicate
+from stator.guards.source import CallSource, WeakrefSource
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
+from stator.objects.value import Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+
+def _is_dead(reference: Any) -> bool:
+    return weakref.ref.__call__(reference) is None
+
+
+def _callback(reference: Any) -> Any:
+    return weakref.ref.__dict__["__callback__"].__get__(reference)
+
+
+@models(weakref.ref)
+class RefValue(Value):
+    """A weak reference; `referent` is None for an existing one that is dead."""
+
+    __slots__ = ("_attrs", "callback", "host", "referent", "slots")
+
+    def __init__(self, referent: Value | None, callback: Value = NONE, cls: type = weakref.ref) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self.host: Any = None
+        self.referent = referent
+        self.callback = callback
+        self._attrs: Any = None
+        self.slots: dict[Any, Value | None] = {}
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> RefValue:
+        space.guard_type(host, source)
+        referent = weakref.ref.__call__(host)
+        if referent is None:
+            space.trace.guard(Predicate((source,), _is_dead, f"{source.expr()} is dead"))
+            self = cls(None, NONE, type(host))
+        else:
+            callback = CallSource(_callback, source, "callback")
+            self = cls(space.wrap(referent, WeakrefSource(source)), space.wrap(_callback(host), callback), type(host))
+        self.source = source
+        self.host = host
+        return self
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, referent: Value, callback: Value = NONE, /) -> Value:
+        host: type = cls.force().as_host(space)
+        referent, callback = referent.force(), callback.force()
+        if not referent.cls.__weakrefoffset__:
+            raise space.error(TypeError, f"cannot create weak reference to '{referent.cls.__name__}' object")
+        if host is weakref.ref and callback.cls is type(None):
+            # One object is referred to by one plain reference.
+            known = space.trace.extension(PlainRefs).refs
+            if id(referent) not in known:
+                known[id(referent)] = RefValue(referent)
+            return known[id(referent)]
+        return RefValue(referent, callback, host)
+
+    def tp_init(self, space: Space, referent: Value, callback: Value = NONE, /) -> Value:
+        return NONE
+
+    def tp_call(self, space: Space) -> Value:
+        return self.follow(space)
+
+    def follow(self, space: Space) -> Value:
+        """`ref()`."""
+        if self.referent is None:
+            return NONE
+        if self.referent.source is None:
+            raise Unsupported(errors.UnsupportedMethod("weakref.ReferenceType", "__call__"))
+        return self.referent
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, other.force(), "==")
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, other.force(), "!=")
+
+    def _compare(self, space: Space, other: Value, symbol: str) -> Value:
+        if not isinstance(other, RefValue):
+            return NOT_IMPLEMENTED
+        if self.referent is None or other.referent is None:
+            return TRUE if space.is_(self, other) == (symbol == "==") else FALSE
+        return space.compare(symbol, self.referent, other.referent)
+
+    def tp_hash(self, space: Space) -> Value:
+        if self.referent is None:
+            raise Unsupported(errors.UnsupportedMethod("weakref.ReferenceType", "__hash__"))
+        return space.hash(self.referent)
+
+    def key(self, space: Space) -> Any:
+        if self.referent is None:
+            raise Unsupported(errors.UnsupportedMethod("weakref.ReferenceType", "__hash__"))
+        return ("weak reference", space.key(self.referent))
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        return self.callback if name == "__callback__" else None
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None and self.cls.__dictoffset__ != 0:
+            from stator.objects.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, self.host)
+        return self._attrs
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        assert self.referent is not None
+        from stator.objects.instance import fill
+
+        parts = [writer.expr(self.referent), writer.expr(self.callback)]
+        ref = writer.const(weakref.ref)
+        name: str = writer.assign("ref", f"{ref}.__new__({writer.const(self.cls)}, {', '.join(parts)})")
+        writer.name_value(self, name)
+        fill(self, writer, name)
+        return name
+
+
+class PlainRefs:
+    """The references without callback made in a trace, by their referents."""
+
+    def __init__(self, trace: Any) -> None:
+        self.refs: dict[int, RefValue] = {}
