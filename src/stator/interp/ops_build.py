@@ -63,21 +63,21 @@ def LIST_TO_TUPLE(f: Frame, instr: Instr) -> None:
 def LIST_APPEND(f: Frame, instr: Instr) -> None:
     """[item for …]"""
     item = f.pop()
-    f.peek(instr.arg).append(f.space, item)  # type: ignore[attr-defined]
+    f.peek(instr.arg).force().append(f.space, item)  # type: ignore[attr-defined]
 
 
 @opcode
 def SET_ADD(f: Frame, instr: Instr) -> None:
     """{item for …}"""
     item = f.pop()
-    f.peek(instr.arg).add(f.space, item)  # type: ignore[attr-defined]
+    f.peek(instr.arg).force().add(f.space, item)  # type: ignore[attr-defined]
 
 
 @opcode
 def MAP_ADD(f: Frame, instr: Instr) -> None:
     """{key: value for …}"""
     value, key = f.pop(), f.pop()
-    f.peek(instr.arg).tp_setitem(f.space, key, value)  # type: ignore[attr-defined]
+    f.peek(instr.arg).force().tp_setitem(f.space, key, value)  # type: ignore[attr-defined]
 
 
 @opcode
@@ -85,14 +85,14 @@ def LIST_EXTEND(f: Frame, instr: Instr) -> None:
     """[*iterable]"""
     iterable = f.pop()
     items = f.trace.star_items(iterable)
-    f.peek(instr.arg).extend(f.space, f.space.new_tuple(items))  # type: ignore[attr-defined]
+    f.peek(instr.arg).force().extend(f.space, f.space.new_tuple(items))  # type: ignore[attr-defined]
 
 
 @opcode
 def SET_UPDATE(f: Frame, instr: Instr) -> None:
     """{*iterable}"""
     iterable = f.pop()
-    f.peek(instr.arg).update(f.space, iterable)  # type: ignore[attr-defined]
+    f.peek(instr.arg).force().update(f.space, iterable)  # type: ignore[attr-defined]
 
 
 @opcode
@@ -101,7 +101,7 @@ def DICT_UPDATE(f: Frame, instr: Instr) -> None:
     mapping = f.pop().force()
     if f.space.getattr_or_none(mapping, "keys") is None:
         raise f.space.error(TypeError, f"'{mapping.cls.__name__}' object is not a mapping")
-    f.peek(instr.arg).update(f.space, mapping)  # type: ignore[attr-defined]
+    f.peek(instr.arg).force().update(f.space, mapping)  # type: ignore[attr-defined]
 
 
 @opcode
@@ -110,7 +110,7 @@ def DICT_MERGE(f: Frame, instr: Instr) -> None:
     mapping = f.pop().force()
     below = instr.arg + 2
     function = f.peek(below)
-    f.trace.merge_keywords(f.peek(instr.arg), mapping, function)
+    f.trace.merge_keywords(f.peek(instr.arg).force(), mapping, function)
 
 
 @opcode

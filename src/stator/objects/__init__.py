@@ -2,6 +2,7 @@ from stator.objects import (  # noqa: F401
     attr_dict,
     bytes_,
     cell,
+    compiled,
     class_build,
     contextvar,
     defaultdict,

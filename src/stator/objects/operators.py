@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -126,7 +127,7 @@ class Operators:
         if self.host_lookup(value.cls, name) in (MISSING, None):  # type: ignore[attr-defined]
             return None
         slot: Value = self.lookup(value.cls, name)  # type: ignore[attr-defined]
-        if slot.cls in (staticmethod, classmethod, property):
+        if slot.cls in _UNBOUND:
             return _Unbinder(slot)
         return slot
 
@@ -341,6 +342,10 @@ class _HashProbe:
 
 def _fold_hash(number: int) -> int:
     return hash(_HashProbe(number))
+
+
+#: descriptors that give the callable itself, or one bound to something else than the instance
+_UNBOUND = (staticmethod, classmethod, property, types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
 class _Unbinder(Value):

@@ -57,7 +57,7 @@ def intercept(host: Any) -> Handler | None:
         return _tensor_function(host, name[7:])
     if host in tables.tensor_functions():
         return _tensor_function(host, tables.tensor_functions()[host])
-    if module in tables.OPERATION_MODULES and not name.startswith("_") and name not in tables.TRACED:
+    if module in tables.OPERATION_MODULES and name.isidentifier() and name[0] != "_" and name not in tables.TRACED:
         return function_handler(host)
     return None
 

@@ -331,4 +331,4 @@ _WORD = re.compile(r"\W+")
 def _input_name(text: str) -> str:
     """A readable name of a graph input, from the text of its source."""
     words = _WORD.sub("_", text).strip("_")[-60:].strip("_").lower()
-    return words if words and not words[0].isdigit() else f"arg_{words}"
+    return words if words and not words[0].isdigit() and words != "self" else f"arg_{words}"

@@ -1,0 +1,43 @@
+"""Callables that `stator.compile` has made, met in the traced program: what they wrap is traced into."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator import _core
+from stator.guards.source import ConstSource, GetAttrSource
+from stator.objects.instance import InstanceValue
+from stator.objects.method import BoundMethod
+from stator.objects.protocol import models
+from stator.objects.value import Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+
+@models(_core.Compiled)
+class CompiledValue(InstanceValue):
+    """A compiled callable: the outer compiled function absorbs it, with its own settings."""
+
+    __slots__ = ()
+
+    def wrapped(self, space: Space) -> Value:
+        """The function that was compiled."""
+        host = self.host.__wrapped__
+        if type(self.source) is ConstSource:
+            return space.existing(host)
+        assert self.source is not None
+        return space.wrap(host, GetAttrSource(self.source, "__wrapped__"))
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        return space.call(self.wrapped(space), args, kwargs, tail)
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        return self if instance is None else BoundMethod(self, instance)
+
+    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+        return self.call(space, list(args), kwargs, False)
+
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+        instance = instance.force()
+        return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)
