@@ -17,6 +17,7 @@ from stator.guards.source import CellSource, ConstSource, FunctionSource, GetAtt
 from stator.interp.frame import Frame
 from stator.interp.services import NamedItems, Services
 from stator.objects import generator
+from stator.objects.protocol import IMMUTABLE
 from stator.objects.space import Space
 from stator.objects.value import Constant, Unsupported, Value
 
@@ -293,4 +294,4 @@ class Trace(Services):
     def _make_constant(self, host: Any) -> Any:
         if type(host) in (tuple, frozenset):
             return self.space.fresh(host)
-        return Constant(host)
+        return Constant(host) if type(host) in IMMUTABLE else self.space.existing(host)

@@ -64,6 +64,7 @@ class Frame:
         "function",
         "globals",
         "handled",
+        "handlers",
         "index",
         "instrs",
         "locals",
@@ -96,6 +97,8 @@ class Frame:
         #: whether a break inside can be resumed here: the result of this frame goes straight onto the parent's stack
         self.resumable = resumable
         self.handled: Value | None = parent.handled if parent is not None else None
+        #: the stack entries of the exceptions being handled in this frame, outermost first
+        self.handlers: list[ExcInfo] = []
 
     # -- the value stack --------------------------------------------------------------------------------------------
 

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from stator.bytecode.continuation import raise_unchanged
 from stator.bytecode.decode import Instr
 from stator.interp.frame import ExcInfo, Frame, opcode
 from stator.objects import exception
-from stator.objects.protocol import FALSE, NONE, TRUE
+from stator.objects.protocol import FALSE, NONE, TRUE, register
 from stator.objects.value import Raised, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+
+def _raise_unchanged(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise Raised(args[0])
+
+
+register(raise_unchanged, _raise_unchanged)
 
 
 @opcode
 def PUSH_EXC_INFO(f: Frame, instr: Instr) -> None:
     """except: the exception becomes the one being handled."""
     value = f.pop()
-    f.push(ExcInfo(f.handled, value))
+    info = ExcInfo(f.handled, value)
+    f.handlers.append(info)
+    f.push(info)
     f.push(value)
     f.handled = value
 
@@ -23,6 +38,7 @@ def POP_EXCEPT(f: Frame, instr: Instr) -> None:
     """The end of an except clause."""
     info = f.pop()
     assert isinstance(info, ExcInfo)
+    f.handlers.remove(info)
     f.handled = info.previous
 
 

@@ -60,24 +60,29 @@ def COPY_FREE_VARS(f: Frame, instr: Instr) -> None:
 
 @opcode
 def LOAD_CLOSURE(f: Frame, instr: Instr) -> None:
-    """The cell itself."""
-    f.push(f.cells[instr.arg])
+    """The cell itself; in an inlined comprehension, whatever is in the variable's slot."""
+    slot = f.cells.get(instr.arg) or f.locals.get(instr.arg)
+    if slot is None:
+        raise f.unbound(instr.arg)
+    f.push(slot)
 
 
 @opcode
 def LOAD_CELL_AND_CLEAR(f: Frame, instr: Instr) -> None:
     """The shadowed cell variable of an inlined comprehension."""
-    f.push(f.cells.pop(instr.arg, NULL))
+    f.push(f.cells.pop(instr.arg, None) or f.locals.pop(instr.arg, NULL))
 
 
 @opcode
 def STORE_CELL(f: Frame, instr: Instr) -> None:
-    """The shadowed cell is the variable's again."""
-    cell = f.pop()
-    if isinstance(cell, CellValue):
-        f.cells[instr.arg] = cell
-    else:
-        f.cells.pop(instr.arg, None)
+    """What an inlined comprehension keeps in the slot of a variable that has a cell outside: a cell, a value, nothing."""
+    slot = f.pop()
+    f.cells.pop(instr.arg, None)
+    f.locals.pop(instr.arg, None)
+    if isinstance(slot, CellValue):
+        f.cells[instr.arg] = slot
+    elif slot is not NULL:
+        f.locals[instr.arg] = slot
 
 
 @opcode

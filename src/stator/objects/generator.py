@@ -162,7 +162,7 @@ class GeneratorValue(Value):
         assert frame is not None
         frame.parent = space.trace.frame
         frame.result = None
-        if not any(type(v).__name__ == "ExcInfo" for v in frame.stack):
+        if not frame.handlers:
             frame.handled = frame.parent.handled if frame.parent is not None else None
         self.running = True
         return frame
@@ -217,6 +217,8 @@ class GeneratorValue(Value):
         return f"a {self.kind}"
 
     def reconstruct(self, writer: Writer) -> str:
+        if self.frame is None and self.source is None and self.is_coroutine:
+            raise Unsupported(errors.NotReconstructible("a finished coroutine"))
         if self.source is not None:
             return writer.source(self.source)
         return writer.generator(self)

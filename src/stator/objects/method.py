@@ -6,7 +6,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import ConstSource, GetAttrSource, Source
-from stator.objects.protocol import FALSE, NOT_IMPLEMENTED, TRUE, models
+from stator.objects.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, models
 from stator.objects.value import Known, Value
 
 if TYPE_CHECKING:
@@ -112,11 +112,8 @@ class BuiltinValue(Known):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         owner = getattr(host, "__self__", None)
-        if (
-            isinstance(host, types.BuiltinFunctionType)
-            and owner is not None
-            and not isinstance(owner, types.ModuleType)
-        ):
+        modelled = id(host) in HANDLERS or not isinstance(host, types.BuiltinFunctionType)
+        if not modelled and owner is not None and not isinstance(owner, types.ModuleType):
             bound = _bound_builtin(space, host, owner, source)
             if bound is not None:
                 return bound

@@ -39,22 +39,41 @@ def link(
     target: int | None = None,
 ) -> Link:
     """Emit what the continuation of one frame needs."""
-    kinds, values = stack_state(writer, stack)
+    kinds, values = stack_state(writer, frame, stack)
     names, locals_ = _locals(writer, frame, index, mode, target)
-    code = continuation(frame.code, index, mode=mode, stack=kinds, names=names, results=results, target=target)
+    code = continuation(
+        frame.code,
+        index,
+        mode=mode,
+        stack=kinds,
+        names=names,
+        results=results,
+        target=target,
+        cleared=_cleared(frame),
+    )
     return Link(_function(writer, frame, code), values + locals_, code)
 
 
-def stack_state(writer: Writer, stack: list[Value]) -> tuple[tuple[str, ...], list[str]]:
+def _cleared(frame: Frame) -> frozenset[str]:
+    """Variables with a cell of which an inlined comprehension has emptied the slot."""
+    return frozenset(n for n in frame.decoded.cellvars if n not in frame.cells and n not in frame.locals)
+
+
+def stack_state(writer: Writer, frame: Frame, stack: list[Value]) -> tuple[tuple[str, ...], list[str]]:
     """The kinds of stack entries, and the expressions of those that are passed."""
     kinds: list[str] = []
     values: list[str] = []
+    seen: set[int] = set()
     for entry in stack:
         if entry is NULL:
             kinds.append("null")
         elif isinstance(entry, ExcInfo):
-            kinds.append("handler")
-            values.append(writer.expr(entry.current))
+            kind = "value" if entry not in frame.handlers else "previous" if id(entry) in seen else "handler"
+            seen.add(id(entry))
+            kinds.append(kind)
+            if kind != "previous":
+                # An entry that is no longer a handler's is a value nobody reads.
+                values.append(writer.expr(entry.current) if kind == "handler" else "None")
         elif isinstance(entry, Lasti):
             kinds.append("lasti")
         else:
@@ -72,8 +91,14 @@ def _locals(
     live: set[str] = set()
     for start in starts:
         live |= live_names(frame.decoded, start)
-    names = tuple(n for n in frame.decoded.varnames if n in live and n in frame.locals and frame.locals[n] is not NULL)
+    names = _restored(frame, live)
     return names, [writer.expr(frame.locals[n]) for n in names]
+
+
+def _restored(frame: Frame, live: set[str] | frozenset[str]) -> tuple[str, ...]:
+    """The live locals that have a value, those that an inlined comprehension put in a cell's slot included."""
+    plain = [n for n in frame.decoded.varnames if n in live and n in frame.locals and frame.locals[n] is not NULL]
+    return (*plain, *(n for n in frame.decoded.cellvars if n not in frame.cells and n in frame.locals))
 
 
 def _function(writer: Writer, frame: Frame, code: CodeType) -> str:
@@ -111,10 +136,12 @@ def suspended_generator(writer: Writer, value: GeneratorValue) -> str:
     if not value.started:
         return writer.assign(frame.code.co_name, _first_call(writer, frame))
     index = frame.index - 1
-    kinds, values = stack_state(writer, frame.stack)
+    kinds, values = stack_state(writer, frame, frame.stack)
     live = live_names(frame.decoded, frame.index) | live_names(frame.decoded, index)
-    names = tuple(n for n in frame.decoded.varnames if n in live and n in frame.locals and frame.locals[n] is not NULL)
-    code = continuation(frame.code, index, mode="value", stack=kinds, names=names, generator=True)
+    names = _restored(frame, live)
+    code = continuation(
+        frame.code, index, mode="value", stack=kinds, names=names, generator=True, cleared=_cleared(frame)
+    )
     args = ", ".join(values + [writer.expr(frame.locals[n]) for n in names])
     name = writer.assign(frame.code.co_name, f"{_function(writer, frame, code)}({args})")
     writer.line(f"next({name})")

@@ -167,7 +167,7 @@ def _stub(kind: str, text: str, place: tuple[CodeType, int], names: dict[str, An
         scope: dict[str, Any] = {}
         exec(text, scope)
         template = _TEMPLATES[kind] = scope["stub"].__code__
-    code, line = place
+    code, line = place[0], place[1] or place[0].co_firstlineno
     stub = template.replace(
         co_filename=code.co_filename, co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=line
     )
