@@ -1,6 +1,11 @@
 """Builtin functions against CPython."""
 
+import copy
+import threading
+
 import pytest
+
+import stator
 
 from tests.stdlib.agree import agree, expressions
 
@@ -237,3 +242,38 @@ globals()["Point"] is Point
 @pytest.mark.parametrize("expression", expressions(globals(), EXPRESSIONS), ids=lambda e: e.__name__)
 def test_agrees(expression):
     agree(expression)
+
+
+def test_an_id_leaves_the_graph():
+    box = Plain()
+    compiled = stator.compile(lambda p: (id(p), hex(id(p)), id(p) in {1: 2}), backend="eager", fullgraph=True)
+    assert compiled(box) == (id(box), hex(id(box)), False)
+    other = Plain()
+    assert compiled(other) == (id(other), hex(id(other)), False)
+
+
+def test_an_id_finds_its_entry_in_an_existing_dict():
+    seen, boxes = {}, [Plain(), Plain()]
+    seen[id(boxes[1])] = "second"
+    compiled = stator.compile(lambda p: (id(p) in seen, seen.get(id(p))), backend="eager", fullgraph=True)
+    assert compiled(boxes[0]) == (False, None)
+    assert compiled(boxes[1]) == (True, "second")
+    assert compiled(boxes[0]) == (False, None)
+
+
+def test_copies_do_not_bind_the_trace_to_an_object():
+    compiled = stator.compile(lambda p: copy.deepcopy(p).x, backend="eager", fullgraph=True)
+    first = compiled(Point([1], {2: [3]}))
+    before = stator.stats().recompiles
+    assert compiled(Point([1], {2: [3]})) == first == [1]
+    assert stator.stats().recompiles == before
+
+
+def test_the_current_thread():
+    compiled = stator.compile(lambda: threading.current_thread(), backend="eager", fullgraph=True)
+    assert compiled() is threading.current_thread()
+    found = []
+    thread = threading.Thread(target=lambda: found.append(compiled()))
+    thread.start()
+    thread.join()
+    assert found == [thread]

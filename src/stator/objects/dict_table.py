@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from stator.guards.guard import HasKey, KeysAre, Length, NoKey
 from stator.guards.raw import ABSENT, dict_get, dict_keys
 from stator.guards.source import CallSource, DictItemSource, DictKeySource, Source
-from stator.objects.keys import IdentityKey
+from stator.objects.keys import OF_IDS, IdentityKey, grounded
 from stator.objects.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ class Table:
 
     def locate(self, space: Space, key: Any) -> Entry | None:
         """The entry under a key (from `space.key`), or None."""
+        if type(key) in OF_IDS and self.host:
+            key = grounded(space, key)
         if self.complete:
             return self.entries.get(key)
         if self.overlay:
@@ -196,6 +198,8 @@ class Table:
 
     def put(self, space: Space, key: Any, key_value: Value, item: Value) -> None:
         """`d[key] = item`."""
+        if type(key) in OF_IDS and self.host:
+            key = grounded(space, key)
         if not self.complete:
             if self._direct(key):
                 self._put_overlay(key, key_value, item)
@@ -221,6 +225,8 @@ class Table:
 
     def take(self, space: Space, key: Any) -> Entry | None:
         """Remove and return the entry, or None if there is none."""
+        if type(key) in OF_IDS and self.host:
+            key = grounded(space, key)
         if not self.complete:
             if self._direct(key):
                 return self._take_overlay(space, key)

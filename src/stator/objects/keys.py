@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stator.objects.value import Value
+from stator.objects.value import NotKnown, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -23,6 +23,36 @@ class IdentityKey:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IdentityKey) and other.anchor is self.anchor
+
+
+class IdKey:
+    """Key of the id of an object: equal to the id of the same object; the number itself is not looked at."""
+
+    __slots__ = ("anchor", "value")
+
+    def __init__(self, value: Value, anchor: Any) -> None:
+        self.value = value
+        self.anchor = anchor
+
+    def __hash__(self) -> int:
+        return id(self.anchor) >> 4
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdKey) and other.anchor is self.anchor
+
+
+#: types of keys that an id may be, or be part of
+OF_IDS = frozenset({IdKey, tuple})
+
+
+def grounded(space: Space, key: Any) -> Any:
+    """The key as an existing dict or set knows it: ids as the numbers they are, under guards."""
+    if type(key) is IdKey:
+        try:
+            return key.value.as_host(space)
+        except NotKnown:
+            return key  # of an object made by the trace: no existing container has it
+    return tuple([grounded(space, part) for part in key]) if type(key) is tuple else key
 
 
 class TracedKey:

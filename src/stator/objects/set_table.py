@@ -11,7 +11,7 @@ from stator import errors
 from stator.guards.guard import Equals, Length
 from stator.guards.source import CallSource, ConstSource, ItemSource, Source
 from stator.objects.dict_table import is_lasting, is_plain
-from stator.objects.keys import IdentityKey, TracedKey
+from stator.objects.keys import IdentityKey, TracedKey, grounded
 from stator.objects.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ class SetTable:
         return True
 
     def has(self, space: Space, key: Any) -> bool:
+        key = self._grounded(space, key)
         if self.complete or not is_plain(key) or not self._is_plain():
             return key in self.keys(space)
         assert self.source is not None
@@ -208,14 +209,20 @@ class SetTable:
             self._keys = set(keys)
             self._exact = False
 
+    def _grounded(self, space: Space, key: Any) -> Any:
+        """The key as the elements of an existing set are compared with it."""
+        return grounded(space, key) if self.source is not None and self.host else key
+
     def add(self, space: Space, key: Any, value: Value) -> None:
         self.own(space)
+        key = self._grounded(space, key)
         if self._insert(key, value):
             self.version += 1
             self.note("add", value)
 
     def discard(self, space: Space, key: Any) -> bool:
         self.own(space)
+        key = self._grounded(space, key)
         before = len(self._keys)
         self._keys.discard(key)
         if len(self._keys) == before:

@@ -1,34 +1,24 @@
-"""`id`: a number that is never known while tracing, only whether two are the same."""
+"""`id` and thread idents: numbers that are guarded only where it matters what they are.
+
+Two of them are compared by the objects they belong to, and serve as keys of dicts made by the trace; so copying an
+object does not bind the trace to that object. Any other use takes the number itself, under a guard on the identity.
+"""
 
 from __future__ import annotations
 
+import _thread
 from typing import TYPE_CHECKING, Any
 
-from stator import errors
+from stator.guards.guard import Equals
+from stator.guards.source import CallSource, ConstSource
+from stator.objects.keys import IdKey
 from stator.objects.protocol import builtin
-from stator.objects.value import Unsupported, Value
-from stator.stdlib.support import bool_value, hooked, refuse
+from stator.objects.value import NotKnown, Value
+from stator.stdlib.support import bool_value, hooked
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
-
-
-class IdKey:
-    """The id as key of a dict made by the trace: equal to the id of the same object, and to no other key."""
-
-    __slots__ = ("anchor",)
-
-    def __init__(self, anchor: Any) -> None:
-        self.anchor = anchor
-
-    def __hash__(self) -> int:
-        return id(self.anchor)
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, int):
-            raise refuse("id of an object, compared with a number")
-        return isinstance(other, IdKey) and other.anchor is self.anchor
 
 
 class IdValue(Value):
@@ -41,8 +31,19 @@ class IdValue(Value):
         self.source = None
         self.target = target
 
+    def anchor(self, space: Space) -> Any:
+        """The object whose number it is."""
+        return space.identity(self.target)
+
+    def as_host(self, space: Space) -> Any:
+        host = self.anchor(space)
+        if isinstance(host, Value):
+            raise NotKnown(self)
+        space.guard_identity_of(self.target.source, host)
+        return id(host)
+
     def key(self, space: Space) -> Any:
-        return IdKey(space.identity(self.target))
+        return IdKey(self, self.anchor(space))
 
     def describe(self) -> str:
         return f"the id of {self.target.describe()}"
@@ -51,29 +52,53 @@ class IdValue(Value):
         return str(writer.assign("id_", f"id({writer.expr(self.target)})"))
 
 
+class ThreadIdent(IdValue):
+    """`threading.get_ident()`."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.cls = int
+        self.source = None
+
+    def anchor(self, space: Space) -> Any:
+        return _thread
+
+    def as_host(self, space: Space) -> Any:
+        ident = _thread.get_ident()
+        space.trace.guard(Equals(CallSource(_ident, ConstSource(_thread, "_thread"), "get_ident"), ident))
+        return ident
+
+    def describe(self) -> str:
+        return "the ident of the thread"
+
+    def reconstruct(self, writer: Writer) -> str:
+        return str(writer.assign("ident", f"{writer.const(_thread.get_ident)}()"))
+
+
+def _ident(module: Any) -> int:
+    return int(module.get_ident())
+
+
 @builtin(id)
 def id_(space: Space, value: Value, /) -> Value:
     return IdValue(value.force())
 
 
+@builtin(_thread.get_ident)
+def get_ident(space: Space) -> Value:
+    return ThreadIdent()
+
+
 def _comparison(host: Any, same: bool) -> None:
     def model(space: Space, left: Value, right: Value, /) -> Value:
         left, right = left.force(), right.force()
-        if not isinstance(left, IdValue) and not isinstance(right, IdValue):
-            return hooked(space, host, [left, right])
         if isinstance(left, IdValue) and isinstance(right, IdValue):
-            return bool_value(space.is_(left.target, right.target) == same)
-        raise Unsupported(errors.UnsupportedCCall("id of an object, compared with a number"))
+            return bool_value((left.anchor(space) is right.anchor(space)) == same)
+        return hooked(space, host, [left, right])
 
     builtin(host)(model)
 
 
 _comparison(int.__eq__, True)
 _comparison(int.__ne__, False)
-
-
-@builtin(int.__hash__)
-def int_hash(space: Space, value: Value, /) -> Value:
-    if isinstance(value.force(), IdValue):
-        raise refuse("hash of the id of an object")
-    return hooked(space, int.__hash__, [value.force()])

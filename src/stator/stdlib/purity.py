@@ -76,6 +76,7 @@ frozen(datetime.timedelta, _delta_state)
 frozen(datetime.timezone)
 frozen(decimal.Decimal, str)
 
+pure(str.maketrans, bytes.maketrans)
 pure(binascii.crc32, binascii.hexlify, binascii.unhexlify, binascii.a2b_base64, binascii.b2a_base64)
 pure(binascii.b2a_hex, binascii.a2b_hex, zlib.crc32, zlib.adler32)
 pure(struct.pack, struct.unpack, struct.calcsize)
@@ -135,7 +136,7 @@ def _inert_host(host: Any) -> bool:
     return type(host) in IMMUTABLE or isinstance(host, re.RegexFlag)
 
 
-pure_python(re.compile, re.match, re.fullmatch, re.search, re.split, re.findall, re.escape, re.sub, re.subn)
+pure_python(re.compile, re._compile, re.match, re.fullmatch, re.search, re.split, re.findall, re.escape, re.sub, re.subn)  # type: ignore[attr-defined]
 pure_python(textwrap.dedent, fnmatch.fnmatch, fnmatch.fnmatchcase, fnmatch.translate)
 pure_python(posixpath.join, posixpath.basename, posixpath.dirname, posixpath.split, posixpath.splitext)
 pure_python(posixpath.normpath, posixpath.isabs, posixpath.commonprefix)

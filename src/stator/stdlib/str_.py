@@ -102,7 +102,7 @@ class _Template:
         self.automatic: int | None = None
 
     def render(self, template: str, depth: int) -> str:
-        if depth < 0:
+        if depth <= 0:
             raise self.space.error(ValueError, "Max string recursion exceeded")
         pieces: list[str] = []
         for text, field, spec, conversion in self._parse(template):

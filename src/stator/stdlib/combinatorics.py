@@ -1,0 +1,306 @@
+"""itertools, continued: iterators over arrangements of a pool of items, and those that share their items."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from stator.objects.iterator import IteratorValue, advance, iterator_type
+from stator.objects.protocol import NONE, builtin
+from stator.objects.sequence import MAXSIZE
+from stator.objects.value import Constant, Value
+from stator.stdlib.itertools_ import class_of, is_none
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+_GROUPER = type(next(itertools.groupby("a"))[1])
+_TEE = type(itertools.tee(())[0])
+
+
+class _Arrangements(IteratorValue):
+    """Arrangements of pools: the host's own iterator arranges the indices, `taken` of them so far."""
+
+    __slots__ = ("indices", "options", "pools", "taken")
+
+    def begin(self, pools: list[list[Value]], indices: Iterator[tuple[int, ...]], options: str) -> Value:
+        """Set the state of a new one."""
+        self.pools = pools
+        self.indices = indices
+        self.options = options
+        self.taken = 0
+        return self
+
+    def produce(self, space: Space) -> Value | None:
+        chosen = next(self.indices, None)
+        space.touch(self)
+        self.taken += 1
+        if chosen is None:
+            return None
+        pools = self.pools if len(self.pools) == len(chosen) else [self.pools[0]] * len(chosen)
+        return space.new_tuple([pool[i] for pool, i in zip(pools, chosen, strict=True)])
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        pools = [f"[{', '.join([writer.expr(item) for item in pool])}]" for pool in self.pools]
+        parts = [*pools, self.options] if self.options else pools
+        name = writer.assign("iterator", f"{writer.const(self.cls)}({', '.join(parts)})")
+        if self.taken:
+            writer.line(f"{writer.const(advance)}({name}, {self.taken})")
+        return name
+
+
+@iterator_type(itertools.product)
+class Product(_Arrangements):
+    """`product(*iterables, repeat=…)`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, *iterables: Value, repeat: Value = Constant(1)) -> Value:  # noqa: B008 (immutable)
+        times = space.int_(repeat)
+        if times < 0:
+            raise space.error(ValueError, "repeat argument cannot be negative")
+        pools = [space.unpack(each) for each in iterables] * times
+        indices = itertools.product(*(range(len(pool)) for pool in pools))
+        return Product(class_of(space, cls)).begin(pools, indices, "")
+
+
+def _size(space: Space, value: Value) -> int:
+    size = space.int_(value)
+    if size < 0:
+        raise space.error(ValueError, "r must be non-negative")
+    if size > MAXSIZE:
+        raise space.error(OverflowError, "Python int too large to convert to C ssize_t")
+    return size
+
+
+@iterator_type(itertools.permutations)
+class Permutations(_Arrangements):
+    """`permutations(iterable, r)`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, iterable: Value, r: Value = NONE) -> Value:
+        pool = space.unpack(iterable)
+        if not is_none(r) and not issubclass(r.force().cls, int):
+            raise space.error(TypeError, "Expected int as r")
+        size = len(pool) if is_none(r) else _size(space, r)
+        indices = itertools.permutations(range(len(pool)), size)
+        return Permutations(class_of(space, cls)).begin([pool], indices, str(size))
+
+
+@iterator_type(itertools.combinations)
+class Combinations(_Arrangements):
+    """`combinations(iterable, r)`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, iterable: Value, r: Value | None = None) -> Value:
+        if r is None:
+            raise space.error(TypeError, "combinations() missing required argument 'r' (pos 2)")
+        pool = space.unpack(iterable)
+        size = _size(space, r)
+        return Combinations(class_of(space, cls)).begin([pool], itertools.combinations(range(len(pool)), size), str(size))
+
+
+@iterator_type(itertools.combinations_with_replacement)
+class CombinationsWithReplacement(_Arrangements):
+    """`combinations_with_replacement(iterable, r)`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, iterable: Value, r: Value | None = None) -> Value:
+        if r is None:
+            raise space.error(TypeError, "combinations_with_replacement() missing required argument 'r' (pos 2)")
+        pool = space.unpack(iterable)
+        size = _size(space, r)
+        indices = itertools.combinations_with_replacement(range(len(pool)), size)
+        return CombinationsWithReplacement(class_of(space, cls)).begin([pool], indices, str(size))
+
+
+# -- groupby ------------------------------------------------------------------------------------------------------------
+
+
+def resumed_groupby(iterable: Any, key: Any, state: tuple[Any, Any, Any]) -> Any:
+    """A `groupby` in the middle of its work, for generated code."""
+    groups = itertools.groupby(iterable, key)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        groups.__setstate__(state)  # type: ignore[attr-defined]
+    return groups
+
+
+@iterator_type(itertools.groupby)
+class GroupBy(IteratorValue):
+    """`groupby(iterable, key)`: the state is that of CPython's object."""
+
+    __slots__ = ("current_key", "current_value", "function", "group", "iterator", "target_key")
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, iterable: Value, key: Value = NONE) -> Value:
+        self = GroupBy(class_of(space, cls))
+        self.iterator = space.iter(iterable)
+        self.function = key
+        self.target_key: Value | None = None
+        self.current_key: Value | None = None
+        self.current_value: Value | None = None
+        self.group: Grouper | None = None
+        return self
+
+    def advance(self, space: Space) -> bool:
+        """Take the next item; whether there was one."""
+        item = space.next(self.iterator)
+        if item is None:
+            return False
+        key = item if is_none(self.function) else space.call(self.function, [item], {})
+        space.touch(self)
+        self.current_value, self.current_key = item, key
+        return True
+
+    def produce(self, space: Space) -> Value | None:
+        space.touch(self)
+        self.group = None
+        while self.current_key is None or (
+            self.target_key is not None and space.equal(self.target_key, self.current_key)
+        ):
+            if not self.advance(space):
+                return None
+        space.touch(self)
+        self.target_key = self.current_key
+        self.group = Grouper(self, self.current_key)
+        return space.new_tuple([self.current_key, self.group])
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        iterator, key = writer.expr(self.iterator), writer.expr(self.function)
+        if self.current_key is None:
+            return writer.assign("groups", f"{writer.const(self.cls)}({iterator}, {key})")
+        if self.current_value is None or self.target_key is None:
+            raise self._half_taken()
+        state = ", ".join(writer.expr(v) for v in (self.current_key, self.current_value, self.target_key))
+        return writer.assign("groups", f"{writer.const(resumed_groupby)}({iterator}, {key}, ({state}))")
+
+    def _half_taken(self) -> Exception:
+        from stator import errors
+        from stator.objects.value import Unsupported
+
+        return Unsupported(errors.NotReconstructible("a groupby whose group is being read"))
+
+
+@iterator_type(_GROUPER)
+class Grouper(IteratorValue):
+    """One group of a `groupby`."""
+
+    __slots__ = ("key_", "parent")
+
+    def __init__(self, parent: GroupBy, key: Value) -> None:
+        super().__init__(_GROUPER)
+        self.parent = parent
+        self.key_ = key
+
+    def produce(self, space: Space) -> Value | None:
+        parent = self.parent
+        if parent.group is not self:
+            return None
+        if parent.current_value is None and not parent.advance(space):
+            return None
+        assert parent.current_key is not None
+        if not space.equal(self.key_, parent.current_key):
+            return None
+        space.touch(parent)
+        item, parent.current_value = parent.current_value, None
+        return item
+
+    def made(self, writer: Writer) -> str:
+        maker = writer.const(_GROUPER)
+        if self.parent.group is not self:
+            return f"{maker}({writer.const(itertools.groupby)}(()), None)"
+        return f"{maker}({writer.expr(self.parent)}, {writer.expr(self.key_)})"
+
+
+# -- tee ----------------------------------------------------------------------------------------------------------------
+
+
+class _Shared(Value):
+    """What the iterators of one `tee` share: an iterator and the items it has given so far."""
+
+    __slots__ = ("items", "iterator")
+
+    def __init__(self, iterator: Value) -> None:
+        self.cls = _TEE
+        self.source = None
+        self.iterator = iterator
+        self.items: list[Value] = []
+
+    def item(self, space: Space, index: int) -> Value | None:
+        """The item at a position, None beyond the end."""
+        if index == len(self.items):
+            item = space.next(self.iterator)
+            if item is None:
+                return None
+            space.touch(self)
+            self.items.append(item)
+        return self.items[index]
+
+    def reconstruct(self, writer: Writer) -> str:
+        rest = writer.expr(self.iterator)
+        if self.items:
+            given = ", ".join([writer.expr(item) for item in self.items])
+            rest = f"{writer.const(itertools.chain)}([{given}], {rest})"
+        return writer.assign("shared", f"{writer.const(itertools.tee)}({rest}, 1)[0]")
+
+
+@iterator_type(_TEE)
+class Tee(IteratorValue):
+    """One of the iterators that `tee(iterable)` gives."""
+
+    __slots__ = ("index", "shared")
+
+    def __init__(self, shared: _Shared, index: int) -> None:
+        super().__init__(_TEE)
+        self.shared = shared
+        self.index = index
+
+    def produce(self, space: Space) -> Value | None:
+        item = self.shared.item(space, self.index)
+        if item is not None:
+            space.touch(self)
+            self.index += 1
+        return item
+
+    def __copy__(self, space: Space) -> Value:
+        if self.source is not None:
+            self.open(space)
+        return Tee(self.shared, self.index)
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        name = writer.assign("tee", f"{writer.expr(self.shared)}.__copy__()")
+        if self.index:
+            writer.line(f"{writer.const(advance)}({name}, {self.index})")
+        return name
+
+
+@builtin(itertools.tee)
+def tee(space: Space, iterable: Value, n: Value = Constant(2), /) -> Value:  # noqa: B008 (immutable)
+    count = space.int_(n)
+    if count < 0:
+        raise space.error(ValueError, "n must be >= 0")
+    if count == 0:
+        return space.new_tuple([])
+    first = space.iter(iterable)
+    copier = space.getattr_or_none(first, "__copy__")
+    if copier is None:
+        first = Tee(_Shared(first), 0)
+        copier = space.getattr(first, "__copy__")
+    return space.new_tuple([first, *(space.call(copier, [], {}) for _ in range(count - 1))])

@@ -1,0 +1,565 @@
+"""itertools: iterators over iterators. Those that hold a pool of items are in `combinatorics`."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import TYPE_CHECKING, Any
+
+from stator.objects.iterator import IteratorValue, iterator_type
+from stator.objects.protocol import NONE, builtin
+from stator.objects.sequence import MAXSIZE, known_repr
+from stator.objects.value import Constant, Raised, Value
+from stator.stdlib.support import known_host
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+__all__ = ["class_of"]
+
+_ONE = Constant(1)
+_ZERO = Constant(0)
+
+
+def class_of(space: Space, cls: Value) -> type:
+    """The host class to make an instance of."""
+    host: type = known_host(space, cls, "__new__")
+    return host
+
+
+def is_none(value: Value) -> bool:
+    """Whether the value is None."""
+    value = value.force()
+    return type(value) is Constant and value.host is None
+
+
+# -- without end --------------------------------------------------------------------------------------------------------
+
+
+@iterator_type(itertools.count)
+class Count(IteratorValue):
+    """`count(start, step)`."""
+
+    __slots__ = ("number", "step")
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, start: Value = _ZERO, step: Value = _ONE) -> Value:
+        for number in (start.force(), step.force()):
+            if not any(space.special(number, name) for name in ("__index__", "__float__", "__int__", "__complex__")):
+                raise space.error(TypeError, "a number is required")
+        self = Count(class_of(space, cls))
+        self.number, self.step = start, step
+        return self
+
+    def produce(self, space: Space) -> Value | None:
+        number = self.number
+        following = space.binary("+", number, self.step)
+        space.touch(self)
+        self.number = following
+        return number
+
+    def tp_repr(self, space: Space) -> Value:
+        if self.source is not None:
+            self.open(space)
+        step = space.known(self.step)
+        end = "" if type(step) is int and step == 1 else f", {known_repr(space, self.step)}"
+        return Constant(f"{self.cls.__name__}({known_repr(space, self.number)}{end})")
+
+    def made(self, writer: Writer) -> str:
+        return f"{writer.const(self.cls)}({writer.expr(self.number)}, {writer.expr(self.step)})"
+
+
+@iterator_type(itertools.repeat)
+class Repeat(IteratorValue):
+    """`repeat(object, times)`; `left` is None without end."""
+
+    __slots__ = ("left", "object")
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, object: Value, times: Value | None = None) -> Value:
+        self = Repeat(class_of(space, cls))
+        self.object = object
+        self.left = None if times is None else max(space.int_(times), 0)
+        return self
+
+    def produce(self, space: Space) -> Value | None:
+        if self.left is not None:
+            if self.left == 0:
+                return None
+            space.touch(self)
+            self.left -= 1
+        return self.object
+
+    def __length_hint__(self, space: Space) -> Value:
+        if self.source is not None:
+            self.open(space)
+        if self.left is None:
+            raise space.error(TypeError, "len() of unsized object")
+        return Constant(self.left)
+
+    def made(self, writer: Writer) -> str:
+        end = "" if self.left is None else f", {self.left}"
+        return f"{writer.const(self.cls)}({writer.expr(self.object)}{end})"
+
+
+@iterator_type(itertools.cycle)
+class Cycle(IteratorValue):
+    """`cycle(iterable)`; `iterator` is None once the first pass is over."""
+
+    __slots__ = ("index", "iterator", "saved")
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, iterable: Value, /) -> Value:
+        self = Cycle(class_of(space, cls))
+        self.iterator: Value | None = space.iter(iterable)
+        self.saved: list[Value] = []
+        self.index = 0
+        return self
+
+    def produce(self, space: Space) -> Value | None:
+        if self.iterator is not None:
+            item = space.next(self.iterator)
+            space.touch(self)
+            if item is not None:
+                self.saved.append(item)
+                return item
+            self.iterator = None
+        if not self.saved:
+            return None
+        space.touch(self)
+        item = self.saved[self.index]
+        self.index = (self.index + 1) % len(self.saved)
+        return item
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        cls = writer.const(self.cls)
+        saved = f"[{', '.join([writer.expr(item) for item in self.saved])}]"
+        if self.iterator is None:
+            return _advanced(writer, f"{cls}({saved})", self.index)
+        rest = writer.expr(self.iterator)
+        chained = f"{writer.const(itertools.chain)}({saved}, {rest})" if self.saved else rest
+        return _advanced(writer, f"{cls}({chained})", len(self.saved))
+
+
+def _advanced(writer: Writer, expression: str, steps: int) -> str:
+    """An iterator made by the expression, some steps on."""
+    from stator.objects.iterator import advance
+
+    name = writer.assign("iterator", expression)
+    if steps:
+        writer.line(f"{writer.const(advance)}({name}, {steps})")
+    return name
+
+
+# -- one after another --------------------------------------------------------------------------------------------------
+
+
+@iterator_type(itertools.chain)
+class Chain(IteratorValue):
+    """`chain(*iterables)`: `rest` iterates over the iterables, `active` over the present one."""
+
+    __slots__ = ("active", "rest")
+
+    def __init__(self, cls: type, rest: Value) -> None:
+        super().__init__(cls)
+        self.rest: Value | None = rest
+        self.active: Value | None = None
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, *iterables: Value) -> Value:
+        return Chain(class_of(space, cls), space.iter(space.new_tuple(list(iterables))))
+
+    def produce(self, space: Space) -> Value | None:
+        while self.rest is not None:
+            if self.active is None:
+                following = space.next(self.rest)
+                space.touch(self)
+                if following is None:
+                    break
+                try:
+                    self.active = space.iter(following)
+                except Raised:
+                    self.rest = None
+                    raise
+            item = space.next(self.active)
+            if item is not None:
+                return item
+            space.touch(self)
+            self.active = None
+        self.rest = None
+        return None
+
+    def made(self, writer: Writer) -> str:
+        cls = writer.const(self.cls)
+        if self.rest is None:
+            return f"{cls}()"
+        rest = writer.expr(self.rest)
+        if self.active is None:
+            return f"{cls}.from_iterable({rest})"
+        return f"{cls}.from_iterable({writer.const(itertools.chain)}([{writer.expr(self.active)}], {rest}))"
+
+
+@builtin(itertools.chain.__dict__["from_iterable"])
+def chain_from_iterable(space: Space, cls: Value, iterable: Value, /) -> Value:
+    return Chain(class_of(space, cls), space.iter(iterable))
+
+
+@iterator_type(itertools.islice)
+class ISlice(IteratorValue):
+    """`islice(iterable, start, stop, step)`: `taken` items so far, the next wanted one is number `wanted`."""
+
+    __slots__ = ("iterator", "step", "stop", "taken", "wanted")
+
+    @staticmethod
+    def tp_new(
+        space: Space, cls: Value, iterable: Value, first: Value, stop: Value | None = None, step: Value = NONE, /
+    ) -> Value:
+        start: Value = first
+        if stop is None:
+            start, stop = NONE, first
+        words = "Stop argument" if start is NONE else "Indices"
+        last = _slice_part(space, stop, None, f"{words} for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+        words = "Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize."
+        begin = _slice_part(space, start, 0, words)
+        words = "Step for islice() must be a positive integer or None."
+        stride = _slice_part(space, step, 1, words, 1)
+        self = ISlice(class_of(space, cls))
+        self.iterator: Value | None = space.iter(iterable)
+        self.taken, self.wanted, self.stop, self.step = 0, begin or 0, last, stride or 1
+        return self
+
+    def produce(self, space: Space) -> Value | None:
+        if self.iterator is None:
+            return None
+        while self.taken < self.wanted:
+            if space.next(self.iterator) is None:
+                return self._end(space)
+            space.touch(self)
+            self.taken += 1
+        if self.stop is not None and self.taken >= self.stop:
+            return self._end(space)
+        item = space.next(self.iterator)
+        if item is None:
+            return self._end(space)
+        space.touch(self)
+        self.taken += 1
+        self.wanted += self.step
+        if self.stop is not None and self.wanted > self.stop:
+            self.wanted = self.stop
+        return item
+
+    def _end(self, space: Space) -> None:
+        space.touch(self)
+        self.iterator = None
+
+    def made(self, writer: Writer) -> str:
+        cls = writer.const(self.cls)
+        if self.iterator is None:
+            return f"{cls}((), 0)"
+        stop = None if self.stop is None else max(self.stop - self.taken, 0)
+        return f"{cls}({writer.expr(self.iterator)}, {self.wanted - self.taken}, {stop}, {self.step})"
+
+
+def _slice_part(space: Space, value: Value, default: int | None, words: str, least: int = 0) -> int | None:
+    value = value.force()
+    if is_none(value):
+        return default
+    try:
+        number = space.int_(value)
+    except Raised:
+        raise space.error(ValueError, words) from None
+    if not least <= number <= MAXSIZE:
+        raise space.error(ValueError, words)
+    return number
+
+
+@iterator_type(itertools.zip_longest)
+class ZipLongest(IteratorValue):
+    """`zip_longest(*iterables, fillvalue=…)`; an exhausted iterator is None."""
+
+    __slots__ = ("fill", "iterators")
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, *iterables: Value, fillvalue: Value = NONE) -> Value:
+        self = ZipLongest(class_of(space, cls))
+        self.iterators: list[Value | None] = [space.iter(each) for each in iterables]
+        self.fill = fillvalue
+        return self
+
+    def produce(self, space: Space) -> Value | None:
+        items = []
+        if not any(self.iterators):
+            return None
+        for i, iterator in enumerate(self.iterators):
+            item = None if iterator is None else space.next(iterator)
+            if item is None and iterator is not None:
+                space.touch(self)
+                self.iterators[i] = None
+                if not any(self.iterators):
+                    return None
+            items.append(self.fill if item is None else item)
+        return space.new_tuple(items)
+
+    def made(self, writer: Writer) -> str:
+        parts = ["()" if iterator is None else writer.expr(iterator) for iterator in self.iterators]
+        return f"{writer.const(self.cls)}({', '.join(parts)}{', ' if parts else ''}fillvalue={writer.expr(self.fill)})"
+
+
+# -- with a function ----------------------------------------------------------------------------------------------------
+
+
+class _OverOne(IteratorValue):
+    """An iterator with a function and one iterator."""
+
+    __slots__ = ("function", "iterator")
+
+    @classmethod
+    def over(cls, space: Space, host: Value, function: Value, iterable: Value) -> Value:
+        """A new one."""
+        self = cls(class_of(space, host))
+        self.iterator = space.iter(iterable)
+        self.function = function
+        return self
+
+    def made(self, writer: Writer) -> str:
+        return f"{writer.const(self.cls)}({writer.expr(self.function)}, {writer.expr(self.iterator)})"
+
+
+@iterator_type(itertools.starmap)
+class StarMap(_OverOne):
+    """`starmap(function, iterable)`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
+        return StarMap.over(space, cls, function, iterable)
+
+    def produce(self, space: Space) -> Value | None:
+        item = space.next(self.iterator)
+        return None if item is None else space.call(self.function, space.unpack(item), {})
+
+
+@iterator_type(itertools.filterfalse)
+class FilterFalse(_OverOne):
+    """`filterfalse(predicate, iterable)`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
+        return FilterFalse.over(space, cls, function, iterable)
+
+    def produce(self, space: Space) -> Value | None:
+        plain = is_none(self.function) or space.identity(self.function) is bool
+        while (item := space.next(self.iterator)) is not None:
+            if not space.truth(item if plain else space.call(self.function, [item], {})):
+                return item
+        return None
+
+
+@iterator_type(itertools.takewhile)
+class TakeWhile(_OverOne):
+    """`takewhile(predicate, iterable)`."""
+
+    __slots__ = ("ended",)
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
+        self: Any = TakeWhile.over(space, cls, function, iterable)
+        self.ended = False
+        return self  # type: ignore[no-any-return]
+
+    def produce(self, space: Space) -> Value | None:
+        if self.ended:
+            return None
+        item = space.next(self.iterator)
+        if item is None or space.truth(space.call(self.function, [item], {})):
+            return item
+        space.touch(self)
+        self.ended = True
+        return None
+
+    def made(self, writer: Writer) -> str:
+        return f"{writer.const(self.cls)}({writer.const(bool)}, ())" if self.ended else super().made(writer)
+
+
+@iterator_type(itertools.dropwhile)
+class DropWhile(_OverOne):
+    """`dropwhile(predicate, iterable)`."""
+
+    __slots__ = ("begun",)
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
+        self: Any = DropWhile.over(space, cls, function, iterable)
+        self.begun = False
+        return self  # type: ignore[no-any-return]
+
+    def produce(self, space: Space) -> Value | None:
+        while (item := space.next(self.iterator)) is not None:
+            if self.begun:
+                return item
+            if not space.truth(space.call(self.function, [item], {})):
+                space.touch(self)
+                self.begun = True
+                return item
+        return None
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None or not self.begun:
+            return super().reconstruct(writer)
+        # One false item in front makes it begin; the predicate is not asked again.
+        rest = f"{writer.const(itertools.chain)}([0], {writer.expr(self.iterator)})"
+        return _advanced(writer, f"{writer.const(self.cls)}({writer.const(bool)}, {rest})", 1)
+
+
+@iterator_type(itertools.accumulate)
+class Accumulate(IteratorValue):
+    """`accumulate(iterable, function, initial=…)`; `total` is None before the first item."""
+
+    __slots__ = ("function", "initial", "iterator", "total")
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, iterable: Value, func: Value = NONE, *, initial: Value = NONE) -> Value:
+        self = Accumulate(class_of(space, cls))
+        self.iterator = space.iter(iterable)
+        self.function = func
+        self.initial: Value | None = None if is_none(initial) else initial
+        self.total: Value | None = None
+        return self
+
+    def produce(self, space: Space) -> Value | None:
+        if self.initial is not None:
+            space.touch(self)
+            self.total, self.initial = self.initial, None
+            return self.total
+        item = space.next(self.iterator)
+        if item is None:
+            return None
+        if self.total is not None:
+            plain = is_none(self.function)
+            pair = [self.total, item]
+            item = space.binary("+", *pair) if plain else space.call(self.function, pair, {})
+        space.touch(self)
+        self.total = item
+        return item
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        parts = f"{writer.expr(self.iterator)}, {writer.expr(self.function)}"
+        first = self.initial if self.total is None else self.total
+        if first is None:
+            return writer.assign("iterator", f"{writer.const(self.cls)}({parts})")
+        made = f"{writer.const(self.cls)}({parts}, initial={writer.expr(first)})"
+        return _advanced(writer, made, 0 if self.total is None else 1)
+
+
+# -- in step ------------------------------------------------------------------------------------------------------------
+
+
+@iterator_type(itertools.compress)
+class Compress(IteratorValue):
+    """`compress(data, selectors)`."""
+
+    __slots__ = ("data", "selectors")
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, data: Value, selectors: Value) -> Value:
+        self = Compress(class_of(space, cls))
+        self.data = space.iter(data)
+        self.selectors = space.iter(selectors)
+        return self
+
+    def produce(self, space: Space) -> Value | None:
+        while (item := space.next(self.data)) is not None:
+            selector = space.next(self.selectors)
+            if selector is None:
+                return None
+            if space.truth(selector):
+                return item
+        return None
+
+    def made(self, writer: Writer) -> str:
+        return f"{writer.const(self.cls)}({writer.expr(self.data)}, {writer.expr(self.selectors)})"
+
+
+@iterator_type(itertools.pairwise)
+class Pairwise(IteratorValue):
+    """`pairwise(iterable)`; `old` is None before the first pair."""
+
+    __slots__ = ("iterator", "old")
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, iterable: Value, /) -> Value:
+        self = Pairwise(class_of(space, cls))
+        self.iterator: Value | None = space.iter(iterable)
+        self.old: Value | None = None
+        return self
+
+    def produce(self, space: Space) -> Value | None:
+        if self.iterator is None:
+            return None
+        old = self.old
+        if old is None:
+            old = space.next(self.iterator)
+            space.touch(self)
+            self.old = old
+        new = None if old is None else space.next(self.iterator)
+        space.touch(self)
+        self.old = new
+        if old is None or new is None:
+            self.iterator = None
+            return None
+        return space.new_tuple([old, new])
+
+    def made(self, writer: Writer) -> str:
+        cls = writer.const(self.cls)
+        if self.iterator is None:
+            return f"{cls}(())"
+        if self.old is None:
+            return f"{cls}({writer.expr(self.iterator)})"
+        old = writer.expr(self.old)
+        return f"{cls}({writer.const(itertools.chain)}([{old}], {writer.expr(self.iterator)}))"
+
+
+if sys.version_info >= (3, 12):
+
+    @iterator_type(itertools.batched)
+    class Batched(IteratorValue):
+        """`batched(iterable, n)`."""
+
+        __slots__ = ("iterator", "size", "strict")
+
+        @staticmethod
+        def tp_new(space: Space, cls: Value, iterable: Value, n: Value, *, strict: Value = Constant(False)) -> Value:  # noqa: B008
+            size = space.int_(n)
+            if size < 1:
+                raise space.error(ValueError, "n must be at least one")
+            self = Batched(class_of(space, cls))
+            self.iterator: Value | None = space.iter(iterable)
+            self.size = size
+            self.strict = space.truth(strict)
+            return self
+
+        def produce(self, space: Space) -> Value | None:
+            items: list[Value] = []
+            if self.iterator is None:
+                return None
+            while len(items) < self.size and (item := space.next(self.iterator)) is not None:
+                items.append(item)
+            if len(items) < self.size:
+                space.touch(self)
+                self.iterator = None
+                if items and self.strict:
+                    raise space.error(ValueError, "batched(): incomplete batch")
+            return space.new_tuple(items) if items else None
+
+        def made(self, writer: Writer) -> str:
+            rest = "()" if self.iterator is None else writer.expr(self.iterator)
+            end = ", strict=True" if self.strict else ""
+            return f"{writer.const(self.cls)}({rest}, {self.size}{end})"
