@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from .assemble import Handler, Item, Position, Template, assemble
 from .decode import Decoded, decode
 from .flow import Flow, flow
-from .stack import depths
+from .stack import StackError, depths, handled
 from .versions import current
 from .versions.common import local_slots
 
@@ -26,7 +26,7 @@ _GENERATOR = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERAT
 _OPTIMIZED = 0x01 | 0x02  # CO_OPTIMIZED, CO_NEWLOCALS
 _SLOT_OPS = frozenset(opcode.opname[number] for number in (*opcode.haslocal, *opcode.hasfree))
 _PREFIX = frozenset({"COPY_FREE_VARS", "MAKE_CELL", "RETURN_GENERATOR"})
-_KINDS = frozenset({"value", "null", "handler", "lasti"})
+_KINDS = frozenset({"value", "null", "handler", "lasti", "previous"})
 _MODES = frozenset({"value", "throw", "call", "enter"})
 _LASTI = 0  # what RERAISE n finds; only the frame's line after it has ended depends on it
 
@@ -55,6 +55,7 @@ class _Place(NamedTuple):
     results: int
     target: int | None
     generator: bool
+    cleared: frozenset[str]
 
 
 class _Origin(NamedTuple):
@@ -80,16 +81,22 @@ def continuation(
     results: int = 1,
     target: int | None = None,
     generator: bool = False,
+    cleared: frozenset[str] = frozenset(),
 ) -> CodeType:
     """The code object that goes on with `code` at instruction `index` of `decode(code).instrs`.
 
     Its parameters are positional: the payload, one per "value" and "handler" of `stack` (bottom first), one per local
-    in `names`. The kinds "null" and "lasti" of `stack` take none.
+    in `names`. The other kinds of `stack` take none: "null", "lasti", and "previous", a COPY of the topmost "handler".
+    A "handler" is the entry PUSH_EXC_INFO left for an exception that is still being handled, given as that exception;
+    when a POP_EXCEPT of its COPY has ended that, the entry itself is a "value" nobody reads.
 
     * mode "value": the payload is `results` values, pushed above the stack; goes on after `index`, or at `target`.
     * mode "throw": the payload is an exception, raised as if by `index` itself.
     * mode "call": the payload is a callable and a tuple; called at `index`, the result pushed, and on as "value".
     * mode "enter": no payload; goes on at `index` itself, whose operands are on the stack.
+
+    In an inlined comprehension (3.12+) a variable that has a cell may hold a plain value instead: then it is one of
+    `names`; or nothing: then it is one of `cleared`. Its cell in the function's closure is not used.
 
     The code of a generator or coroutine gives one again: what is said above then happens at its first `next()`.
     With `generator=True` (mode "value", at a YIELD_VALUE, no payload) the first `next()` brings it to where it was
@@ -98,7 +105,7 @@ def continuation(
     """
     original, first, target = _resolve(code, index, mode, target)
     pushed = results if mode == "value" and not generator else 0
-    place = _Place(first, mode, tuple(stack), tuple(names), pushed, target, generator)
+    place = _Place(first, mode, tuple(stack), tuple(names), pushed, target, generator, frozenset(cleared))
     made = _made.get(id(original))
     if made is None:
         made = _made[id(original)] = {}
@@ -107,6 +114,26 @@ def continuation(
     if found is None:
         found = made[place] = _build(original, place)
     return found
+
+
+_variants: dict[int, dict[int, tuple[CodeType, CodeType]]] = {}
+
+
+def variant(code: CodeType, inner: CodeType) -> CodeType:
+    """The continuation `code` as it calls the continuation `inner`: a copy of its own, hence with a cache of its own.
+
+    A frame is resumed at one call as often as its callee breaks, each time with another inner continuation.
+    """
+    copies = _variants.get(id(code))
+    if copies is None:
+        copies = _variants[id(code)] = {}
+        weakref.finalize(code, _variants.pop, id(code), None).atexit = False
+    if id(inner) not in copies:
+        copy = code.replace()
+        _origins[id(copy)] = _origins[id(code)]
+        weakref.finalize(copy, _origins.pop, id(copy), None).atexit = False
+        copies[id(inner)] = inner, copy
+    return copies[id(inner)][1]
 
 
 def original_of(code: CodeType, index: int) -> tuple[CodeType, int]:
@@ -183,6 +210,9 @@ class _Layout:
             self._keep_first_argument(code.co_varnames[0], varnames)
         varnames += [name for name in decoded.varnames if name not in varnames]
         self.varnames = tuple(varnames)
+        self.cleared = place.cleared
+        self.restored = [name for name in self.cellvars if name not in {*place.names, *place.cleared}]
+        """Variables that get the cell that is given for them."""
         self.freevars = decoded.cellvars + decoded.freevars
         self._place_slots(code)
 
@@ -206,10 +236,10 @@ class _Layout:
         for name in self.cellvars:
             cells[name] = plain.get(name, end)
             end += name not in plain
-        self.closure = range(end, end + len(self.freevars))
-        """Where COPY_FREE_VARS puts the given cells."""
-        free = dict(zip(self.freevars, self.closure))
-        self.cell_slots = [cells[name] for name in self.cellvars]
+        free = {name: end + number for number, name in enumerate(self.freevars)}
+        self.given = {name: (free[name], cells[name]) for name in self.restored}
+        """Where a cell comes in and where it belongs."""
+        self.made = [slot for name, slot in cells.items() if name not in plain and name not in self.cleared]
         names, is_cell = local_slots(code)
         self.slots = [
             plain[name] if not cell else cells[name] if name in cells else free[name]
@@ -235,14 +265,14 @@ def _reads_first_argument(code: CodeType) -> bool:
 class _Prologue:
     """Writes the instructions that restore a frame."""
 
-    def __init__(self, code: CodeType, place: _Place, layout: _Layout, position: Position) -> None:
+    def __init__(self, code: CodeType, place: _Place, layout: _Layout, position: Position, entered: bool) -> None:
         self.items: list[Item] = []
         self.consts: list[object] = list(code.co_consts)
         self.layout = layout
         self.position = position
         self.call: Item | None = None
         self._enter(code)
-        self._push(place)
+        self._push(place, entered)
 
     def add(self, raw: str, arg: int = 0) -> Item:
         """One more instruction."""
@@ -263,48 +293,73 @@ class _Prologue:
     def _enter(self, code: CodeType) -> None:
         if self.layout.freevars:
             self.add("COPY_FREE_VARS", len(self.layout.freevars))
+        for slot in self.layout.made:
+            self.add("MAKE_CELL", slot)  # a frame's f_locals sees through a cell only after this
         if code.co_flags & _GENERATOR:
             self.add("RETURN_GENERATOR")
             self.add("POP_TOP")
         self.add("RESUME", 0)
 
-    def _push(self, place: _Place) -> None:
+    def _push(self, place: _Place, entered: bool) -> None:
+        """Rebuilds the stack; `entered`: at a handler, so that its topmost value is an exception just caught."""
         slot = len(self.layout.params) - len(place.names) - sum(kind in ("value", "handler") for kind in place.stack)
-        for kind in place.stack:
+        topmost = 0
+        for depth, kind in enumerate(place.stack):
             if kind == "null":
                 self.add("PUSH_NULL")
             elif kind == "lasti":
                 self.constant(_LASTI)
+            elif kind == "previous":
+                self.add("COPY", depth - topmost)
+            elif kind == "handler":
+                topmost = depth
+                self.catch(slot, depth)
+                self.add("PUSH_EXC_INFO")
+                self.add("POP_TOP")
+                slot += 1
+            elif entered and depth == len(place.stack) - 1:
+                self.catch(slot, depth)
             else:
                 self.take(slot)
                 slot += 1
-            if kind == "handler":
-                self.add("PUSH_EXC_INFO")
-                self.add("POP_TOP")
         for result in range(place.results):
             self.take(result)
+
+    def begin_raise(self, slot: int) -> None:
+        """Pushes what `end_raise` calls in order to raise the exception in a parameter."""
+        if current.NULL_FIRST:
+            self.add("PUSH_NULL")
+        self.constant(raise_unchanged)
+        if not current.NULL_FIRST:
+            self.add("PUSH_NULL")
+        self.take(slot)
+
+    def end_raise(self) -> Item:
+        """The call that raises: nobody sees its result."""
+        if "PRECALL" in opcode.opmap:
+            self.add("PRECALL", 1)
+        return self.add("CALL", 1)
+
+    def catch(self, slot: int, depth: int) -> None:
+        """Pushes an exception that has been raised: one without a traceback, __exit__ would see (3.11: crash on)."""
+        self.begin_raise(slot)
+        call = self.end_raise()
+        call.handler = Handler(self.add("NOP"), depth, False)
 
     def restore_variables(self) -> None:
         """Puts locals whose parameter lies elsewhere, and the given cells, in their slots."""
         for slot, name in self.layout.moves:
             self.take(slot)
             self.add("STORE_FAST", self.layout.local[name])
-        for given, slot in zip(self.layout.closure, self.layout.cell_slots):
+        for given, slot in self.layout.given.values():
             self.add("LOAD_FAST", given)
             self.add("STORE_FAST", slot)
 
     def raise_payload(self) -> None:
         """Mode "throw"."""
-        if current.NULL_FIRST:
-            self.add("PUSH_NULL")
-        self.constant(raise_unchanged)
-        if not current.NULL_FIRST:
-            self.add("PUSH_NULL")
-        self.take(0)
+        self.begin_raise(0)
         self.restore_variables()
-        if "PRECALL" in opcode.opmap:
-            self.add("PRECALL", 1)
-        self.call = self.add("CALL", 1)
+        self.call = self.end_raise()
         self.add("RETURN_VALUE")  # never reached
 
     def call_payload(self) -> None:
@@ -324,7 +379,8 @@ def _check(code: CodeType, place: _Place, decoded: Decoded, goal: int) -> None:
         raise ContinuationError("a class or module body has no continuation")
     if place.mode not in _MODES or not _KINDS.issuperset(place.stack):
         raise ContinuationError(f"unknown mode or kind: {place.mode}, {place.stack}")
-    if not set(decoded.varnames).issuperset(place.names) or len(set(place.names)) < len(place.names):
+    known = {*decoded.varnames, *decoded.cellvars}
+    if not known.issuperset({*place.names, *place.cleared}) or len(set(place.names)) < len(place.names):
         raise ContinuationError(f"not locals of {code.co_name}: {place.names}")
     instrs = decoded.instrs
     if not (0 <= place.at < len(instrs) and 0 <= goal < len(instrs)):
@@ -332,15 +388,25 @@ def _check(code: CodeType, place: _Place, decoded: Decoded, goal: int) -> None:
     started = next(number for number, instr in enumerate(instrs) if instr.op not in _PREFIX)
     if min(place.at, goal) < started:
         raise ContinuationError("the frame has not begun here: call the function itself")
+    try:
+        _check_stack(place, decoded, goal)
+    except StackError as error:
+        raise ContinuationError(f"bytecode no compiler emits: {error}") from None
+
+
+def _check_stack(place: _Place, decoded: Decoded, goal: int) -> None:
+    at, entries = decoded.instrs[place.at], len(place.stack)
+    active = handled(decoded)[place.at if place.mode in ("throw", "call") else goal]
+    if place.stack.count("handler") != active or ("previous" in place.stack and not active):
+        raise ContinuationError(f"{at!r}: {active} exceptions are being handled, not {place.stack.count('handler')}")
     if place.mode == "throw":
-        handler = instrs[place.at].handler
-        if handler is not None and len(place.stack) < handler.depth:
-            raise ContinuationError(f"the handler needs {handler.depth} stack entries, not {len(place.stack)}")
+        if at.handler is not None and entries < at.handler.depth:
+            raise ContinuationError(f"{at!r}: its handler needs {at.handler.depth} stack entries, not {entries}")
         return
     pushed = 1 if place.mode == "call" or place.generator else place.results
-    if depths(decoded)[goal] != len(place.stack) + pushed:
+    if depths(decoded)[goal] != entries + pushed:
         raise ContinuationError(
-            f"{instrs[goal]!r} needs {depths(decoded)[goal]} stack entries, not {len(place.stack) + pushed}"
+            f"{decoded.instrs[goal]!r} needs {depths(decoded)[goal]} stack entries, not {entries + pushed}"
         )
 
 
@@ -381,7 +447,8 @@ def _build(code: CodeType, place: _Place) -> CodeType:
     _check(code, place, decoded, goal)
     layout = _Layout(code, place)
     here = shape.indexes.index(place.at)
-    prologue = _Prologue(code, place, layout, shape.positions[here])
+    entered = place.mode == "enter" and decoded.instrs[goal].op == "PUSH_EXC_INFO"
+    prologue = _Prologue(code, place, layout, shape.positions[here], entered)
     if place.mode == "throw":
         prologue.raise_payload()
     elif place.mode == "call":
@@ -415,10 +482,6 @@ def _build(code: CodeType, place: _Place) -> CodeType:
 
 
 def _register(made: CodeType, code: CodeType, place: _Place, prologue: _Prologue, kept: list[int]) -> None:
-    call = -1
-    if prologue.call is not None:
-        found = decode(made)
-        call = next(instr.index for instr in found.instrs if instr.op in ("CALL", "CALL_FUNCTION_EX"))
-        assert found.index_of_offset(2 * prologue.call.start) == call
+    call = -1 if prologue.call is None else decode(made).index_of_offset(2 * prologue.call.start)
     _origins[id(made)] = _Origin(weakref.ref(code), place, call, tuple(kept))
     weakref.finalize(made, _origins.pop, id(made), None).atexit = False

@@ -79,26 +79,25 @@ class Program:
     def _enter(self, leaf: FrameState, outer: list[FrameState]) -> None:
         """Go on at the very instruction: traced again after a forced break, else given up on and run as it is."""
         first = link(self.writer, leaf.frame, leaf.instr.index, leaf.stack, mode="enter")
-        links = [first, *outer_links(self.writer, outer)]
+        go_on = self._chain(first, [], outer)
         self.tail = self._effects()
         if leaf.mode != "enter":
             set_code_policy(first.code, 1)
-        self.tail.append(f"return run({chain(links, [])})")
+        self.tail.append(f"return run({go_on})")
 
     def _native(self, leaf: FrameState, outer: list[FrameState]) -> None:
         """Execute the instruction as ordinary Python, then go on with what it gave, or raised."""
         writer = self.writer
         native = Native(leaf, writer)
         NATIVE[leaf.instr.op](native)
-        around = outer_links(writer, outer)
         index = leaf.instr.index
         thrown = link(
             writer, leaf.frame, index, leaf.stack[: leaf.instr.handler.depth if leaf.instr.handler else 0], mode="throw"
         )
         after, payload = self._results(native, leaf)
-        jumped: tuple[Link, list[str]] | None = None
-        if native.jump is not None:
-            jumped = self._jump(native, leaf)
+        on_error = self._chain(thrown, ["error"], outer)
+        go_on = self._chain(after, payload, outer)
+        jump = "" if native.jump is None else self._chain(*self._jump(native, leaf), outer)
         handled = leaf.frame.handled
         call = native.call.replace("{run}", "run", 1)
         if handled is not None:
@@ -107,13 +106,15 @@ class Program:
         self.tail = self._effects()
         self.tail += ["try:", f"    result = {call}", "except BaseException as error:"]
         self.tail.append(f"    error = {writer.const(runtime.thrown)}(error)")
-        self.tail.append(f"    return run({chain([thrown, *around], ['error'])})")
+        self.tail.append(f"    return run({on_error})")
         if native.unpacks:
             self.tail.append(f"{', '.join(p for p in payload)}{',' if payload else '[]'} = result")
-        if jumped is not None and native.jump is not None:
-            self.tail.append(f"if {native.jump[0]}:")
-            self.tail.append(f"    return run({chain([jumped[0], *around], jumped[1])})")
-        self.tail.append(f"return run({chain([after, *around], payload)})")
+        if native.jump is not None:
+            self.tail += [f"if {native.jump[0]}:", f"    return run({jump})"]
+        self.tail.append(f"return run({go_on})")
+
+    def _chain(self, innermost: Link, payload: list[str], outer: list[FrameState]) -> str:
+        return chain([innermost, *outer_links(self.writer, outer, innermost.code)], payload)
 
     def _results(self, native: Native, leaf: FrameState) -> tuple[Link, list[str]]:
         """The continuation after the instruction; NULLs among its results go below or above the payload."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import CellType, CodeType
 from typing import TYPE_CHECKING, Any
 
-from stator.bytecode.continuation import continuation, continuation_freevars, make_function
+from stator.bytecode.continuation import continuation, continuation_freevars, make_function, variant
 from stator.bytecode.liveness import live_names
 from stator.interp.frame import ExcInfo, Lasti
 from stator.objects.cell import CellValue
@@ -37,8 +37,9 @@ def link(
     results: int = 1,
     nulls: tuple[int, ...] = (),
     target: int | None = None,
+    inner: CodeType | None = None,
 ) -> Link:
-    """Emit what the continuation of one frame needs."""
+    """Emit what the continuation of one frame needs; `inner` is the continuation it calls (mode "call")."""
     kinds, values = stack_state(writer, frame, stack)
     names, locals_ = _locals(writer, frame, index, mode, target)
     code = continuation(
@@ -51,6 +52,8 @@ def link(
         target=target,
         cleared=_cleared(frame),
     )
+    if inner is not None:
+        code = variant(code, inner)
     return Link(_function(writer, frame, code), values + locals_, code)
 
 
@@ -123,9 +126,13 @@ def chain(links: list[Link], payload: list[str]) -> str:
     return f"{function}, {args}" if args else function
 
 
-def outer_links(writer: Writer, states: list[FrameState]) -> list[Link]:
-    """The continuations of the frames around the innermost one."""
-    return [link(writer, s.frame, s.instr.index, s.stack, mode="call") for s in states]
+def outer_links(writer: Writer, states: list[FrameState], inner: CodeType) -> list[Link]:
+    """The continuations of the frames around the innermost one, whose own continuation is `inner`."""
+    links: list[Link] = []
+    for s in states:
+        links.append(link(writer, s.frame, s.instr.index, s.stack, mode="call", inner=inner))
+        inner = links[-1].code
+    return links
 
 
 def suspended_generator(writer: Writer, value: GeneratorValue) -> str:
