@@ -3,9 +3,11 @@
 from stator.stdlib import (
     builtins_,
     builtins_iter,
+    combinatorics,
     functools_,
     id_,
     isinstance_,
+    itertools_,
     math_,
     operator_,
     output,
@@ -14,4 +16,4 @@ from stator.stdlib import (
     str_,
 )
 
-__all__ = ["builtins_", "builtins_iter", "functools_", "id_", "isinstance_", "math_", "operator_", "output", "purity", "repr_", "str_"]
+__all__ = ["builtins_", "builtins_iter", "combinatorics", "functools_", "id_", "isinstance_", "itertools_", "math_", "operator_", "output", "purity", "repr_", "str_"]

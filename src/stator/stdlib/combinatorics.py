@@ -129,12 +129,14 @@ class CombinationsWithReplacement(_Arrangements):
 # -- groupby ------------------------------------------------------------------------------------------------------------
 
 
-def resumed_groupby(iterable: Any, key: Any, state: tuple[Any, Any, Any]) -> Any:
-    """A `groupby` in the middle of its work, for generated code."""
+def resumed_groupby(iterable: Any, key: Any, current: Any, target: Any, waiting: tuple[Any, ...]) -> Any:
+    """A `groupby` in the middle of its work, for generated code; `waiting` holds the item read ahead, if there is one."""
     groups = itertools.groupby(iterable, key)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        groups.__setstate__(state)  # type: ignore[attr-defined]
+        groups.__setstate__((current, waiting[0] if waiting else None, target))  # type: ignore[attr-defined]
+    if not waiting:
+        next(_GROUPER(groups, current))  # takes the item, as the identical keys are not compared
     return groups
 
 
@@ -184,16 +186,10 @@ class GroupBy(IteratorValue):
         iterator, key = writer.expr(self.iterator), writer.expr(self.function)
         if self.current_key is None:
             return writer.assign("groups", f"{writer.const(self.cls)}({iterator}, {key})")
-        if self.current_value is None or self.target_key is None:
-            raise self._half_taken()
-        state = ", ".join(writer.expr(v) for v in (self.current_key, self.current_value, self.target_key))
-        return writer.assign("groups", f"{writer.const(resumed_groupby)}({iterator}, {key}, ({state}))")
-
-    def _half_taken(self) -> Exception:
-        from stator import errors
-        from stator.objects.value import Unsupported
-
-        return Unsupported(errors.NotReconstructible("a groupby whose group is being read"))
+        assert self.target_key is not None
+        keys = f"{writer.expr(self.current_key)}, {writer.expr(self.target_key)}"
+        waiting = "()" if self.current_value is None else f"({writer.expr(self.current_value)},)"
+        return writer.assign("groups", f"{writer.const(resumed_groupby)}({iterator}, {key}, {keys}, {waiting})")
 
 
 @iterator_type(_GROUPER)

@@ -220,12 +220,9 @@ class ISlice(IteratorValue):
         start: Value = first
         if stop is None:
             start, stop = NONE, first
-        words = "Stop argument" if start is NONE else "Indices"
-        last = _slice_part(space, stop, None, f"{words} for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
-        words = "Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize."
-        begin = _slice_part(space, start, 0, words)
-        words = "Step for islice() must be a positive integer or None."
-        stride = _slice_part(space, step, 1, words, 1)
+        last = _slice_part(space, stop, None, "Stop argument", "must be None or an integer: 0 <= x <= sys.maxsize.")
+        begin = _slice_part(space, start, 0, "Indices", "must be None or an integer: 0 <= x <= sys.maxsize.")
+        stride = _slice_part(space, step, 1, "Step", "must be a positive integer or None.", 1)
         self = ISlice(class_of(space, cls))
         self.iterator: Value | None = space.iter(iterable)
         self.taken, self.wanted, self.stop, self.step = 0, begin or 0, last, stride or 1
@@ -263,16 +260,17 @@ class ISlice(IteratorValue):
         return f"{cls}({writer.expr(self.iterator)}, {self.wanted - self.taken}, {stop}, {self.step})"
 
 
-def _slice_part(space: Space, value: Value, default: int | None, words: str, least: int = 0) -> int | None:
+def _slice_part(space: Space, value: Value, default: int | None, what: str, words: str, least: int = 0) -> int | None:
     value = value.force()
     if is_none(value):
         return default
     try:
         number = space.int_(value)
     except Raised:
-        raise space.error(ValueError, words) from None
+        number = -1
     if not least <= number <= MAXSIZE:
-        raise space.error(ValueError, words)
+        what = "Indices" if what == "Stop argument" and number < -1 else what
+        raise space.error(ValueError, f"{what} for islice() {words}")
     return number
 
 
@@ -291,14 +289,14 @@ class ZipLongest(IteratorValue):
 
     def produce(self, space: Space) -> Value | None:
         items = []
-        if not any(self.iterators):
+        if self.iterators.count(None) == len(self.iterators):
             return None
         for i, iterator in enumerate(self.iterators):
             item = None if iterator is None else space.next(iterator)
             if item is None and iterator is not None:
                 space.touch(self)
                 self.iterators[i] = None
-                if not any(self.iterators):
+                if self.iterators.count(None) == len(self.iterators):
                     return None
             items.append(self.fill if item is None else item)
         return space.new_tuple(items)
