@@ -1,9 +1,9 @@
-"""What each canonical instruction does to the depth of the stack, and the depth before every instruction."""
+"""What each canonical instruction does to the stack: the depth, and the exceptions being handled, before each."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .canonical import JUMPS, TERMINATORS
@@ -75,39 +75,64 @@ def successors(instr: Instr) -> list[tuple[int, int]]:
     return found
 
 
-_cache: weakref.WeakKeyDictionary[Decoded, tuple[int, ...]] = weakref.WeakKeyDictionary()
-
-
-def depths(decoded: Decoded) -> tuple[int, ...]:
-    """The depth of the stack before each instruction; -1 where no path leads."""
-    found = _cache.get(decoded)
-    if found is None:
-        found = _cache[decoded] = _walk(decoded)
-    return found
-
-
 class StackError(Exception):
     """Two paths reach an instruction with different depths: the decoder is wrong about something."""
 
 
-def _walk(decoded: Decoded) -> tuple[int, ...]:
-    instrs = decoded.instrs
-    depth = [-1] * len(instrs)
-    pending = [(0, 0)] if instrs else []
-    while pending:
-        index, reached = pending.pop()
-        if depth[index] >= 0:
-            if depth[index] != reached:
-                raise StackError(f"{instrs[index]!r}: depth {depth[index]} and {reached}")
-            continue
-        if reached < 0:
-            raise StackError(f"{instrs[index]!r}: depth {reached}")
-        depth[index] = reached
-        instr = instrs[index]
-        handler = instr.handler
-        if handler is not None:
-            if handler.depth > reached:
-                raise StackError(f"{instr!r}: depth {reached} under its handler's {handler.depth}")
-            pending.append((handler.target, handler.depth + 1 + handler.push_lasti))
-        pending += [(target, reached + change) for target, change in successors(instr)]
-    return tuple(depth)
+_QUIET = frozenset(
+    {"PUSH_EXC_INFO", "POP_EXCEPT", "COPY", "SWAP", "POP_TOP", "PUSH_NULL", "LOAD_CONST", "RETURN_VALUE"}
+)
+"""Instructions that never raise: exception tables cover some where an exception would find another state."""
+
+
+class _Shapes:
+    """The depth before each instruction, and how many exceptions are then being handled; -1 where no path leads."""
+
+    def __init__(self, decoded: Decoded) -> None:
+        instrs = decoded.instrs
+        self.depths = [-1] * len(instrs)
+        self.handled = [-1] * len(instrs)
+        pending = [(0, 0, 0)] if instrs else []
+        while pending:
+            index, depth, handled = pending.pop()
+            if self._known(instrs[index], depth, handled):
+                continue
+            instr = instrs[index]
+            handler = instr.handler
+            if handler is not None and instr.op not in _QUIET:
+                if handler.depth > depth:
+                    raise StackError(f"{instr!r}: depth {depth} under its handler's {handler.depth}")
+                pending.append((handler.target, handler.depth + 1 + handler.push_lasti, handled))
+            handled += (instr.op == "PUSH_EXC_INFO") - (instr.op == "POP_EXCEPT")
+            pending += [(target, depth + change, handled) for target, change in successors(instr)]
+
+    def _known(self, instr: Instr, depth: int, handled: int) -> bool:
+        index = instr.index
+        if self.depths[index] < 0:
+            if depth < 0 or handled < 0:
+                raise StackError(f"{instr!r}: depth {depth}, {handled} handled")
+            self.depths[index], self.handled[index] = depth, handled
+            return False
+        if (self.depths[index], self.handled[index]) != (depth, handled):
+            raise StackError(f"{instr!r}: {self.depths[index], self.handled[index]} and {depth, handled}")
+        return True
+
+
+_cache: weakref.WeakKeyDictionary[Decoded, _Shapes] = weakref.WeakKeyDictionary()
+
+
+def _shapes(decoded: Decoded) -> _Shapes:
+    found = _cache.get(decoded)
+    if found is None:
+        found = _cache[decoded] = _Shapes(decoded)
+    return found
+
+
+def depths(decoded: Decoded) -> Sequence[int]:
+    """The depth of the stack before each instruction; -1 where no path leads."""
+    return _shapes(decoded).depths
+
+
+def handled(decoded: Decoded) -> Sequence[int]:
+    """How many exceptions the frame is handling before each instruction; -1 where no path leads."""
+    return _shapes(decoded).handled

@@ -25,7 +25,7 @@ CONVERT: dict[str, Convert] = {
     **common.CONVERT,
     **{op: common.plain(op) for op in _PLAIN.split()},
     "END_FOR": common.skip,
-    "LOAD_FAST_CHECK": common.slot("LOAD_FAST"),
+    "LOAD_FAST_CHECK": common.fast("LOAD_FAST", "LOAD_CLOSURE"),
     "LOAD_FAST_AND_CLEAR": common.fast("LOAD_FAST_AND_CLEAR", "LOAD_CELL_AND_CLEAR"),
     "LOAD_FROM_DICT_OR_DEREF": common.slot("LOAD_FROM_DICT_OR_DEREF"),
     "LOAD_FROM_DICT_OR_GLOBALS": common.name("LOAD_FROM_DICT_OR_GLOBALS"),
