@@ -75,7 +75,7 @@ class MappingProxyValue(Value):
         return space.iter(self.shown)
 
     def tp_reversed(self, space: Space) -> Value:
-        return space.call_builtin(reversed, [self.shown], {})
+        return space.call(space.existing(reversed), [self.shown], {})
 
     def get(self, space: Space, key: Value, default: Value = NONE, /) -> Value:
         return space.call_method(self.shown, "get", key, default)

@@ -8,7 +8,7 @@ from stator import errors
 from stator.objects.dict_ import DictValue, class_text
 from stator.objects.dict_table import key_error
 from stator.objects.instance import fill, slot_effects
-from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, model_for, models
 from stator.objects.recursion import entered, repr_text
 from stator.objects.set_iterator import SetIterator
 from stator.objects.set_table import SetTable
@@ -119,10 +119,15 @@ class SetValue(Value):
         if self.source is not None:
             return writer.source(self.source)
         recipe, values = self.table.recipe()
-        items = recipe_text(writer, recipe, [writer.expr(value) for value in values])
+        if recipe == "copy":
+            items = writer.const(self.table.embedded())
+        else:
+            items = recipe_text(writer, recipe, [writer.expr(value) for value in values])
         shell = writer.shell_of(self)
         if shell is None and self.cls in (set, frozenset):
-            return writer.assign(self.cls.__name__, f"{writer.const(self.cls)}({items if values else ''})")
+            return writer.assign(
+                self.cls.__name__, f"{writer.const(self.cls)}({items if values or recipe == 'copy' else ''})"
+            )
         if shell is None and self.solid is frozenset:
             made = f"{writer.const(frozenset)}.__new__({class_text(writer, self.cls)}, {items})"
             shell = writer.assign("frozenset", made)
@@ -162,7 +167,7 @@ class SetValue(Value):
             result: SetValue = model(cls)
             return result
         if (cls is frozenset and kwargs) or len(args) > 1:
-            return space.unmodelled(frozenset.__new__, [cls_value, *args], kwargs)
+            return bad_call(space, frozenset, list(args), kwargs)
         if not args:
             result = model(cls)
             return result

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -55,6 +56,8 @@ def iterated_set(iterator: Any) -> Any:
     raise LookupError("the iterator is exhausted")
 
 
+#: sets of so few elements are tried in all orders of insertion
+_FEW = 5
 #: ways to make a set from a list of elements: they differ in the size of the table, and so in the order
 RECIPES: dict[str, Callable[[list[Any]], Any]] = {
     "list": set,
@@ -152,6 +155,10 @@ class SetTable:
         space.trace.guard(Length(self.source, size))
         return size
 
+    def length(self) -> int:
+        """The number of elements of a complete set."""
+        return len(self._keys)
+
     def element(self, key: Any) -> Value:
         """The element that a stored key stands for."""
         return self._held[id(key)][1]
@@ -183,11 +190,25 @@ class SetTable:
         if not self.steady() or len(inserted) < 2:
             return "list", [value for _, value in inserted]
         wanted = [id(key) for key in self._keys]
-        for order in (inserted, *map(self._following, self._hints), self._following(wanted)):
+        for order in self._orders(inserted):
             for name, make in RECIPES.items():
                 if [id(key) for key in make([key for key, _ in order])] == wanted:
                     return name, [value for _, value in order]
+        if all(map(is_plain, self._keys)) and list(map(id, set(self.embedded()))) == wanted:
+            return "copy", []
         raise Unsupported(errors.NotReconstructible("a set whose order comes from its history"))
+
+    def embedded(self) -> Any:
+        """The host set of plain elements which generated code is to copy."""
+        return frozenset(self._keys)
+
+    def _orders(self, inserted: list[tuple[Any, Value]]) -> Iterator[list[tuple[Any, Value]]]:
+        """Orders in which the elements may have been inserted, the likely ones first."""
+        yield inserted
+        yield from map(self._following, self._hints)
+        yield self._following(list(map(id, self._keys)))
+        if len(inserted) <= _FEW:
+            yield from map(list, itertools.permutations(inserted))
 
     def _in_order_of_insertion(self) -> list[Any]:
         stored = {id(key) for key in self._keys}
@@ -291,7 +312,7 @@ class SetTable:
         self._exact = all(operand._exact for operand in operands)
         held = [list(map(id, operand._in_order_of_insertion())) for operand in operands]
         ordered = [list(map(id, operand._keys)) for operand in operands]
-        rest = sum(ordered[1:], [])
+        rest = list(itertools.chain.from_iterable(ordered[1:]))
         self._hints = [held[0] + rest, ordered[0] + rest, *ordered[1:], *held[1:]]
 
     def become(self, keys: Any, held: dict[int, tuple[Any, Value]]) -> None:
