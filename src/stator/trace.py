@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator import errors
 from stator.bytecode.continuation import enterable
+from stator.cache.policy import GIVEN_UP
 from stator.effects import Effects
 from stator.guards.guard import Guard
 from stator.guards.source import CellSource, ConstSource, FunctionSource, GetAttrSource, ItemSource, LocalSource
@@ -176,6 +177,8 @@ class Trace(Services):
 
     def inline(self, function: FunctionValue, bound: dict[str, Value], tail: bool) -> Value:
         """Run the frame of a call inside this trace."""
+        if function.code in GIVEN_UP:
+            raise Unsupported(errors.FrameGivenUp(function.qualname, "its first instruction cannot be traced"))
         parent = self.frame
         flags = function.code.co_flags
         resumable = tail and parent.resumable and not flags & _SUSPENDABLE

@@ -15,6 +15,8 @@ _SITE = ("site-packages" + os.sep, "dist-packages" + os.sep)
 SKIPPED: list[str] = []
 #: directories inside skipped ones whose frames are traced all the same
 TRACED: list[str] = []
+#: continuations that begin at an instruction which can neither be traced nor left out: they run as ordinary Python
+GIVEN_UP: set[CodeType] = set()
 
 
 def worth_tracing(code: CodeType) -> bool:

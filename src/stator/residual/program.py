@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator._core import set_code_policy
+from stator.cache.policy import GIVEN_UP
 from stator.guards.source import Source
 from stator.interp.signals import FrameState
 from stator.objects.value import Value
@@ -83,6 +84,7 @@ class Program:
         self.tail = self._effects()
         if leaf.mode != "enter":
             set_code_policy(first.code, 1)
+            GIVEN_UP.add(first.code)
         self.tail.append(f"return run({go_on})")
 
     def _native(self, leaf: FrameState, outer: list[FrameState]) -> None:
