@@ -111,4 +111,6 @@ class AttrDict(DictValue):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        return f"{writer.expr(self.owner)}.__dict__"
+        from stator.objects.instance import dict_text
+
+        return dict_text(writer, self.owner.cls, writer.expr(self.owner))

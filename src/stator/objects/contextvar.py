@@ -16,16 +16,17 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-_UNSET = object()
-
-
 def current(variable: contextvars.ContextVar[Any]) -> Any:
     """The value of the variable in the running context; LookupError where it has none."""
     return variable.get()
 
 
 def _has_none(variable: contextvars.ContextVar[Any]) -> bool:
-    return variable.get(_UNSET) is _UNSET
+    try:
+        variable.get()
+    except LookupError:
+        return True
+    return False
 
 
 def _is_set(variable: contextvars.ContextVar[Any]) -> bool:
@@ -72,34 +73,27 @@ class ContextVarValue(Value):
     def describe(self) -> str:
         return f"context variable {self.host.name}"
 
-    def _value(self, space: Space) -> Value | None:
-        """The value in this context, the traced one or the one before the trace; None where there is none."""
+    def get(self, space: Space, default: Value | None = None, /) -> Value:
+        """The value in this context: the traced one, or the one before the trace."""
         if self.live:
             return self.live[-1].value
+        if default is not None and not self._set_before(space):
+            # The variable's own default counts less than the one given.
+            return default
         assert self.source is not None
-        found = self.host.get(_UNSET)
-        if found is _UNSET:
+        try:
+            found = self.host.get()
+        except LookupError as e:
             space.trace.guard(Predicate((self.source,), _has_none, f"{self.host.name} has no value"))
-            return None
+            raise Raised(space.exception(e)) from None
         return space.wrap(found, CallSource(current, self.source, "current"))
 
-    def get(self, space: Space, default: Value | None = None, /) -> Value:
-        if not self.live and default is not None:
-            # The variable's own default counts less than the one given.
-            assert self.source is not None
-            is_set = _is_set(self.host)
-            check = _is_set if is_set else _is_not_set
-            space.trace.guard(Predicate((self.source,), check, f"{self.host.name} is {'' if is_set else 'not '}set"))
-            if not is_set:
-                return default
-        value = self._value(space)
-        if value is not None:
-            return value
-        try:
-            self.host.get()
-        except LookupError as e:
-            raise Raised(space.exception(e)) from None
-        raise AssertionError("the variable has no value")
+    def _set_before(self, space: Space) -> bool:
+        assert self.source is not None
+        is_set = _is_set(self.host)
+        check = _is_set if is_set else _is_not_set
+        space.trace.guard(Predicate((self.source,), check, f"{self.host.name} is {'' if is_set else 'not '}set"))
+        return is_set
 
     def set(self, space: Space, value: Value, /) -> Value:
         space.touch(self)

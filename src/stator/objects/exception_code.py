@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.raw import type_lookup
 from stator.objects.exception import ExceptionValue, native_base, own_fields, value_of
-from stator.objects.instance import slot_text
+from stator.objects.instance import dict_text, empty_slot, slot_text
 
 if TYPE_CHECKING:
     from stator.residual.writer import Writer
@@ -65,7 +65,7 @@ def _read(exc: BaseException, native: type, name: str) -> Any:
 def _finish(exc: ExceptionValue, writer: Writer, name: str) -> None:
     if exc._attrs is not None:
         for key, value in exc._attrs.entries(None):
-            writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
+            writer.line(f"{dict_text(writer, exc.cls, name)}[{key!r}] = {writer.expr(value)}")
     for descriptor, value in exc.slots.items():
         if value is not None:
             writer.line(f"{slot_text(writer, descriptor)}.__set__({name}, {writer.expr(value)})")
@@ -88,7 +88,8 @@ def effects(exc: ExceptionValue, writer: Writer) -> list[str]:
     lines = [f"{name}.{field} = {expr}" for field, expr in fields]
     if args is not None:
         lines.append(f"{name}.args = {_tuple_text(args)}")
-    lines += [f"{d}.__delete__({name})" if v is None else f"{d}.__set__({name}, {v})" for d, v in slots]
+    empty = writer.const(empty_slot)
+    lines += [f"{empty}({d}, {name})" if v is None else f"{d}.__set__({name}, {v})" for d, v in slots]
     if "__traceback__" in exc.fields:
         lines.append(f"{name}.__traceback__ = None")
     return lines + _links(exc, writer, name)

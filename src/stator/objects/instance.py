@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import keyword
+import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.objects.attributes import MISSING
+from stator.guards.raw import instance_dict, type_lookup
+from stator.objects.attributes import MISSING, is_generic
 from stator.objects.protocol import models
 from stator.objects.value import Unsupported, Value
 
@@ -79,6 +83,17 @@ class InstanceValue(Value):
         return slot_effects(self, writer)
 
 
+def dict_text(writer: Writer, cls: type, name: str) -> str:
+    """The expression of an instance's own dict, past an overridden `__getattribute__` or `__dict__`."""
+    own = type_lookup(cls, "__dict__")
+    if is_generic(type_lookup(cls, "__getattribute__")) and type(own) in _DICT_SLOTS:
+        return f"{name}.__dict__"
+    return f"{writer.const(instance_dict)}({name})"
+
+
+_DICT_SLOTS = (types.GetSetDescriptorType, types.MemberDescriptorType)
+
+
 def fill(value: Any, writer: Writer, name: str) -> None:
     """Lines that give a fresh object its attributes and slots, past `__setattr__` and descriptors."""
     for descriptor, item in value.slots.items():
@@ -86,12 +101,12 @@ def fill(value: Any, writer: Writer, name: str) -> None:
             writer.line(f"{slot_text(writer, descriptor)}.__set__({name}, {writer.expr(item)})")
     if value._attrs is None:
         return
-    plain = getattr(value.cls, "__setattr__", None) is object.__setattr__
+    plain = type_lookup(value.cls, "__setattr__") is object.__setattr__
     for key, item in value._attrs.entries(None):
-        if plain and key.isidentifier() and getattr(value.cls, key, MISSING) is MISSING:
+        if plain and key.isidentifier() and not keyword.iskeyword(key) and type_lookup(value.cls, key) is MISSING:
             writer.line(f"{name}.{key} = {writer.expr(item)}")
         else:
-            writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(item)}")
+            writer.line(f"{dict_text(writer, value.cls, name)}[{key!r}] = {writer.expr(item)}")
 
 
 def slot_text(writer: Writer, descriptor: Any) -> str:
@@ -106,7 +121,14 @@ def slot_effects(value: Any, writer: Writer) -> list[str]:
     """Lines that change the slots of an existing object as the traced program did."""
     changed = [(slot_text(writer, d), None if v is None else writer.expr(v)) for d, v in value.slots.items()]
     name = writer.source(value.source)
-    return [f"{d}.__delete__({name})" if v is None else f"{d}.__set__({name}, {v})" for d, v in changed]
+    empty = writer.const(empty_slot)
+    return [f"{empty}({d}, {name})" if v is None else f"{d}.__set__({name}, {v})" for d, v in changed]
+
+
+def empty_slot(descriptor: Any, obj: Any) -> None:
+    """Delete what the slot holds, if anything."""
+    with contextlib.suppress(AttributeError):
+        descriptor.__delete__(obj)
 
 
 def new_instance(space: Space, cls: type) -> Value:

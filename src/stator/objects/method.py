@@ -136,11 +136,18 @@ class BuiltinValue(Known):
             return self
         if isinstance(self.host, types.ClassMethodDescriptorType):
             return BoundMethod(self, space.class_value(owner))
-        return self if instance is None else BoundBuiltin(self, instance)
+        return self if instance is None else self._bound(space, instance)
+
+    def _bound(self, space: Space, instance: Value) -> Value:
+        needed = self.host.__objclass__
+        if not issubclass(instance.cls, needed):
+            name = f"descriptor '{self.host.__name__}' for '{needed.__name__}' objects"
+            raise space.error(TypeError, f"{name} doesn't apply to a '{instance.cls.__name__}' object")
+        return BoundBuiltin(self, instance)
 
     def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
-        return self if instance.cls is type(None) and owner is not None else BoundBuiltin(self, instance)
+        return self if instance.cls is type(None) and owner is not None else self._bound(space, instance)
 
     def describe(self) -> str:
         return f"builtin {getattr(self.host, '__qualname__', self.host)}"

@@ -1,0 +1,320 @@
+"""Exceptions: attributes, chaining, texts, groups, what `raise` and `except` accept."""
+
+import contextlib
+
+
+class Plain(Exception):
+    pass
+
+
+class WithState(ValueError):
+    def __init__(self, code, *rest):
+        super().__init__(f"code {code}", *rest)
+        self.code = code
+
+    def __str__(self):
+        return f"<{self.args[0]}>"
+
+
+class Coded(OSError):
+    pass
+
+
+def caught(function, *args):
+    try:
+        function(*args)
+    except BaseException as e:
+        return e
+    return None
+
+
+def fail(error):
+    raise error
+
+
+def test_arguments_and_text():
+    cases = [
+        (Exception(), (), "", "Exception()"),
+        (Exception(1), (1,), "1", "Exception(1)"),
+        (Exception(1, "b"), (1, "b"), "(1, 'b')", "Exception(1, 'b')"),
+        (KeyError("k"), ("k",), "'k'", "KeyError('k')"),
+        (Plain([1]), ([1],), "[1]", "Plain([1])"),
+    ]
+    for error, args, text, shown in cases:
+        assert error.args == args
+        assert str(error) == text
+        assert repr(error) == shown
+        assert caught(fail, error) is error
+
+
+def test_own_classes():
+    e = caught(fail, WithState(7, "x"))
+    assert isinstance(e, ValueError)
+    assert e.code == 7
+    assert e.args == ("code 7", "x")
+    assert str(e) == "<code 7>"
+    assert f"{e}" == "<code 7>"
+    e.extra = [1]
+    assert e.__dict__ == {"code": 7, "extra": [1]}
+    e.args = (1, 2)
+    assert e.args == (1, 2)
+
+
+def test_fields():
+    e = caught(fail, StopIteration(5))
+    assert e.value == 5
+    assert caught(fail, SystemExit(3)).code == 3
+    assert caught(fail, SystemExit(3, 4)).code == (3, 4)
+    i = ImportError("m", name="n", path="p")
+    assert (i.msg, i.name, i.path) == ("m", "n", "p")
+    a = AttributeError("t", name="n", obj=e)
+    assert a.obj is e
+    assert NameError("x", name="y").name == "y"
+    u = caught(str.encode, "\xe4", "ascii")
+    assert (u.encoding, u.start, u.end, u.reason) == ("ascii", 0, 1, "ordinal not in range(128)")
+
+
+def test_os_errors():
+    e = OSError(2, "No such file", "name")
+    assert type(e) is FileNotFoundError
+    assert (e.errno, e.strerror, e.filename) == (2, "No such file", "name")
+    assert e.args == (2, "No such file")
+    assert str(e) == "[Errno 2] No such file: 'name'"
+    assert type(Coded(2, "x")) is Coded
+    assert OSError("only").errno is None
+    e.filename = "other"
+    assert str(e).endswith("'other'")
+
+
+def test_chaining():
+    try:
+        try:
+            raise KeyError("inner")
+        except KeyError as inner:
+            first = inner
+            raise ValueError("outer") from inner
+    except ValueError as outer:
+        assert outer.__cause__ is first
+        assert outer.__context__ is first
+        assert outer.__suppress_context__
+    try:
+        try:
+            {}["k"]
+        except KeyError:
+            [].nothing  # noqa: B018
+    except AttributeError as e:
+        assert type(e.__context__) is KeyError
+        assert e.__cause__ is None
+        assert not e.__suppress_context__
+    try:
+        raise Plain from None
+    except Plain as e:
+        assert e.__cause__ is None
+        assert e.__suppress_context__
+
+
+def test_handled_exception_is_forgotten():
+    try:
+        raise Plain(1)
+    except Plain:
+        pass
+    assert caught(fail, Plain(2)).__context__ is None
+
+
+def test_reraise():
+    def again():
+        try:
+            raise Plain(1)
+        except Plain as e:
+            e.seen = True
+            raise
+
+    assert caught(again).seen
+
+    def nothing():
+        raise
+
+    assert str(caught(nothing)) == "No active exception to reraise"
+
+
+def test_raise_of_wrong_things():
+    assert str(caught(fail, 3)) == "exceptions must derive from BaseException"
+    assert type(caught(fail, Plain)) is Plain
+
+    def cause():
+        raise Plain from 3
+
+    assert str(caught(cause)) == "exception causes must derive from BaseException"
+
+    def pattern():
+        try:
+            raise Plain
+        except 3:
+            pass
+
+    text = "catching classes that do not inherit from BaseException is not allowed"
+    assert str(caught(pattern)) == text
+
+
+def test_except_with_tuples_and_order():
+    def kind(error):
+        try:
+            raise error
+        except (KeyError, IndexError):
+            return "lookup"
+        except ArithmeticError:
+            return "arithmetic"
+        except Exception:
+            return "other"
+
+    assert [kind(e) for e in (KeyError(), IndexError(), ZeroDivisionError(), Plain())] == [
+        "lookup",
+        "lookup",
+        "arithmetic",
+        "other",
+    ]
+
+
+def test_finally_and_else():
+    log = []
+
+    def run(error):
+        try:
+            if error:
+                raise error
+        except Plain:
+            log.append("except")
+            return 1
+        else:
+            log.append("else")
+        finally:
+            log.append("finally")
+        return 2
+
+    assert run(None) == 2
+    assert run(Plain()) == 1
+    assert type(caught(run, KeyError())) is KeyError
+    assert log == ["else", "finally", "except", "finally", "finally"]
+
+
+def test_errors_of_operations():
+    assert str(caught(lambda: 1 / 0)) == "division by zero"
+    assert str(caught(lambda: [][1])) == "list index out of range"
+    assert str(caught(lambda: {}[(1,)])) == "(1,)"
+    assert str(caught(lambda: int("x"))) == "invalid literal for int() with base 10: 'x'"
+    assert str(caught(lambda: None.x)) == "'NoneType' object has no attribute 'x'"
+    assert str(caught(lambda: undefined)) == "name 'undefined' is not defined"  # noqa: F821
+    assert str(caught(lambda: 1 + "a")) == "unsupported operand type(s) for +: 'int' and 'str'"
+
+
+def test_notes():
+    e = Plain()
+    assert not hasattr(e, "__notes__")
+    e.add_note("one")
+    e.add_note("two")
+    assert e.__notes__ == ["one", "two"]
+    assert str(caught(e.add_note, 3)) == "note must be a str, not 'int'"
+
+
+def test_with_traceback():
+    e = Plain(1)
+    assert e.with_traceback(None) is e
+    assert e.__traceback__ is None
+
+
+def test_context_managers():
+    seen = []
+
+    class Manager:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, kind, value, traceback):
+            seen.append((kind, value, traceback is None))
+            return kind is Plain
+
+    with Manager():
+        raise Plain(1)
+    assert seen[0][0] is Plain
+    assert seen[0][1].args == (1,)
+    assert not seen[0][2]
+    with Manager():
+        pass
+    assert seen[1] == (None, None, True)
+
+    @contextlib.contextmanager
+    def manager():
+        try:
+            yield 5
+        except Plain as e:
+            seen.append(e.args)
+
+    with manager() as five:
+        raise Plain(five)
+    assert seen[2] == (5,)
+    with contextlib.suppress(KeyError):
+        raise KeyError
+
+
+def test_groups():
+    group = ExceptionGroup("g", [ValueError(1), TypeError(2), ExceptionGroup("h", [ValueError(3)])])
+    assert group.message == "g"
+    assert len(group.exceptions) == 3
+    match, rest = group.split(ValueError)
+    assert [type(e) for e in match.exceptions] == [ValueError, ExceptionGroup]
+    assert [type(e) for e in rest.exceptions] == [TypeError]
+    assert group.subgroup(lambda e: isinstance(e, TypeError)).exceptions[0].args == (2,)
+    assert group.subgroup(KeyError) is None
+    assert str(group) == "g (3 sub-exceptions)"
+    assert type(BaseExceptionGroup("b", [KeyError()])) is ExceptionGroup
+    assert str(caught(ExceptionGroup, "g", [1])) == "Item 0 of second argument (exceptions) is not an exception"
+
+
+def test_except_star():
+    log = []
+    try:
+        raise ExceptionGroup("g", [ValueError(1), TypeError(2)])
+    except* ValueError as e:
+        log.append([x.args for x in e.exceptions])
+    except* TypeError as e:
+        log.append([x.args for x in e.exceptions])
+    assert log == [[(1,)], [(2,)]]
+
+    def partial():
+        try:
+            raise ExceptionGroup("g", [ValueError(1), KeyError(2)])
+        except* ValueError:
+            pass
+
+    left = caught(partial)
+    assert [type(e) for e in left.exceptions] == [KeyError]
+
+    def naked():
+        try:
+            raise ValueError(4)
+        except* ValueError as e:
+            log.append(type(e))
+
+    naked()
+    assert log[-1] is ExceptionGroup
+
+
+def test_generators_and_exceptions():
+    def stops():
+        yield 1
+        raise StopIteration(2)
+
+    e = caught(list, stops())
+    assert type(e) is RuntimeError
+    assert str(e) == "generator raised StopIteration"
+    assert type(e.__cause__) is StopIteration
+
+    def thrown():
+        try:
+            yield 1
+        except Plain as e:
+            yield e.args
+
+    g = thrown()
+    next(g)
+    assert g.throw(Plain(3)) == (3,)
