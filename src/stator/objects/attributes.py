@@ -33,11 +33,15 @@ def is_generic(slot: Any) -> bool:
         return True
     if type(slot) is not types.WrapperDescriptorType or id(slot) in HANDLERS:
         return False
+    if slot.__objclass__ is types.ModuleType and slot.__name__ != "__getattribute__":
+        return True
     return slot.__objclass__ not in _OWN_ATTRIBUTE_ACCESS and slot.__objclass__.__module__ in _PLAIN_MODULES
 
 
 #: modules whose C types follow the rule above
-_PLAIN_MODULES = frozenset({"builtins", "types", "collections", "itertools", "functools", "weakref", "_thread", "re", "decimal", "datetime"})
+_PLAIN_MODULES = frozenset(
+    {"builtins", "types", "collections", "itertools", "functools", "weakref", "_thread", "re", "decimal", "datetime"}
+) | {"operator", "_io"}
 
 
 class Attributes:

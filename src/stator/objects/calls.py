@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.objects.protocol import CALL_HOOKS, HANDLERS, is_pure
+from stator.objects.protocol import CALL_HOOKS, HANDLERS, bad_call, is_pure
 from stator.objects.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ class Calls:
             result = self.immutable_fallback(host, args)
             if result is not None:
                 return result
+        owner = getattr(host, "__objclass__", None)
+        if owner is not None and args and not issubclass(args[0].force().cls, owner):
+            return bad_call(self, host, args, kwargs)  # type: ignore[arg-type]
         name = getattr(host, "__qualname__", None) or repr(host)
         module = getattr(host, "__module__", None)
         full = f"{module}.{name}" if module and module != "builtins" else str(name)

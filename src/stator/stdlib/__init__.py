@@ -3,9 +3,12 @@
 from stator.stdlib import (
     builtins_,
     builtins_iter,
+    collections_,
     combinatorics,
+    frames_,
     functools_,
     id_,
+    io_,
     isinstance_,
     itertools_,
     math_,
@@ -14,6 +17,7 @@ from stator.stdlib import (
     purity,
     repr_,
     str_,
+    threading_,
 )
 
-__all__ = ["builtins_", "builtins_iter", "combinatorics", "functools_", "id_", "isinstance_", "itertools_", "math_", "operator_", "output", "purity", "repr_", "str_"]
+__all__ = ["builtins_", "builtins_iter", "collections_", "combinatorics", "frames_", "functools_", "id_", "io_", "isinstance_", "itertools_", "math_", "operator_", "output", "purity", "repr_", "str_", "threading_"]

@@ -2,41 +2,132 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from stator.objects.protocol import NONE
-from stator.objects.value import Constant, Raised, Value
-from stator.stdlib.streams import Stream, own_class, stream
+from stator import errors
+from stator.guards.guard import Equals, Length
+from stator.guards.source import CallSource, ItemSource
+from stator.objects.iterator import IteratorValue, PositionIterator, iterator_type
+from stator.objects.protocol import MODELS, NONE
+from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
+    from stator.guards.source import Source
     from stator.objects.space import Space
     from stator.residual.writer import Writer
+
+__all__ = ["CallableIterator", "own_class"]
 
 _ONE = Constant(1)
 
 
-@stream(enumerate)
-class EnumerateValue(Stream):
-    """`enumerate(iterable, start)`."""
+def own_class(space: Space, cls: Value) -> type:
+    """The class to make an instance of, which must be the builtin type itself."""
+    owner: type = known_host(space, cls, "__new__")
+    if owner not in MODELS:
+        raise refuse(f"{owner.__name__}.__new__")
+    return owner
 
-    __slots__ = ("count", "iterator")
+
+# -- what guards call: the parts of an iterator that existed before the trace --------------------------------------------
+
+
+def parts_of(iterator: Any) -> tuple[Any, ...]:
+    """What a `map`, `filter`, `zip` or `enumerate` was made of."""
+    parts: tuple[Any, ...] = iterator.__reduce__()[1]
+    return parts
+
+
+def strictness(iterator: Any) -> bool:
+    """Whether a `zip` is strict."""
+    return len(iterator.__reduce__()) > 2
+
+
+def next_number(iterator: Any) -> int:
+    """The number that an `enumerate` gives to the next item."""
+    number: int = iterator.__reduce__()[1][1]
+    return number
+
+
+class _Composed(IteratorValue):
+    """An iterator with no state but that of the iterators (and functions) it is made of."""
+
+    __slots__ = ("_opened",)
+
+    def __init__(self, cls: type) -> None:
+        super().__init__(cls)
+        self._opened = True
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        self: Any = super().from_host(space, host, source)
+        self._opened = False
+        return self  # type: ignore[no-any-return]
+
+    def open(self, space: Space) -> None:
+        if self._opened:
+            return
+        self._opened = True
+        assert self.source is not None
+        source = CallSource(parts_of, self.source, "parts_of")
+        parts = parts_of(self.host)
+        space.trace.guard(Length(source, len(parts)))
+        self.adopt(space, [space.wrap(part, ItemSource(source, i)).force() for i, part in enumerate(parts)])
+
+    def adopt(self, space: Space, parts: list[Value]) -> None:
+        """Take the parts of an existing iterator."""
+        raise NotImplementedError
+
+
+def movers(iterator: Value) -> list[Any]:
+    """The existing iterators that stepping this one for real moves; a break where more than that would happen."""
+    if isinstance(iterator, PositionIterator | MODELS[type(iter(range(0)))]) and iterator.source is not None:
+        return [iterator]
+    if isinstance(iterator, ZipValue) and iterator.source is not None:
+        return [mover for part in iterator.iterators for mover in movers(part)]
+    raise Unsupported(errors.OpaqueIterator(f"an enumerate object over {iterator.describe()}"))
+
+
+@iterator_type(enumerate)
+class EnumerateValue(_Composed):
+    """`enumerate(iterable, start)`. An existing one counts, so its steps are taken for real, its iterator's with them."""
+
+    __slots__ = ("count", "iterator", "movers")
 
     def __init__(self, iterator: Value, count: Value) -> None:
         super().__init__(enumerate)
         self.iterator = iterator
         self.count = count
+        self.movers: list[Any] = []
 
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, start: Value = Constant(0)) -> Value:  # noqa: B008 (immutable)
-        own_class(space, cls, enumerate)
+        own_class(space, cls)
         count = space.index(start)
         return EnumerateValue(space.iter(iterable), count)
 
-    def advance(self, space: Space) -> Value | None:
+    def open(self, space: Space) -> None:
+        super().open(space)
+        self.movers = movers(self.iterator)
+        for mover in self.movers:
+            mover.open(space)
+
+    def adopt(self, space: Space, parts: list[Value]) -> None:
+        assert self.source is not None
+        number = next_number(self.host)
+        space.trace.guard(Equals(CallSource(next_number, self.source, "next_number"), number))
+        self.iterator, self.count = parts[0], Constant(number)
+
+    def produce(self, space: Space) -> Value | None:
+        before = [mover.steps for mover in self.movers]
         item = space.next(self.iterator)
+        for mover, steps in zip(self.movers, before, strict=True):
+            mover.steps = steps
+        space.touch(self)
+        self.steps += 1
         if item is None:
             return None
-        space.touch(self)
         count, self.count = self.count, space.binary("+", self.count, _ONE)
         return space.new_tuple([count, item])
 
@@ -44,8 +135,8 @@ class EnumerateValue(Stream):
         return f"enumerate({writer.expr(self.iterator)}, {writer.expr(self.count)})"
 
 
-@stream(zip)
-class ZipValue(Stream):
+@iterator_type(zip)
+class ZipValue(_Composed):
     """`zip(*iterables, strict=…)`."""
 
     __slots__ = ("iterators", "strict")
@@ -57,11 +148,17 @@ class ZipValue(Stream):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, *iterables: Value, strict: Value = Constant(False)) -> Value:  # noqa: B008
-        own_class(space, cls, zip)
+        own_class(space, cls)
         exact = space.truth(strict)
         return ZipValue([space.iter(iterable) for iterable in iterables], exact)
 
-    def advance(self, space: Space) -> Value | None:
+    def adopt(self, space: Space, parts: list[Value]) -> None:
+        assert self.source is not None
+        self.strict = strictness(self.host)
+        space.trace.guard(Equals(CallSource(strictness, self.source, "strictness"), self.strict))
+        self.iterators = parts
+
+    def produce(self, space: Space) -> Value | None:
         items: list[Value] = []
         for iterator in self.iterators:
             item = space.next(iterator)
@@ -88,8 +185,8 @@ def _up_to(index: int) -> str:
     return " 1" if index == 1 else f"s 1-{index}"
 
 
-@stream(map)
-class MapValue(Stream):
+@iterator_type(map)
+class MapValue(_Composed):
     """`map(function, *iterables)`."""
 
     __slots__ = ("function", "iterators")
@@ -101,10 +198,13 @@ class MapValue(Stream):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /, *iterables: Value) -> Value:
-        own_class(space, cls, map)
+        own_class(space, cls)
         return MapValue(function, [space.iter(each) for each in (iterable, *iterables)])
 
-    def advance(self, space: Space) -> Value | None:
+    def adopt(self, space: Space, parts: list[Value]) -> None:
+        self.function, *self.iterators = parts
+
+    def produce(self, space: Space) -> Value | None:
         args: list[Value] = []
         for iterator in self.iterators:
             item = space.next(iterator)
@@ -117,8 +217,8 @@ class MapValue(Stream):
         return f"map({', '.join(map(writer.expr, [self.function, *self.iterators]))})"
 
 
-@stream(filter)
-class FilterValue(Stream):
+@iterator_type(filter)
+class FilterValue(_Composed):
     """`filter(predicate, iterable)`."""
 
     __slots__ = ("iterator", "predicate")
@@ -130,10 +230,13 @@ class FilterValue(Stream):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, predicate: Value, iterable: Value, /) -> Value:
-        own_class(space, cls, filter)
+        own_class(space, cls)
         return FilterValue(predicate, space.iter(iterable))
 
-    def advance(self, space: Space) -> Value | None:
+    def adopt(self, space: Space, parts: list[Value]) -> None:
+        self.predicate, self.iterator = parts
+
+    def produce(self, space: Space) -> Value | None:
         chosen = space.identity(self.predicate)
         plain = chosen is None or chosen is bool
         while (item := space.next(self.iterator)) is not None:
@@ -145,20 +248,19 @@ class FilterValue(Stream):
         return f"filter({writer.expr(self.predicate)}, {writer.expr(self.iterator)})"
 
 
-@stream(reversed)
-class ReversedValue(Stream):
+@iterator_type(reversed)
+class ReversedValue(PositionIterator):
     """`reversed(sequence)`, of a sequence that has no `__reversed__`."""
 
-    __slots__ = ("index", "sequence")
+    __slots__ = ()
 
-    def __init__(self, sequence: Value, index: int) -> None:
-        super().__init__(reversed)
-        self.sequence = sequence
-        self.index = index
+    host_type = reversed
+    base = tuple
+    step = -1
 
     @staticmethod
     def tp_new(space: Space, cls: Value, sequence: Value, /) -> Value:
-        own_class(space, cls, reversed)
+        own_class(space, cls)
         sequence = sequence.force()
         if space.host_lookup(sequence.cls, "__reversed__") is not None:
             slot = space.special(sequence, "__reversed__")
@@ -168,32 +270,31 @@ class ReversedValue(Stream):
                 return ReversedValue(sequence, space.int_(space.len(sequence)) - 1)
         raise space.error(TypeError, f"'{sequence.cls.__name__}' object is not reversible")
 
-    def advance(self, space: Space) -> Value | None:
-        if self.index < 0:
-            return None
-        space.touch(self)
+    def fetch(self, space: Space, target: Value, index: int) -> Value | None:
+        if self.source is not None and target.cls not in (tuple, str, bytes):
+            # Its items are fetched by the program's own code, which must not run again for real.
+            raise Unsupported(errors.OpaqueIterator(f"reversed() of {target.describe()}"))
         try:
-            item = space.getitem(self.sequence, Constant(self.index))
+            return space.getitem(target, Constant(index))
         except Raised as e:
             if not issubclass(e.value.cls, (IndexError, StopIteration)):
                 raise
-            self.index = -1
             return None
-        self.index -= 1
-        return item
 
-    def made(self, writer: Writer) -> str:
-        return "reversed(())" if self.index < 0 else f"reversed({writer.expr(self.sequence)})"
+    def remaining(self, space: Space, target: Value) -> int:
+        return self.index + 1
 
-    def reconstruct(self, writer: Writer) -> str:
-        name = super().reconstruct(writer)
-        if self.source is None and self.index >= 0:
-            writer.line(f"{name}.__setstate__({self.index})")
-        return name
+    def begun(self, writer: Writer, target: str) -> str:
+        if self.target is None or self.target.cls in (tuple, str, bytes):
+            return f"reversed({target})"
+        raise Unsupported(errors.NotReconstructible(f"reversed() of {self.describe()}"))
+
+    def exhausted(self, writer: Writer) -> str:
+        return "reversed(())"
 
 
-@stream(type(iter(int, 1)))
-class CallableIterator(Stream):
+@iterator_type(type(iter(int, 1)))
+class CallableIterator(IteratorValue):
     """`iter(callable, sentinel)`."""
 
     __slots__ = ("done", "function", "sentinel")
@@ -204,7 +305,7 @@ class CallableIterator(Stream):
         self.sentinel = sentinel
         self.done = False
 
-    def advance(self, space: Space) -> Value | None:
+    def produce(self, space: Space) -> Value | None:
         if self.done:
             return None
         try:

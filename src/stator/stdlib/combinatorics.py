@@ -11,7 +11,8 @@ from stator.objects.iterator import IteratorValue, advance, iterator_type
 from stator.objects.protocol import NONE, builtin
 from stator.objects.sequence import MAXSIZE
 from stator.objects.value import Constant, Value
-from stator.stdlib.itertools_ import class_of, is_none
+from stator.stdlib.builtins_iter import own_class
+from stator.stdlib.itertools_ import is_none
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -67,7 +68,7 @@ class Product(_Arrangements):
             raise space.error(ValueError, "repeat argument cannot be negative")
         pools = [space.unpack(each) for each in iterables] * times
         indices = itertools.product(*(range(len(pool)) for pool in pools))
-        return Product(class_of(space, cls)).begin(pools, indices, "")
+        return Product(own_class(space, cls)).begin(pools, indices, "")
 
 
 def _size(space: Space, value: Value) -> int:
@@ -92,7 +93,7 @@ class Permutations(_Arrangements):
             raise space.error(TypeError, "Expected int as r")
         size = len(pool) if is_none(r) else _size(space, r)
         indices = itertools.permutations(range(len(pool)), size)
-        return Permutations(class_of(space, cls)).begin([pool], indices, str(size))
+        return Permutations(own_class(space, cls)).begin([pool], indices, str(size))
 
 
 @iterator_type(itertools.combinations)
@@ -107,7 +108,7 @@ class Combinations(_Arrangements):
             raise space.error(TypeError, "combinations() missing required argument 'r' (pos 2)")
         pool = space.unpack(iterable)
         size = _size(space, r)
-        return Combinations(class_of(space, cls)).begin([pool], itertools.combinations(range(len(pool)), size), str(size))
+        return Combinations(own_class(space, cls)).begin([pool], itertools.combinations(range(len(pool)), size), str(size))
 
 
 @iterator_type(itertools.combinations_with_replacement)
@@ -123,7 +124,7 @@ class CombinationsWithReplacement(_Arrangements):
         pool = space.unpack(iterable)
         size = _size(space, r)
         indices = itertools.combinations_with_replacement(range(len(pool)), size)
-        return CombinationsWithReplacement(class_of(space, cls)).begin([pool], indices, str(size))
+        return CombinationsWithReplacement(own_class(space, cls)).begin([pool], indices, str(size))
 
 
 # -- groupby ------------------------------------------------------------------------------------------------------------
@@ -148,7 +149,7 @@ class GroupBy(IteratorValue):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, key: Value = NONE) -> Value:
-        self = GroupBy(class_of(space, cls))
+        self = GroupBy(own_class(space, cls))
         self.iterator = space.iter(iterable)
         self.function = key
         self.target_key: Value | None = None

@@ -10,22 +10,16 @@ from stator.objects.iterator import IteratorValue, iterator_type
 from stator.objects.protocol import NONE, builtin
 from stator.objects.sequence import MAXSIZE, known_repr
 from stator.objects.value import Constant, Raised, Value
-from stator.stdlib.support import known_host
+from stator.stdlib.builtins_iter import own_class
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-__all__ = ["class_of"]
+__all__ = ["is_none"]
 
 _ONE = Constant(1)
 _ZERO = Constant(0)
-
-
-def class_of(space: Space, cls: Value) -> type:
-    """The host class to make an instance of."""
-    host: type = known_host(space, cls, "__new__")
-    return host
 
 
 def is_none(value: Value) -> bool:
@@ -48,7 +42,7 @@ class Count(IteratorValue):
         for number in (start.force(), step.force()):
             if not any(space.special(number, name) for name in ("__index__", "__float__", "__int__", "__complex__")):
                 raise space.error(TypeError, "a number is required")
-        self = Count(class_of(space, cls))
+        self = Count(own_class(space, cls))
         self.number, self.step = start, step
         return self
 
@@ -78,7 +72,7 @@ class Repeat(IteratorValue):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, object: Value, times: Value | None = None) -> Value:
-        self = Repeat(class_of(space, cls))
+        self = Repeat(own_class(space, cls))
         self.object = object
         self.left = None if times is None else max(space.int_(times), 0)
         return self
@@ -111,7 +105,7 @@ class Cycle(IteratorValue):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, /) -> Value:
-        self = Cycle(class_of(space, cls))
+        self = Cycle(own_class(space, cls))
         self.iterator: Value | None = space.iter(iterable)
         self.saved: list[Value] = []
         self.index = 0
@@ -170,7 +164,7 @@ class Chain(IteratorValue):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, *iterables: Value) -> Value:
-        return Chain(class_of(space, cls), space.iter(space.new_tuple(list(iterables))))
+        return Chain(own_class(space, cls), space.iter(space.new_tuple(list(iterables))))
 
     def produce(self, space: Space) -> Value | None:
         while self.rest is not None:
@@ -204,7 +198,7 @@ class Chain(IteratorValue):
 
 @builtin(itertools.chain.__dict__["from_iterable"])
 def chain_from_iterable(space: Space, cls: Value, iterable: Value, /) -> Value:
-    return Chain(class_of(space, cls), space.iter(iterable))
+    return Chain(own_class(space, cls), space.iter(iterable))
 
 
 @iterator_type(itertools.islice)
@@ -223,7 +217,7 @@ class ISlice(IteratorValue):
         last = _slice_part(space, stop, None, "Stop argument", "must be None or an integer: 0 <= x <= sys.maxsize.")
         begin = _slice_part(space, start, 0, "Indices", "must be None or an integer: 0 <= x <= sys.maxsize.")
         stride = _slice_part(space, step, 1, "Step", "must be a positive integer or None.", 1)
-        self = ISlice(class_of(space, cls))
+        self = ISlice(own_class(space, cls))
         self.iterator: Value | None = space.iter(iterable)
         self.taken, self.wanted, self.stop, self.step = 0, begin or 0, last, stride or 1
         return self
@@ -282,7 +276,7 @@ class ZipLongest(IteratorValue):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, *iterables: Value, fillvalue: Value = NONE) -> Value:
-        self = ZipLongest(class_of(space, cls))
+        self = ZipLongest(own_class(space, cls))
         self.iterators: list[Value | None] = [space.iter(each) for each in iterables]
         self.fill = fillvalue
         return self
@@ -317,7 +311,7 @@ class _OverOne(IteratorValue):
     @classmethod
     def over(cls, space: Space, host: Value, function: Value, iterable: Value) -> Value:
         """A new one."""
-        self = cls(class_of(space, host))
+        self = cls(own_class(space, host))
         self.iterator = space.iter(iterable)
         self.function = function
         return self
@@ -423,7 +417,7 @@ class Accumulate(IteratorValue):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, func: Value = NONE, *, initial: Value = NONE) -> Value:
-        self = Accumulate(class_of(space, cls))
+        self = Accumulate(own_class(space, cls))
         self.iterator = space.iter(iterable)
         self.function = func
         self.initial: Value | None = None if is_none(initial) else initial
@@ -468,7 +462,7 @@ class Compress(IteratorValue):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, data: Value, selectors: Value) -> Value:
-        self = Compress(class_of(space, cls))
+        self = Compress(own_class(space, cls))
         self.data = space.iter(data)
         self.selectors = space.iter(selectors)
         return self
@@ -494,7 +488,7 @@ class Pairwise(IteratorValue):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, /) -> Value:
-        self = Pairwise(class_of(space, cls))
+        self = Pairwise(own_class(space, cls))
         self.iterator: Value | None = space.iter(iterable)
         self.old: Value | None = None
         return self
@@ -538,7 +532,7 @@ if sys.version_info >= (3, 12):
             size = space.int_(n)
             if size < 1:
                 raise space.error(ValueError, "n must be at least one")
-            self = Batched(class_of(space, cls))
+            self = Batched(own_class(space, cls))
             self.iterator: Value | None = space.iter(iterable)
             self.size = size
             self.strict = space.truth(strict)

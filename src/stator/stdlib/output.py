@@ -9,7 +9,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
-from stator.guards.source import AttrSource, ConstSource
+from stator.guards.source import AttrSource, ConstSource, GlobalSource
 from stator.objects.attributes import MISSING
 from stator.objects.protocol import FALSE, NONE, builtin
 from stator.objects.value import Constant, Value
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
 
 #: `write` methods in C that do nothing but take the text; what they wrote can only be read back across a break
-_SINKS = (io.TextIOWrapper.write, io.StringIO.write)
+SINKS = (io.TextIOWrapper.write, io.StringIO.write)
 
 
 @builtin(print)
@@ -34,7 +34,7 @@ def print_(
             return NONE
     separator = _separator(space, sep, "sep", " ")
     ending = _separator(space, end, "end", "\n")
-    if space.host_lookup(target.cls, "write") not in _SINKS:
+    if target.source is None or space.host_lookup(target.cls, "write") not in SINKS:
         _print_through(space, target, args, separator, ending, flush)
         return NONE
     texts: list[Value] = [Constant(_plain(space, str_of(space, arg))) for arg in args]
@@ -89,7 +89,6 @@ def warn(
     skip_file_prefixes: Value | None = None,
 ) -> Value:
     """Said after the graph, as coming from the user's line; filters act then, unless one turns warnings into errors."""
-    _check_unchanged(space)
     if skip_file_prefixes is not None or space.known(source) is not None:
         raise refuse("warnings.warn with source or skip_file_prefixes")
     message = message.force()
@@ -102,7 +101,12 @@ def warn(
         raise space.error(TypeError, f"category must be a Warning subclass, not '{name}'")
     module, filename, line = _place(space, max(space.int_(stacklevel), 1))
     where: list[Value] = [Constant(filename), Constant(line), Constant(module)]
-    space.trace.defer(deliver, [message, space.class_value(kind), *where])
+    arguments = [message, space.class_value(kind), *where]
+    if _redirected(space) or not _quiet(warnings):
+        return space.call(space.existing(show_warning), arguments, {})
+    origin = ConstSource(warnings, "warnings")
+    space.trace.guard(Predicate((origin,), _quiet, "no warning filter has the action 'error'"))
+    space.trace.defer(deliver, arguments)
     return NONE
 
 
@@ -111,6 +115,32 @@ def deliver(message: str, category: type[Warning], filename: str, lineno: int, m
     namespace = sys.modules[module].__dict__
     registry = namespace.setdefault("__warningregistry__", {})
     warnings.warn_explicit(message, category, filename, lineno, module, registry)
+
+
+def show_warning(message: str, category: type[Warning], filename: str, lineno: int, module: str) -> None:
+    """The same as a program that is traced, where the filters are the traced program's own: `warn_explicit`."""
+    text = category(message)
+    for action, words, kind, place, line in warnings.filters:
+        if (words is None or words.match(message)) and issubclass(category, kind):
+            if (place is None or place.match(module)) and line in (0, lineno):
+                break
+    else:
+        action = warnings.defaultaction  # type: ignore[attr-defined]
+    if action == "ignore":
+        return
+    if action == "error":
+        raise text
+    if action != "always":
+        # What has been shown before is in a registry that only the real function can keep.
+        warnings.warn_explicit(message, category, filename, lineno, module)
+        return
+    warnings._showwarnmsg(warnings.WarningMessage(text, category, filename, lineno))  # type: ignore[attr-defined]
+
+
+@builtin(_warnings._filters_mutated)  # type: ignore[attr-defined]
+def filters_mutated(space: Space) -> Value:
+    space.trace.defer(_warnings._filters_mutated, [])  # type: ignore[attr-defined]
+    return NONE
 
 
 def _place(space: Space, level: int) -> tuple[str, str, int]:
@@ -129,20 +159,18 @@ def _place(space: Space, level: int) -> tuple[str, str, int]:
     return module, filename, frame.line()
 
 
-def _check_unchanged(space: Space) -> None:
-    """The program has not itself redirected warnings, and no filter makes one an exception."""
+def _redirected(space: Space) -> bool:
+    """Whether the traced program itself has changed which warnings are shown, or how."""
     module = space.existing(warnings)
     for name in ("filters", "showwarning", "_showwarnmsg_impl"):
-        host = module.as_host(space).__dict__.get(name, MISSING)
+        host = vars(warnings).get(name, MISSING)
         if host is MISSING:
             continue
         current = space.getattr(module, name)
-        if not isinstance(current.source, AttrSource) or current.force().identity(space) is not host:
-            raise refuse("warnings.warn where the program itself has changed how warnings are shown")
-    if not _quiet(warnings):
-        raise refuse("warnings.warn where warnings may be errors")
-    source = ConstSource(warnings, "warnings")
-    space.trace.guard(Predicate((source,), _quiet, "no warning filter has the action 'error'"))
+        unchanged = isinstance(current.source, AttrSource | GlobalSource)
+        if not unchanged or current.force().identity(space) is not host or space.trace.effects.is_mutated(current.force()):
+            return True
+    return False
 
 
 def _quiet(module: Any) -> bool:

@@ -1,0 +1,144 @@
+"""Locks made by the traced program: nobody else can hold one before it leaves the trace.
+
+A lock that existed before breaks the graph: what happens between its acquisition and its release must not be put
+off until after the release.
+"""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from typing import TYPE_CHECKING, Any
+
+from stator.objects.protocol import FALSE, NONE, TRUE, builtin, models
+from stator.objects.value import Constant, Value
+from stator.stdlib.support import bool_value, refuse
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+_LOCK = type(_thread.allocate_lock())
+_RLOCK = type(threading.RLock())
+
+
+class LockValue(Value):
+    """A lock of either kind."""
+
+    __slots__ = ("depth", "host")
+    kind: type
+    maker: Any
+
+    def __init__(self) -> None:
+        self.cls = self.kind
+        self.source: Source | None = None
+        self.host: Any = None
+        self.depth = 0
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> LockValue:
+        space.guard_type(host, source)
+        self = cls()
+        self.source, self.host = source, host
+        return self
+
+    def take(self, space: Space) -> Value:
+        """Acquire, without waiting: a lock that cannot be had would wait for ever."""
+        self.check_fresh("acquire")
+        if self.depth and self.kind is _LOCK:
+            raise refuse("lock.acquire of a lock that is held")
+        space.touch(self)
+        self.depth += 1
+        return TRUE
+
+    def give(self, space: Space) -> Value:
+        """Release."""
+        self.check_fresh("release")
+        if not self.depth:
+            words = "release unlocked lock" if self.kind is _LOCK else "cannot release un-acquired lock"
+            raise space.error(RuntimeError, words)
+        space.touch(self)
+        self.depth -= 1
+        return NONE
+
+    def check_fresh(self, method: str) -> None:
+        """A lock that existed before the trace breaks the graph."""
+        if self.source is not None:
+            raise refuse(f"{self.kind.__name__}.{method}")
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        shell = writer.shell_of(self)
+        if shell is not None:
+            return shell
+        name = str(writer.assign("lock", f"{writer.const(self.maker)}()"))
+        writer.name_value(self, name)
+        for _ in range(self.depth):
+            writer.line(f"{name}.acquire()")
+        return name
+
+
+@models(_LOCK)
+class PlainLock(LockValue):
+    """`threading.Lock()`."""
+
+    __slots__ = ()
+    kind = _LOCK
+    maker = _thread.allocate_lock
+
+    def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
+        if self.source is None and self.depth and not space.truth(blocking):
+            return FALSE
+        return self.take(space)
+
+    def release(self, space: Space) -> Value:
+        return self.give(space)
+
+    def locked(self, space: Space) -> Value:
+        self.check_fresh("locked")
+        return bool_value(self.depth > 0)
+
+    def __enter__(self, space: Space) -> Value:
+        return self.take(space)
+
+    def __exit__(self, space: Space, *exc_info: Value) -> Value:
+        return self.give(space)
+
+
+@models(_RLOCK)
+class ReentrantLock(LockValue):
+    """`threading.RLock()`."""
+
+    __slots__ = ()
+    kind = _RLOCK
+    maker = threading.RLock
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /) -> Value:
+        return ReentrantLock()
+
+    def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
+        return self.take(space)
+
+    def release(self, space: Space) -> Value:
+        return self.give(space)
+
+    def __enter__(self, space: Space) -> Value:
+        return self.take(space)
+
+    def __exit__(self, space: Space, *exc_info: Value) -> Value:
+        return self.give(space)
+
+    def _is_owned(self, space: Space) -> Value:
+        self.check_fresh("_is_owned")
+        return bool_value(self.depth > 0)
+
+
+@builtin(_thread.allocate_lock, _LOCK.__dict__.get("__new__", _thread.allocate_lock))
+def new_lock(space: Space, *cls: Value) -> Value:
+    return PlainLock()
