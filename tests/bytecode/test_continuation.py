@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import gc
 import inspect
@@ -124,6 +125,41 @@ def test_everything_dies_with_the_original() -> None:
     gc.collect()
     assert dead() is None
     assert key not in _made and made not in _origins
+
+
+@pytest.mark.parametrize(("mode", "ends"), [("value", None), ("throw", OSError), ("call", None)])
+def test_no_reference_is_lost_or_kept(mode: str, ends: type[BaseException] | None) -> None:
+    def f(a, b):
+        c = [b]
+        try:
+            raise KeyError(a)
+        except KeyError:
+            note(c)
+        return lambda: c
+
+    at = next(
+        instr.index for instr in decode(f.__code__).instrs if instr.op == "CALL" and instr.line == first_line(f) + 5
+    )
+    code = continuation(f.__code__, at, mode=mode, stack=("handler",), names=("b",))
+    function = make_function(code, globals(), (types.CellType([1]),))
+    value, handled_error = object(), KeyError(1)
+    thrown = OSError(1)
+    payload = {"value": [value], "throw": [thrown], "call": [lambda x: x, (value,)]}[mode]
+
+    def counts() -> list[int]:
+        thrown.__traceback__ = handled_error.__traceback__ = thrown.__context__ = None
+        return [sys.getrefcount(x) for x in (value, handled_error, thrown, None, *payload)]
+
+    def run() -> None:
+        for _ in range(100):
+            with pytest.raises(ends) if ends else contextlib.nullcontext():
+                function(*payload, handled_error, value)
+
+    run()
+    before = counts()
+    run()
+    gc.collect()
+    assert all(abs(now - then) < 50 for now, then in zip(counts(), before))
 
 
 def test_continuation_outlives_the_original() -> None:

@@ -164,6 +164,14 @@ def test_throw_anywhere(function: Callable[..., Any], args: tuple[Any, ...]) -> 
         assert (shown(end), shown(LOG)) == expected, at
 
 
+def called(operands: list[Any]) -> tuple[Any, list[Any]]:
+    """Callable and arguments of a CALL without keywords."""
+    low, high, *given = operands
+    if low is NULL:
+        return high, given
+    return (low, given) if high is NULL else (low, [high, *given])
+
+
 @each_sample
 def test_call_anywhere(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """A call is made by the continuation, in the frame's place."""
@@ -172,13 +180,9 @@ def test_call_anywhere(function: Callable[..., Any], args: tuple[Any, ...]) -> N
         at = machine.instr
         if at.op != "CALL" or at.arg[1]:
             continue
-        count = at.arg[0]
-        operands = machine.stack[-count - 2 :]
-        low, high, *given = operands
-        first, null = (high, low) if low is NULL else (low, high)
-        callee, called = (first, given) if null is NULL else (low, [high, *given])
-        rest = machine.stack[: -count - 2]
-        end = outcome(lambda: resume(machine, at.index, "call", [callee, tuple(called)], rest))
+        callee, given = called(machine.stack[-at.arg[0] - 2 :])
+        rest = machine.stack[: -at.arg[0] - 2]
+        end = outcome(lambda: resume(machine, at.index, "call", [callee, tuple(given)], rest))
         assert (shown(end), shown(LOG)) == expected, at
 
 
@@ -265,6 +269,15 @@ def run_to(function: Callable[..., Any], args: Any, script: Iterator[Any], step:
     return machine, seen
 
 
+def resumed_running(machine: Machine) -> Any:
+    """Where the machine stands at a call, the generator makes it; elsewhere it goes on at the instruction."""
+    at, stack = machine.instr, machine.stack
+    if at.op != "CALL" or at.arg[1]:
+        return resume(machine, machine.index, "enter", [], stack)
+    callee, given = called(stack[-at.arg[0] - 2 :])
+    return resume(machine, at.index, "call", [callee, tuple(given)], stack[: -at.arg[0] - 2])
+
+
 @each_generator
 def test_generator_resumed_anywhere(function: Callable[..., Any], args: Any, script: samples.Script) -> None:
     expected = native_generator(function, args, script)
@@ -278,7 +291,7 @@ def test_generator_resumed_anywhere(function: Callable[..., Any], args: Any, scr
         if machine.instr.op in STOPPED_BEFORE_IT_BEGAN:
             continue
         if machine.yielded is None:
-            generator = resume(machine, machine.index, "enter", [], machine.stack)
+            generator = resumed_running(machine)
             rest = play(generator, actions)
             running += 1
         else:

@@ -106,14 +106,19 @@ def _location(position: Position) -> InstrLocation:
 def _instructions(items: Sequence[Item]) -> Iterator[ConcreteInstr]:
     from bytecode import ConcreteInstr
 
+    known: dict[Position, tuple[InstrLocation, ConcreteInstr]] = {}
     for item in items:
-        where = _location(item.position)
+        found = known.get(item.position)
+        if found is None:
+            where = _location(item.position)
+            found = known[item.position] = where, ConcreteInstr("CACHE", 0, location=where)
+        where, cache = found
         if _has_argument(item.raw):
             yield ConcreteInstr(item.raw, item.arg, location=where, extended_args=item.prefixes or None)
         else:
             yield ConcreteInstr(item.raw, location=where)
         for _ in range(_caches(item.raw)):
-            yield ConcreteInstr("CACHE", 0, location=where)
+            yield cache
 
 
 def _exception_table(items: Sequence[Item]) -> list[ExceptionTableEntry]:
