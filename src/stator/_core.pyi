@@ -69,5 +69,24 @@ def set_code_policy(code: CodeType, policy: int, /) -> None:
 def get_code_policy(code: CodeType, /) -> int: ...
 def current_region() -> Region | None: ...
 def hook_installed() -> bool: ...
+def configure_tensors(
+    *,
+    impl: int,
+    vtable: int,
+    autograd: int,
+    extra: int,
+    dims: int,
+    kind: int,
+    keys: int,
+    kind_mask: int,
+    flags_mask: int,
+    flags: int,
+    requires_grad: int,
+) -> None:
+    """Tell where a TensorImpl keeps its metadata; see stator.tensors.reader.  A zero vtable: nowhere."""
+
+def read_tensor(tensor: object, /) -> tuple[int, bool, tuple[int, ...], tuple[int, ...]] | None:
+    """(keys, requires_grad, sizes, strides) as the core reads them, or None if it cannot."""
+
 def set_strict(strict: bool, /) -> bool:
     """Re-check every guard decision with the Python twin (STATOR_STRICT=1); returns what was set before."""

@@ -4,6 +4,7 @@
 #include "equality.h"
 #include "loads.h"
 #include "state.h"
+#include "tensors.h"
 
 namespace stator {
 
@@ -145,6 +146,8 @@ std::unique_ptr<OpExtra> make_extra(OpCode code, PyObject* registers, PyObject* 
         case OpCode::SAME:
         case OpCode::DISTINCT:
             return register_list(registers, 1);
+        case OpCode::TENSOR:
+            return make_tensor_check(object);
         case OpCode::TYPE_ATTR_IS: {
             auto memo = std::make_unique<TypeVersion>();
             memo->type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(object, 0));
@@ -183,10 +186,8 @@ bool check(const Op& op, const Registers& registers) {
             return registers[op.reg] == registers[registers_of(op)[0]];
         case OpCode::DISTINCT:
             return is_distinct(op, registers);
-        case OpCode::TENSOR: {  // replaced by the tensor reader where it can
-            static PyObject* matches = PyUnicode_InternFromString("matches");
-            return is_true(PyObject_CallMethodOneArg(op.object, matches, registers[op.reg]));
-        }
+        case OpCode::TENSOR:
+            return check_tensor(op, registers[op.reg]);
         case OpCode::PREDICATE:
             return predicate(op, registers);
         case OpCode::GLOBAL_STATE:

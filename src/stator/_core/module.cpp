@@ -9,6 +9,7 @@
 #include "program.h"
 #include "region.h"
 #include "state.h"
+#include "tensors.h"
 
 namespace stator {
 
@@ -66,6 +67,9 @@ PyMethodDef functions[] = {
     {"current_region", current_region, METH_NOARGS, "The region this thread is in, or None"},
     {"hook_installed", get_hook_installed, METH_NOARGS, "Is the frame hook installed now?"},
     {"set_strict", set_strict, METH_O, "Re-check every decision with the Python twin; returns what was set before"},
+    {"configure_tensors", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(configure_tensors)),
+     METH_VARARGS | METH_KEYWORDS, "Tell where a TensorImpl keeps its metadata; see stator.tensors.reader"},
+    {"read_tensor", read_tensor, METH_O, "(keys, requires_grad, sizes, strides) as the core reads them, or None"},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -84,6 +88,7 @@ bool add_unbound(PyObject* module) {
 bool fill_state(PyObject* module) {
     state.module = module;
     state.failure_name = PyUnicode_InternFromString("failure");
+    state.matches_name = PyUnicode_InternFromString("matches");
     state.twin_name = PyUnicode_InternFromString("twin_outcome");
     Ref collections = Ref::steal(PyImport_ImportModule("collections"));
     if (!collections) return false;
@@ -95,7 +100,7 @@ bool fill_state(PyObject* module) {
     }
     const char* strict = std::getenv("STATOR_STRICT");
     state.strict = strict && *strict && !(strict[0] == '0' && !strict[1]);
-    return state.failure_name && state.twin_name && state.deque_type;
+    return state.failure_name && state.matches_name && state.twin_name && state.deque_type;
 }
 
 int exec_module(PyObject* module) {

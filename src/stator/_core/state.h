@@ -15,6 +15,7 @@ struct State {
     PyObject* miss_handler = nullptr;  // set_miss_handler()
     PyObject* deque_type = nullptr;
     PyObject* failure_name = nullptr;  // "failure"
+    PyObject* matches_name = nullptr;  // "matches"
     PyObject* twin_name = nullptr;     // "twin_outcome"
     Py_ssize_t extra_index = -1;       // of the CodeCache in a code object's co_extra
     int hooked_threads = 0;            // threads that are inside a region and not inside a target

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import ctypes
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import torch
 
+from .. import _core
 from ..guards.tensor import TensorFacts, TensorSpec, packed
 
-__all__ = ["read_facts", "tensor_spec"]
+__all__ = ["configure", "read_facts", "tensor_spec"]
 
 _Base: Any = torch._C.TensorBase
 _shape, _dtype, _device, _layout, _requires_grad = (
@@ -94,3 +97,176 @@ def _depends(expected: list[int], dim: int, on: int) -> bool:
         if dim == on:
             return True
     return False
+
+
+# --- where a TensorImpl keeps its metadata: found by experiment, so that no header of torch is needed ---------------
+
+_WORD = 8
+_SIZES, _STRIDES = (3, 5, 7, 11, 13), (40009, 7001, 797, 59, 2)
+
+
+class _Unclear(Exception):
+    """An experiment did not give the one answer expected: tensors are then read in Python."""
+
+
+def configure() -> bool:
+    """Tell the core how to read tensors; False if it could not be found out, and Python reads them."""
+    try:
+        layout = _find_layout()
+    except (_Unclear, OSError, AttributeError):
+        return False
+    _core.configure_tensors(**layout)
+    if all(_core_agrees(tensor) for tensor in _samples()):
+        return True
+    _core.configure_tensors(**dict.fromkeys(layout, 0))
+    return False
+
+
+def _find_layout() -> dict[str, int]:
+    plain = torch.empty_strided(_SIZES, _STRIDES, device="meta")
+    layout = {"impl": _find_impl_offset(), "vtable": _impl(plain)[0]}
+    dims = _only(i for i in range(len(_impl(plain)) - 10) if _impl(plain)[i : i + 11] == [5, *_SIZES, *_STRIDES])
+    first_after = dims + 11
+    keys = _only(i for i in range(first_after, len(_impl(plain))) if all(_impl(t)[i] == _raw_keys(t) for t in _samples()))
+    layout |= {"dims": dims * _WORD, "keys": keys * _WORD}
+    return layout | _find_kind(first_after, keys) | _find_autograd(dims)
+
+
+def _find_impl_offset() -> int:
+    """Where a tensor object points to its impl."""
+    samples = _samples()
+    words = range(2, object.__sizeof__(samples[0]) // _WORD)
+    return _WORD * _only(i for i in words if all(_words(id(t), i + 1)[i] == t._cdata for t in samples))
+
+
+def _find_kind(first: int, keys: int) -> dict[str, int]:
+    """The word with data type and device: which of its bits say these, and which must be as in a plain tensor."""
+    by_dtype = [_impl(torch.empty(2, dtype=dtype)) for dtype in _DTYPES]
+    kind = _only(i for i in range(first, keys + 1) if i != keys and len({words[i] for words in by_dtype}) > 1)
+    if len({words[kind] for words in by_dtype}) != len(_DTYPES):
+        raise _Unclear("data types")
+    by_device = [_impl(torch.empty(2, device=device)) for device in _devices()]
+    if len({words[kind] for words in by_device}) != len(by_device):
+        raise _Unclear("devices")
+    base = by_dtype[0][kind]
+    device = _whole_bytes(_varying(base, (words[kind] for words in by_device)))
+    mask = _whole_bytes(_varying(base, (words[kind] for words in by_dtype))) | device | device << 8  # its index follows
+    alike = [t for t in _samples() if t.dtype is _DTYPES[0] and t.device.type == "cpu"]
+    harmless = _varying(base, (_impl(t)[kind] for t in (*alike, *_in_dirty_memory())))
+    flags_mask = ~(mask | harmless) & (2**64 - 1)
+    return {"kind": kind * _WORD, "kind_mask": mask, "flags_mask": flags_mask, "flags": base & flags_mask}
+
+
+def _in_dirty_memory() -> Iterator[Any]:
+    """Plain tensors whose impl got memory of known contents: what shows through is padding."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+    libc.free.argtypes = [ctypes.c_void_p]
+    size = _usable(torch.zeros(3)._cdata)
+    kept = []
+    for _ in range(4):
+        for pattern in (0x00, 0xFF):
+            blocks = [libc.malloc(size) for _ in range(6)]  # one is for the impl, others for what else a tensor has
+            for block in blocks:
+                ctypes.memset(block, pattern, size)
+                libc.free(block)
+            kept.append(torch.zeros(3))
+            yield kept[-1]
+
+
+def _find_autograd(dims: int) -> dict[str, int]:
+    """Where the impl points to its AutogradMeta and its ExtraMeta, and the function that reads the former."""
+    bare, leaf = _impl(torch.empty(2)), _impl(torch.empty(2, requires_grad=True))
+    empty = [i for i in range(1, dims) if bare[i] == 0]  # in a plain tensor only these two pointers are null
+    autograd = _only(i for i in empty if leaf[i] != 0)
+    extra = _only(i for i in empty if i != autograd)
+    function = ctypes.CDLL(_library()).__getattr__("_ZNK3c1010TensorImpl13requires_gradEv")
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    if address is None:
+        raise _Unclear("requires_grad")
+    return {"autograd": autograd * _WORD, "extra": extra * _WORD, "requires_grad": address}
+
+
+def _library() -> str:
+    return os.path.join(os.path.dirname(torch.__file__), "lib", "libc10.so")
+
+
+def _only(found: Iterable[int]) -> int:
+    """The one thing found."""
+    places = list(found)
+    if len(places) != 1:
+        raise _Unclear(f"{len(places)} places")
+    return places[0]
+
+
+def _varying(base: int, others: Iterable[int]) -> int:
+    """The bits in which any of the others differs."""
+    mask = 0
+    for other in others:
+        mask |= base ^ other
+    return mask
+
+
+def _whole_bytes(mask: int) -> int:
+    return sum(0xFF << 8 * i for i in range(_WORD) if mask >> 8 * i & 0xFF)
+
+
+def _words(address: int, count: int) -> list[int]:
+    memory = ctypes.string_at(address, count * _WORD)
+    return [int.from_bytes(memory[i : i + _WORD], "little") for i in range(0, len(memory), _WORD)]
+
+
+def _impl(tensor: Any) -> list[int]:
+    """The words of the tensor's impl; what the allocator adds at the end may be anything."""
+    address = tensor._cdata
+    return _words(address, _usable(address) // _WORD)
+
+
+def _usable(address: int) -> int:
+    """How many bytes the allocation at the address has, which bounds what is read."""
+    measure = ctypes.CDLL(None).malloc_usable_size
+    measure.argtypes, measure.restype = [ctypes.c_void_p], ctypes.c_size_t
+    size = int(measure(address))
+    if not 64 <= size <= 1024:
+        raise _Unclear("size of a TensorImpl")
+    return size
+
+
+def _raw_keys(tensor: Any) -> int:
+    return int(_keys(tensor).raw_repr())
+
+
+_DTYPES = (
+    torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int16, torch.int32, torch.int64,
+    torch.uint8, torch.bool, torch.complex64, torch.complex128,
+)  # fmt: skip
+
+
+def _devices() -> list[str]:
+    devices = ["cpu", "meta"]
+    if torch.cuda.is_initialized():  # not worth starting the device for: an unknown bit is asked of Python
+        devices += [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    return devices
+
+
+def _samples() -> list[Any]:
+    """Plain tensors of many kinds, which the core must read as Python does."""
+    base = torch.zeros(4, 6)
+    leaf = torch.zeros(4, 6, requires_grad=True)
+    samples = [base, leaf, leaf.exp(), leaf.t(), leaf.detach(), leaf.data, base[1:, ::2], base.t(), torch.zeros(())]
+    samples += [torch.nn.Parameter(base), torch.nn.Parameter(base, requires_grad=False), base.expand(3, 4, 6)]
+    samples += [torch.zeros(2, 1, 3, 1, 2, 2), torch.zeros(0, 3), torch._neg_view(base), base.to("meta")]
+    samples += [torch.zeros(3, dtype=torch.complex64).conj(), torch.empty_strided(_SIZES, _STRIDES, device="meta")]
+    samples += [torch.zeros(2, dtype=dtype) for dtype in _DTYPES]
+    with torch.inference_mode():
+        samples.append(torch.zeros(4, 6))
+    with torch.no_grad():
+        changed = torch.zeros(4, 6)
+        changed[0].add_(leaf[0])
+        samples.append(leaf[1])
+    return [*samples, changed]
+
+
+def _core_agrees(tensor: Any) -> bool:
+    facts = read_facts(tensor)
+    return _core.read_tensor(tensor) == (facts.keys, facts.requires_grad, facts.sizes, facts.strides)

@@ -1,0 +1,38 @@
+// Reading the metadata of tensors straight from their TensorImpl, without torch's headers.
+//
+// Where its fields lie is found out by experiment at run time (tensors/reader.py) and told to configure_tensors().
+// What cannot be read with certainty that way is left to the spec's own `matches`, in Python.
+#pragma once
+#include "program.h"
+
+namespace stator {
+
+enum class Verdict { kNo, kYes, kUnknown };
+
+struct TensorCheck : OpExtra {
+    static constexpr int64_t kAny = INT64_MIN;
+    static constexpr size_t kInlineDims = 5;
+
+    PyTypeObject* type = nullptr;
+    uint64_t keys = 0;
+    uint64_t kind = 0;  // the bits of data type and device; learnt from the first tensor that matched
+    bool kind_known = false;
+    bool requires_grad = false;
+    bool check_strides = false;
+    std::vector<int64_t> sizes;    // a number or kAny
+    std::vector<int64_t> strides;  // a number, kAny, or -1 - d: size[d] * stride[d]
+};
+
+// What the operation TENSOR needs, or null if the spec is left to Python.
+std::unique_ptr<OpExtra> make_tensor_check(PyObject* spec);
+
+// Whether the object is a tensor as the operation's spec says; asks Python where it must.
+bool check_tensor(const Op& op, PyObject* object);
+
+// configure_tensors(**offsets and masks): see tensors/reader.py.
+PyObject* configure_tensors(PyObject* module, PyObject* args, PyObject* kwargs);
+
+// read_tensor(tensor): (keys, requires_grad, sizes, strides) as the core reads them, or None if it cannot.
+PyObject* read_tensor(PyObject* module, PyObject* tensor);
+
+}  // namespace stator
