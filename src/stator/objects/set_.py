@@ -11,7 +11,7 @@ from stator.objects.instance import fill, slot_effects
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, model_for, models
 from stator.objects.recursion import entered, repr_text
 from stator.objects.set_iterator import SetIterator
-from stator.objects.set_table import SetTable
+from stator.objects.set_table import Recipe, SetTable
 from stator.objects.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -118,25 +118,37 @@ class SetValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        recipe, values = self.table.recipe()
-        if recipe == "copy":
-            items = writer.const(self.table.embedded())
-        else:
-            items = recipe_text(writer, recipe, [writer.expr(value) for value in values])
+        recipe = self.table.recipe()
+        items = self._recipe_text(writer, recipe)
         shell = writer.shell_of(self)
-        if shell is None and self.cls in (set, frozenset):
-            return writer.assign(
-                self.cls.__name__, f"{writer.const(self.cls)}({items if values or recipe == 'copy' else ''})"
-            )
-        if shell is None and self.solid is frozenset:
-            made = f"{writer.const(frozenset)}.__new__({class_text(writer, self.cls)}, {items})"
-            shell = writer.assign("frozenset", made)
+        if self.solid is frozenset:
+            text = items if self.cls is frozenset else f"{class_text(writer, self.cls)}, {items}"
+            maker = "" if self.cls is frozenset else ".__new__"
+            if recipe.gone:
+                raise Unsupported(errors.NotReconstructible("a frozenset whose order comes from its history"))
+            shell = writer.assign("frozenset", f"{writer.const(frozenset)}{maker}({text})")
             writer.name_value(self, shell)
+        elif self.cls is set and shell is None:
+            shell = writer.assign("set", f"{writer.const(set)}({items})")
         else:
             shell = writer.early(self)
             writer.line(f"{writer.const(set)}.update({shell}, {items})")
+        if recipe.gone:
+            gone = ", ".join([writer.expr(value) for value in recipe.gone])
+            writer.line(f"{writer.const(set)}.difference_update({shell}, [{gone}])")
         fill(self, writer, shell)
         return shell
+
+    def _recipe_text(self, writer: Writer, recipe: Recipe) -> str:
+        """The iterable from which the set is made."""
+        if recipe.name == "copy":
+            return writer.const(self.table.embedded())
+        text = f"[{', '.join([writer.expr(value) for value in recipe.elements])}]"
+        if recipe.name == "dict":
+            return f"{writer.const(dict)}.fromkeys({text})"
+        if recipe.name == "set":
+            return f"{writer.const(set)}({text})"
+        return text if recipe.elements else "()"
 
     def effects(self, writer: Writer) -> list[str]:
         steps = [(method, [writer.expr(value) for value in values]) for method, values in self.table.log]
@@ -417,14 +429,6 @@ class SetValue(Value):
         return NONE
 
 
-def recipe_text(writer: Writer, recipe: str, items: list[str]) -> str:
-    """The argument of `set(…)` that makes the set as the recipe says."""
-    text = f"[{', '.join(items)}]"
-    if recipe == "dict":
-        return f"{writer.const(dict)}.fromkeys({text})"
-    return f"{writer.const(set)}({text})" if recipe == "set" else text
-
-
 def _truth(flag: bool) -> Value:
     return TRUE if flag else FALSE
 
@@ -501,6 +505,6 @@ def combine(space: Space, method: str, left: SetValue, others: tuple[Value, ...]
             tables.append(other.table)
     keys = _host_method(mine, method)(mine, *operands)
     result = SetValue(set if issubclass(left.cls, set) else frozenset)
-    result.table.become(keys, {id(key): (key, found[id(key)]) for key in keys})
+    result.table.become(keys, left.table.held_with(keys, found))
     result.table.inherit(tables)
     return result

@@ -6,7 +6,7 @@ import functools
 import gc
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stator import errors
 from stator.guards.guard import Equals, Length
@@ -64,6 +64,14 @@ RECIPES: dict[str, Callable[[list[Any]], Any]] = {
     "dict": lambda elements: set(dict.fromkeys(elements)),
     "set": lambda elements: set(elements).copy(),
 }
+
+
+class Recipe(NamedTuple):
+    """How to make a set: which of RECIPES (or copying), from which elements, and those to delete at the end."""
+
+    name: str
+    elements: list[Value]
+    gone: list[Value]
 
 
 class SetTable:
@@ -184,19 +192,29 @@ class SetTable:
         """Whether the elements hash as the real ones do, in every call."""
         return all(map(_steady, self.keys(space)))
 
-    def recipe(self) -> tuple[str, list[Value]]:
-        """How to make a new set ordered like this one: the name of a recipe, and the elements in the order it needs."""
+    def recipe(self) -> Recipe:
+        """How to make a new set ordered like this one."""
         inserted = [self._held[id(key)] for key in self._in_order_of_insertion()]
         if not self.steady() or len(inserted) < 2:
-            return "list", [value for _, value in inserted]
-        wanted = [id(key) for key in self._keys]
+            return Recipe("list", [value for _, value in inserted], [])
+        wanted = list(map(id, self._keys))
         for order in self._orders(inserted):
             for name, make in RECIPES.items():
-                if [id(key) for key in make([key for key, _ in order])] == wanted:
-                    return name, [value for _, value in order]
+                if list(map(id, make([key for key, _ in order]))) == wanted:
+                    return Recipe(name, [value for _, value in order], [])
         if all(map(is_plain, self._keys)) and list(map(id, set(self.embedded()))) == wanted:
-            return "copy", []
-        raise Unsupported(errors.NotReconstructible("a set whose order comes from its history"))
+            return Recipe("copy", [], [])
+        return self._with_gone(wanted)
+
+    def _with_gone(self, wanted: list[int]) -> Recipe:
+        """Insert the elements that were deleted too, and delete them again: they have left their marks."""
+        stored = set(wanted)
+        gone = [held for ident, held in self._held.items() if ident not in stored]
+        trial = {key for key, _ in self._held.values()}
+        trial.difference_update([key for key, _ in gone])
+        if list(map(id, trial)) != wanted:
+            raise Unsupported(errors.NotReconstructible("a set whose order comes from its history"))
+        return Recipe("list", [value for _, value in self._held.values()], [value for _, value in gone])
 
     def embedded(self) -> Any:
         """The host set of plain elements which generated code is to copy."""
@@ -305,7 +323,8 @@ class SetTable:
         if self.source is not None:
             self.log.append(("intersection_update", other.elements(space)))
         self._exact = self._exact and other._exact
-        self.become(other._keys, other._held)
+        stored = {id(key) for key in other._keys}
+        self.become(other._keys, {ident: held for ident, held in other._held.items() if ident in stored})
 
     def inherit(self, operands: list[SetTable]) -> None:
         """The result of an operation orders its elements like the real one if the operands do."""
@@ -314,6 +333,11 @@ class SetTable:
         ordered = [list(map(id, operand._keys)) for operand in operands]
         rest = list(itertools.chain.from_iterable(ordered[1:]))
         self._hints = [held[0] + rest, ordered[0] + rest, *ordered[1:], *held[1:]]
+
+    def held_with(self, keys: Any, found: dict[int, Value]) -> dict[int, tuple[Any, Value]]:
+        """What is held by the result of an operation on this set: its own elements, gone or not, then the others."""
+        left = {id(key): (key, self.element(key)) for key in self._in_order_of_insertion()}
+        return left | {id(key): (key, found[id(key)]) for key in keys if id(key) not in left}
 
     def become(self, keys: Any, held: dict[int, tuple[Any, Value]]) -> None:
         """Take other contents: the result of an operation on host sets."""

@@ -3,6 +3,7 @@
 from stator.stdlib import (
     builtins_,
     builtins_iter,
+    caches,
     collections_,
     combinatorics,
     frames_,
@@ -14,10 +15,11 @@ from stator.stdlib import (
     math_,
     operator_,
     output,
+    polyfill,
     purity,
     repr_,
     str_,
     threading_,
 )
 
-__all__ = ["builtins_", "builtins_iter", "collections_", "combinatorics", "frames_", "functools_", "id_", "io_", "isinstance_", "itertools_", "math_", "operator_", "output", "purity", "repr_", "str_", "threading_"]
+__all__ = ["builtins_", "builtins_iter", "caches", "collections_", "combinatorics", "frames_", "functools_", "id_", "io_", "isinstance_", "itertools_", "math_", "operator_", "output", "polyfill", "purity", "repr_", "str_", "threading_"]
