@@ -1,5 +1,6 @@
 from stator.objects import (  # noqa: F401
     attr_dict,
+    bytearray_,
     bytes_,
     cell,
     compiled,

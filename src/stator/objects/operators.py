@@ -103,8 +103,8 @@ class Operators:
             result = self._try(right, reflected, left)
             return self._try(left, method, right) if result is NOT_IMPLEMENTED else result
         if rcls is not lcls and issubclass(rcls, lcls):
-            ours, theirs = self.host_lookup(lcls, reflected), self.host_lookup(rcls, reflected)  # type: ignore[attr-defined]
-            if theirs is not MISSING and theirs is not ours:
+            ours, theirs = self.lookup(lcls, reflected), self.lookup(rcls, reflected)  # type: ignore[attr-defined]
+            if theirs is not None and theirs is not ours:
                 result = self._try(right, reflected, left)
                 return self._try(left, method, right) if result is NOT_IMPLEMENTED else result
         result = self._try(left, method, right)

@@ -1,6 +1,6 @@
 """Models of builtin functions and of the C modules of the standard library."""
 
-from stator.stdlib import (
+from stator.stdlib import (  # noqa: F401
     builtins_,
     builtins_iter,
     caches,
@@ -21,5 +21,3 @@ from stator.stdlib import (
     str_,
     threading_,
 )
-
-__all__ = ["builtins_", "builtins_iter", "caches", "collections_", "combinatorics", "frames_", "functools_", "id_", "io_", "isinstance_", "itertools_", "math_", "operator_", "output", "polyfill", "purity", "repr_", "str_", "threading_"]

@@ -8,7 +8,8 @@ from stator import errors
 from stator.guards.guard import Equals, Length
 from stator.guards.source import CallSource, ItemSource
 from stator.objects.iterator import IteratorValue, PositionIterator, iterator_type
-from stator.objects.protocol import MODELS, NONE
+from stator.objects.protocol import FALSE, MODELS, NONE
+from stator.objects.range_ import RangeIterator
 from stator.objects.value import Constant, Raised, Unsupported, Value
 from stator.stdlib.support import known_host, refuse
 
@@ -30,7 +31,7 @@ def own_class(space: Space, cls: Value) -> type:
     return owner
 
 
-# -- what guards call: the parts of an iterator that existed before the trace --------------------------------------------
+# -- what guards call: the parts of an iterator that existed before the trace -----------------------------------------
 
 
 def parts_of(iterator: Any) -> tuple[Any, ...]:
@@ -80,18 +81,20 @@ class _Composed(IteratorValue):
         raise NotImplementedError
 
 
-def movers(iterator: Value) -> list[Any]:
+def movers(space: Space, iterator: Value) -> list[Any]:
     """The existing iterators that stepping this one for real moves; a break where more than that would happen."""
-    if isinstance(iterator, PositionIterator | MODELS[type(iter(range(0)))]) and iterator.source is not None:
+    if isinstance(iterator, PositionIterator | RangeIterator) and iterator.source is not None:
+        iterator.open(space)
         return [iterator]
     if isinstance(iterator, ZipValue) and iterator.source is not None:
-        return [mover for part in iterator.iterators for mover in movers(part)]
+        iterator.open(space)
+        return [mover for part in iterator.iterators for mover in movers(space, part)]
     raise Unsupported(errors.OpaqueIterator(f"an enumerate object over {iterator.describe()}"))
 
 
 @iterator_type(enumerate)
 class EnumerateValue(_Composed):
-    """`enumerate(iterable, start)`. An existing one counts, so its steps are taken for real, its iterator's with them."""
+    """`enumerate(iterable, start)`. An existing one counts, so its steps are taken for real."""
 
     __slots__ = ("count", "iterator", "movers")
 
@@ -108,10 +111,9 @@ class EnumerateValue(_Composed):
         return EnumerateValue(space.iter(iterable), count)
 
     def open(self, space: Space) -> None:
-        super().open(space)
-        self.movers = movers(self.iterator)
-        for mover in self.movers:
-            mover.open(space)
+        if not self._opened:
+            super().open(space)
+            self.movers = movers(space, self.iterator)
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
         assert self.source is not None
@@ -147,7 +149,7 @@ class ZipValue(_Composed):
         self.strict = strict
 
     @staticmethod
-    def tp_new(space: Space, cls: Value, *iterables: Value, strict: Value = Constant(False)) -> Value:  # noqa: B008
+    def tp_new(space: Space, cls: Value, *iterables: Value, strict: Value = FALSE) -> Value:
         own_class(space, cls)
         exact = space.truth(strict)
         return ZipValue([space.iter(iterable) for iterable in iterables], exact)

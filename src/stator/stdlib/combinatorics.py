@@ -18,14 +18,19 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-_GROUPER = type(next(itertools.groupby("a"))[1])
-_TEE = type(itertools.tee(())[0])
+_GROUPER: Any = type(next(itertools.groupby("a"))[1])
+_TEE: type = type(itertools.tee(())[0])
 
 
 class _Arrangements(IteratorValue):
     """Arrangements of pools: the host's own iterator arranges the indices, `taken` of them so far."""
 
     __slots__ = ("indices", "options", "pools", "taken")
+
+    indices: Iterator[tuple[int, ...]]
+    options: str
+    pools: list[list[Value]]
+    taken: int
 
     def begin(self, pools: list[list[Value]], indices: Iterator[tuple[int, ...]], options: str) -> Value:
         """Set the state of a new one."""
@@ -108,7 +113,9 @@ class Combinations(_Arrangements):
             raise space.error(TypeError, "combinations() missing required argument 'r' (pos 2)")
         pool = space.unpack(iterable)
         size = _size(space, r)
-        return Combinations(own_class(space, cls)).begin([pool], itertools.combinations(range(len(pool)), size), str(size))
+        return Combinations(own_class(space, cls)).begin(
+            [pool], itertools.combinations(range(len(pool)), size), str(size)
+        )
 
 
 @iterator_type(itertools.combinations_with_replacement)
@@ -127,7 +134,7 @@ class CombinationsWithReplacement(_Arrangements):
         return CombinationsWithReplacement(own_class(space, cls)).begin([pool], indices, str(size))
 
 
-# -- groupby ------------------------------------------------------------------------------------------------------------
+# -- groupby ----------------------------------------------------------------------------------------------------------
 
 
 def resumed_groupby(iterable: Any, key: Any, current: Any, target: Any, waiting: tuple[Any, ...]) -> Any:
@@ -147,15 +154,22 @@ class GroupBy(IteratorValue):
 
     __slots__ = ("current_key", "current_value", "function", "group", "iterator", "target_key")
 
+    current_key: Value | None
+    current_value: Value | None
+    function: Value
+    group: Grouper | None
+    iterator: Value
+    target_key: Value | None
+
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, key: Value = NONE) -> Value:
         self = GroupBy(own_class(space, cls))
         self.iterator = space.iter(iterable)
         self.function = key
-        self.target_key: Value | None = None
-        self.current_key: Value | None = None
-        self.current_value: Value | None = None
-        self.group: Grouper | None = None
+        self.target_key = None
+        self.current_key = None
+        self.current_value = None
+        self.group = None
         return self
 
     def advance(self, space: Space) -> bool:
@@ -224,7 +238,7 @@ class Grouper(IteratorValue):
         return f"{maker}({writer.expr(self.parent)}, {writer.expr(self.key_)})"
 
 
-# -- tee ----------------------------------------------------------------------------------------------------------------
+# -- tee --------------------------------------------------------------------------------------------------------------
 
 
 class _Shared(Value):

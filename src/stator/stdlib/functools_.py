@@ -1,25 +1,22 @@
-"""The C half of functools: `partial`, `reduce`, `cmp_to_key`, and functions with a cache."""
+"""The C half of functools: `partial`, `reduce` and `cmp_to_key`."""
 
 from __future__ import annotations
 
 import functools
-import types
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
-from stator.guards.source import CallSource, ConstSource, GetAttrSource
+from stator.guards.source import GetAttrSource
 from stator.objects.attributes import MISSING
-from stator.objects.method import BoundMethod
 from stator.objects.protocol import builtin, models
 from stator.objects.value import Constant, Value
-from stator.stdlib.support import known_host, literal, refuse
+from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-_CACHED = functools._lru_cache_wrapper
 _KEY = type(functools.cmp_to_key(lambda a, b: 0))
 
 
@@ -211,92 +208,3 @@ class KeyValue(Value):
 @builtin(functools.cmp_to_key)
 def cmp_to_key(space: Space, mycmp: Value) -> Value:
     return KeyValue(mycmp, None)
-
-
-# -- caches ---------------------------------------------------------------------------------------------------------
-
-
-@models(_CACHED)
-class CachedFunction(Value):
-    """An existing function with a cache (`functools.lru_cache`, `functools.cache`).
-
-    What it returns depends on its past calls, and the first call of each kind may have side effects: so it is called
-    for real, once while tracing and once in the guards of each run, exactly as often as by the plain program.
-    """
-
-    __slots__ = ("_attrs", "host")
-
-    def __init__(self, host: Any, source: Source) -> None:
-        self.cls = type(host)
-        self.host = host
-        self.source = source
-        self._attrs: Any = None
-
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> CachedFunction:
-        space.guard_type(host, source)
-        return cls(host, source)
-
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        source = self.source
-        assert source is not None
-        name = getattr(self.host, "__qualname__", "function")
-        if space.trace.effects:
-            raise refuse(f"{name}, whose cache may depend on side effects not yet performed")
-        hosts = [_operand(space, arg, name) for arg in args]
-        named = {key: _operand(space, value, name) for key, value in kwargs.items()}
-        call = CachedCall(tuple(hosts), named)
-        try:
-            result = call(self.host)
-        except Exception:
-            raise refuse(f"{name}, which raised") from None
-        return space.wrap(result, CallSource(call, source, name)).force()
-
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
-        return self if instance is None else BoundMethod(self, instance)
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
-
-    def identity(self, space: Space) -> Any:
-        return self.host
-
-    def as_host(self, space: Space) -> Any:
-        space.guard_identity_of(self.source, self.host)
-        return self.host
-
-    def describe(self) -> str:
-        return f"function {getattr(self.host, '__qualname__', '?')} with a cache"
-
-    def reconstruct(self, writer: Writer) -> str:
-        assert self.source is not None
-        return writer.source(self.source)
-
-
-class CachedCall:
-    """A call with these operands, as a function of what is called."""
-
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.args = args
-        self.kwargs = kwargs
-
-    def __call__(self, function: Any) -> Any:
-        return function(*self.args, **self.kwargs)
-
-
-def _operand(space: Space, value: Value, name: str) -> Any:
-    """The host object to call a cached function with: a constant, or an existing object the cache knows by identity."""
-    value = value.force()
-    if literal(value) or value.cls in (type, tuple, frozenset, types.FunctionType):
-        return known_host(space, value, name)
-    by_identity = space.host_lookup(value.cls, "__hash__") is object.__hash__
-    host = value.identity(space)
-    if value.source is None or isinstance(host, Value) or value.symbolic or not by_identity:
-        raise refuse(f"{name}, which has a cache, with {value.describe()}")
-    if type(value.source) is not ConstSource:
-        space.guard_identity_of(value.source, host)
-    return host

@@ -28,7 +28,7 @@ def is_none(value: Value) -> bool:
     return type(value) is Constant and value.host is None
 
 
-# -- without end --------------------------------------------------------------------------------------------------------
+# -- without end ------------------------------------------------------------------------------------------------------
 
 
 @iterator_type(itertools.count)
@@ -36,6 +36,9 @@ class Count(IteratorValue):
     """`count(start, step)`."""
 
     __slots__ = ("number", "step")
+
+    number: Value
+    step: Value
 
     @staticmethod
     def tp_new(space: Space, cls: Value, start: Value = _ZERO, step: Value = _ONE) -> Value:
@@ -70,6 +73,9 @@ class Repeat(IteratorValue):
 
     __slots__ = ("left", "object")
 
+    left: int | None
+    object: Value
+
     @staticmethod
     def tp_new(space: Space, cls: Value, object: Value, times: Value | None = None) -> Value:
         self = Repeat(own_class(space, cls))
@@ -103,11 +109,15 @@ class Cycle(IteratorValue):
 
     __slots__ = ("index", "iterator", "saved")
 
+    index: int
+    iterator: Value | None
+    saved: list[Value]
+
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, /) -> Value:
         self = Cycle(own_class(space, cls))
-        self.iterator: Value | None = space.iter(iterable)
-        self.saved: list[Value] = []
+        self.iterator = space.iter(iterable)
+        self.saved = []
         self.index = 0
         return self
 
@@ -148,7 +158,7 @@ def _advanced(writer: Writer, expression: str, steps: int) -> str:
     return name
 
 
-# -- one after another --------------------------------------------------------------------------------------------------
+# -- one after another ------------------------------------------------------------------------------------------------
 
 
 @iterator_type(itertools.chain)
@@ -207,6 +217,12 @@ class ISlice(IteratorValue):
 
     __slots__ = ("iterator", "step", "stop", "taken", "wanted")
 
+    iterator: Value | None
+    step: int
+    stop: int | None
+    taken: int
+    wanted: int
+
     @staticmethod
     def tp_new(
         space: Space, cls: Value, iterable: Value, first: Value, stop: Value | None = None, step: Value = NONE, /
@@ -218,7 +234,7 @@ class ISlice(IteratorValue):
         begin = _slice_part(space, start, 0, "Indices", "must be None or an integer: 0 <= x <= sys.maxsize.")
         stride = _slice_part(space, step, 1, "Step", "must be a positive integer or None.", 1)
         self = ISlice(own_class(space, cls))
-        self.iterator: Value | None = space.iter(iterable)
+        self.iterator = space.iter(iterable)
         self.taken, self.wanted, self.stop, self.step = 0, begin or 0, last, stride or 1
         return self
 
@@ -242,9 +258,10 @@ class ISlice(IteratorValue):
             self.wanted = self.stop
         return item
 
-    def _end(self, space: Space) -> None:
+    def _end(self, space: Space) -> Value | None:
         space.touch(self)
         self.iterator = None
+        return None
 
     def made(self, writer: Writer) -> str:
         cls = writer.const(self.cls)
@@ -274,10 +291,13 @@ class ZipLongest(IteratorValue):
 
     __slots__ = ("fill", "iterators")
 
+    fill: Value
+    iterators: list[Value | None]
+
     @staticmethod
     def tp_new(space: Space, cls: Value, *iterables: Value, fillvalue: Value = NONE) -> Value:
         self = ZipLongest(own_class(space, cls))
-        self.iterators: list[Value | None] = [space.iter(each) for each in iterables]
+        self.iterators = [space.iter(each) for each in iterables]
         self.fill = fillvalue
         return self
 
@@ -300,13 +320,16 @@ class ZipLongest(IteratorValue):
         return f"{writer.const(self.cls)}({', '.join(parts)}{', ' if parts else ''}fillvalue={writer.expr(self.fill)})"
 
 
-# -- with a function ----------------------------------------------------------------------------------------------------
+# -- with a function --------------------------------------------------------------------------------------------------
 
 
 class _OverOne(IteratorValue):
     """An iterator with a function and one iterator."""
 
     __slots__ = ("function", "iterator")
+
+    function: Value
+    iterator: Value
 
     @classmethod
     def over(cls, space: Space, host: Value, function: Value, iterable: Value) -> Value:
@@ -359,6 +382,8 @@ class TakeWhile(_OverOne):
 
     __slots__ = ("ended",)
 
+    ended: bool
+
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
         self: Any = TakeWhile.over(space, cls, function, iterable)
@@ -384,6 +409,8 @@ class DropWhile(_OverOne):
     """`dropwhile(predicate, iterable)`."""
 
     __slots__ = ("begun",)
+
+    begun: bool
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
@@ -415,13 +442,18 @@ class Accumulate(IteratorValue):
 
     __slots__ = ("function", "initial", "iterator", "total")
 
+    function: Value
+    initial: Value | None
+    iterator: Value
+    total: Value | None
+
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, func: Value = NONE, *, initial: Value = NONE) -> Value:
         self = Accumulate(own_class(space, cls))
         self.iterator = space.iter(iterable)
         self.function = func
-        self.initial: Value | None = None if is_none(initial) else initial
-        self.total: Value | None = None
+        self.initial = None if is_none(initial) else initial
+        self.total = None
         return self
 
     def produce(self, space: Space) -> Value | None:
@@ -433,9 +465,10 @@ class Accumulate(IteratorValue):
         if item is None:
             return None
         if self.total is not None:
-            plain = is_none(self.function)
-            pair = [self.total, item]
-            item = space.binary("+", *pair) if plain else space.call(self.function, pair, {})
+            if is_none(self.function):
+                item = space.binary("+", self.total, item)
+            else:
+                item = space.call(self.function, [self.total, item], {})
         space.touch(self)
         self.total = item
         return item
@@ -451,7 +484,7 @@ class Accumulate(IteratorValue):
         return _advanced(writer, made, 0 if self.total is None else 1)
 
 
-# -- in step ------------------------------------------------------------------------------------------------------------
+# -- in step ----------------------------------------------------------------------------------------------------------
 
 
 @iterator_type(itertools.compress)
@@ -459,6 +492,9 @@ class Compress(IteratorValue):
     """`compress(data, selectors)`."""
 
     __slots__ = ("data", "selectors")
+
+    data: Value
+    selectors: Value
 
     @staticmethod
     def tp_new(space: Space, cls: Value, data: Value, selectors: Value) -> Value:
@@ -486,11 +522,14 @@ class Pairwise(IteratorValue):
 
     __slots__ = ("iterator", "old")
 
+    iterator: Value | None
+    old: Value | None
+
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, /) -> Value:
         self = Pairwise(own_class(space, cls))
-        self.iterator: Value | None = space.iter(iterable)
-        self.old: Value | None = None
+        self.iterator = space.iter(iterable)
+        self.old = None
         return self
 
     def produce(self, space: Space) -> Value | None:
@@ -527,13 +566,17 @@ if sys.version_info >= (3, 12):
 
         __slots__ = ("iterator", "size", "strict")
 
+        iterator: Value | None
+        size: int
+        strict: bool
+
         @staticmethod
         def tp_new(space: Space, cls: Value, iterable: Value, n: Value, *, strict: Value = Constant(False)) -> Value:  # noqa: B008
             size = space.int_(n)
             if size < 1:
                 raise space.error(ValueError, "n must be at least one")
             self = Batched(own_class(space, cls))
-            self.iterator: Value | None = space.iter(iterable)
+            self.iterator = space.iter(iterable)
             self.size = size
             self.strict = space.truth(strict)
             return self

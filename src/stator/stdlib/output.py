@@ -120,12 +120,12 @@ def deliver(message: str, category: type[Warning], filename: str, lineno: int, m
 def show_warning(message: str, category: type[Warning], filename: str, lineno: int, module: str) -> None:
     """The same as a program that is traced, where the filters are the traced program's own: `warn_explicit`."""
     text = category(message)
-    for action, words, kind, place, line in warnings.filters:
-        if (words is None or words.match(message)) and issubclass(category, kind):
-            if (place is None or place.match(module)) and line in (0, lineno):
-                break
-    else:
-        action = warnings.defaultaction  # type: ignore[attr-defined]
+    action = warnings.defaultaction  # type: ignore[attr-defined]
+    for wanted, words, kind, place, line in warnings.filters:
+        said = (words is None or words.match(message)) and issubclass(category, kind)
+        if said and (place is None or place.match(module)) and line in (0, lineno):
+            action = wanted
+            break
     if action == "ignore":
         return
     if action == "error":
@@ -167,8 +167,9 @@ def _redirected(space: Space) -> bool:
         if host is MISSING:
             continue
         current = space.getattr(module, name)
-        unchanged = isinstance(current.source, AttrSource | GlobalSource)
-        if not unchanged or current.force().identity(space) is not host or space.trace.effects.is_mutated(current.force()):
+        if not isinstance(current.source, AttrSource | GlobalSource):
+            return True
+        if space.identity(current) is not host or space.trace.effects.is_mutated(current.force()):
             return True
     return False
 

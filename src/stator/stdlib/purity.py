@@ -10,6 +10,7 @@ import binascii
 import datetime
 import decimal
 import fnmatch
+import json
 import posixpath
 import re
 import struct
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals, IdIs
 from stator.guards.source import CallSource, ConstSource
-from stator.objects.protocol import IMMUTABLE, REALISERS, builtin, pure, register
+from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register
 from stator.objects.value import Constant, NotKnown, Value
 from stator.stdlib.support import known_host, refuse
 
@@ -131,12 +132,16 @@ def _inert(space: Space, value: Value) -> bool:
 
 
 def _inert_host(host: Any) -> bool:
-    if isinstance(host, (tuple, list)) and type(host) in (tuple, list):
+    if type(host) in (tuple, list, set, frozenset):
         return all(map(_inert_host, host))
+    if type(host) is dict:
+        return all(map(_inert_host, host)) and all(map(_inert_host, host.values()))
     return type(host) in IMMUTABLE or isinstance(host, re.RegexFlag)
 
 
-pure_python(re.compile, re._compile, re.match, re.fullmatch, re.search, re.split, re.findall, re.escape, re.sub, re.subn)  # type: ignore[attr-defined]
+pure_python(re.compile, re._compile, re.match, re.fullmatch, re.search)  # type: ignore[attr-defined]
+pure_python(re.split, re.findall, re.escape, re.sub, re.subn)
+pure_python(json.dumps, json.loads)
 pure_python(textwrap.dedent, fnmatch.fnmatch, fnmatch.fnmatchcase, fnmatch.translate)
 pure_python(posixpath.join, posixpath.basename, posixpath.dirname, posixpath.split, posixpath.splitext)
 pure_python(posixpath.normpath, posixpath.isabs, posixpath.commonprefix)
@@ -190,8 +195,11 @@ def _guard_context(space: Space) -> None:
     space.trace.guard(Equals(source, _context_state(decimal)))
 
 
+_ZERO = Constant("0")
+
+
 @builtin(decimal.Decimal.__new__)
-def decimal_new(space: Space, cls: Value, value: Value = Constant("0"), context: Value = Constant(None)) -> Value:  # noqa: B008
+def decimal_new(space: Space, cls: Value, value: Value = _ZERO, context: Value = NONE) -> Value:
     """Decimals are computed with the thread's context, which is guarded where the first is made."""
     if known_host(space, cls, "decimal.Decimal") is not decimal.Decimal:
         raise refuse("decimal.Decimal.__new__ of a subclass")

@@ -1,0 +1,208 @@
+"""Functions with a cache: `functools.lru_cache` and `functools.cache`."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.source import CallSource, ConstSource
+from stator.objects.attributes import MISSING
+from stator.objects.method import BoundMethod
+from stator.objects.protocol import NONE, models
+from stator.objects.value import Constant, Unsupported, Value
+from stator.stdlib.support import known_host, literal, refuse
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+_CACHED = functools._lru_cache_wrapper
+
+
+@models(_CACHED)
+class Cached(Value):
+    """A function with a cache."""
+
+    __slots__ = ("_attrs", "host")
+
+    def __init__(self, host: Any, source: Source | None) -> None:
+        self.cls: type = _CACHED
+        self.host = host
+        self.source = source
+        self._attrs: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        space.guard_type(host, source)
+        return ExistingCache(host, source)
+
+    @staticmethod
+    def tp_new(
+        space: Space, cls: Value, user_function: Value, maxsize: Value, typed: Value, cache_info_type: Value
+    ) -> Value:
+        if space.host_lookup(user_function.force().cls, "__call__") is MISSING:
+            raise space.error(TypeError, "the first argument must be callable")
+        size = known_host(space, maxsize, "functools.lru_cache")
+        return FreshCache(user_function, size, space.truth(typed), cache_info_type)
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        return self if instance is None else BoundMethod(self, instance)
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None:
+            from stator.objects.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, self.host)
+        return self._attrs
+
+    def cache_info(self, space: Space) -> Value:
+        return self.info(space)
+
+    def cache_clear(self, space: Space) -> Value:
+        return self.clear(space)
+
+    def info(self, space: Space) -> Value:
+        """What `cache_info()` tells."""
+        raise refuse("cache_info of a function with a cache")
+
+    def clear(self, space: Space) -> Value:
+        """Forget all results."""
+        raise refuse("cache_clear of a function with a cache")
+
+
+class ExistingCache(Cached):
+    """An existing function with a cache (`functools.lru_cache`, `functools.cache`).
+
+    What it returns depends on its past calls, and the first call of each kind may have side effects: so it is called
+    for real, once while tracing and once in the guards of each run, exactly as often as by the plain program.
+    """
+
+    __slots__ = ()
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        source = self.source
+        assert source is not None
+        name = getattr(self.host, "__qualname__", "function")
+        if space.trace.effects:
+            raise refuse(f"{name}, whose cache may depend on side effects not yet performed")
+        hosts = [_operand(space, arg, name) for arg in args]
+        named = {key: _operand(space, value, name) for key, value in kwargs.items()}
+        call = CachedCall(tuple(hosts), named)
+        try:
+            result = call(self.host)
+        except Exception:
+            raise refuse(f"{name}, which raised") from None
+        return space.wrap(result, CallSource(call, source, name)).force()
+
+    def identity(self, space: Space) -> Any:
+        return self.host
+
+    def as_host(self, space: Space) -> Any:
+        space.guard_identity_of(self.source, self.host)
+        return self.host
+
+    def describe(self) -> str:
+        return f"function {getattr(self.host, '__qualname__', '?')} with a cache"
+
+    def reconstruct(self, writer: Writer) -> str:
+        assert self.source is not None
+        return writer.source(self.source)
+
+
+class FreshCache(Cached):
+    """A function with a cache, made by the traced program: `lru_cache_call` and its relations."""
+
+    __slots__ = ("entries", "function", "hits", "info_type", "maxsize", "misses", "typed")
+
+    def __init__(self, function: Value, maxsize: int | None, typed: bool, info_type: Value) -> None:
+        super().__init__(None, None)
+        self.function = function
+        self.maxsize = maxsize if maxsize is None else max(maxsize, 0)
+        self.typed = typed
+        self.info_type = info_type
+        #: results by key, the least recently used first
+        self.entries: dict[Any, Value] = {}
+        self.hits = self.misses = 0
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        space.touch(self)
+        if self.maxsize == 0:
+            self.misses += 1
+            return space.call(self.function, args, kwargs)
+        key = self._key(space, args, kwargs)
+        found = self.entries.get(key)
+        if found is not None:
+            self.hits += 1
+            if self.maxsize is not None:
+                self.entries[key] = self.entries.pop(key)
+            return found
+        self.misses += 1
+        result = space.call(self.function, args, kwargs)
+        if self.maxsize is None:
+            self.entries[key] = result
+        elif key not in self.entries:
+            # Otherwise the function has called itself with the same arguments.
+            if len(self.entries) >= self.maxsize:
+                del self.entries[next(iter(self.entries))]
+            self.entries[key] = result
+        return result
+
+    def _key(self, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Any:
+        values = [value.force() for value in (*args, *kwargs.values())]
+        keys = tuple(space.key(value) for value in values)
+        types_ = tuple(value.cls for value in values) if self.typed else ()
+        # A single int or str is its own key, and so differs from an equal number of another type.
+        alone = values[0].cls in (int, str) if len(values) == 1 and not kwargs and not self.typed else False
+        return (alone, len(args), tuple(kwargs), keys, types_)
+
+    def info(self, space: Space) -> Value:
+        numbers: list[Value] = [Constant(n) for n in (self.hits, self.misses, self.maxsize, len(self.entries))]
+        return space.call(self.info_type, numbers, {})
+
+    def clear(self, space: Space) -> Value:
+        space.touch(self)
+        self.entries = {}
+        self.hits = self.misses = 0
+        return NONE
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.hits or self.misses:
+            raise Unsupported(errors.NotReconstructible("a function whose cache the trace has filled"))
+        parts = [writer.expr(self.function), repr(self.maxsize), repr(self.typed), writer.expr(self.info_type)]
+        shell = writer.shell_of(self)
+        if shell is not None:
+            return shell
+        name = str(writer.assign("cached", f"{writer.const(_CACHED)}({', '.join(parts)})"))
+        writer.name_value(self, name)
+        if self._attrs is not None:
+            for key, value in self._attrs.entries(None):
+                writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
+        return name
+
+
+class CachedCall:
+    """A call with these operands, as a function of what is called."""
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.args = args
+        self.kwargs = kwargs
+
+    def __call__(self, function: Any) -> Any:
+        return function(*self.args, **self.kwargs)
+
+
+def _operand(space: Space, value: Value, name: str) -> Any:
+    """The host object to call a cached function with: a constant, or an existing object the cache knows by identity."""
+    value = value.force()
+    if literal(value) or value.cls in (type, tuple, frozenset, types.FunctionType):
+        return known_host(space, value, name)
+    by_identity = space.host_lookup(value.cls, "__hash__") is object.__hash__
+    host = value.identity(space)
+    if value.source is None or isinstance(host, Value) or value.symbolic or not by_identity:
+        raise refuse(f"{name}, which has a cache, with {value.describe()}")
+    if type(value.source) is not ConstSource:
+        space.guard_identity_of(value.source, host)
+    return host
