@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from stator import errors
 from stator.guards.guard import Length
@@ -224,7 +224,13 @@ class DequeValue(Sequence):
         return NONE
 
     def search(
-        self, space: Space, item: Value, start: int, stop: int, kind: type[Exception] = RuntimeError, words: str = _MUTATED
+        self,
+        space: Space,
+        item: Value,
+        start: int,
+        stop: int,
+        kind: type[Exception] = RuntimeError,
+        words: str = _MUTATED,
     ) -> int | None:
         """The first position whose item equals `item`; a deque that changes meanwhile is an error."""
         state = self.state
@@ -308,7 +314,7 @@ class DequeValue(Sequence):
         space.call_method(result, "extend", other)
         return result
 
-    def __iadd__(self, space: Space, iterable: Value, /) -> Value:
+    def tp_iadd(self, space: Space, iterable: Value, /) -> Value:
         self.extend(space, iterable)
         return self
 
@@ -318,10 +324,10 @@ class DequeValue(Sequence):
             raise Unsupported(errors.UnsupportedMethod("deque", "__mul__ of a subclass"))
         return DequeValue(self.items * times, self.limit)
 
-    def __rmul__(self, space: Space, count: Value, /) -> Value:
+    def tp_rmul(self, space: Space, count: Value, /) -> Value:
         return self.__mul__(space, count)
 
-    def __imul__(self, space: Space, count: Value, /) -> Value:
+    def tp_imul(self, space: Space, count: Value, /) -> Value:
         times = self.repetitions(space, count)
         items = self.mutable(space)
         items *= times
@@ -427,7 +433,7 @@ class _DequeIterator(IteratorValue):
 
     __slots__ = ("deque", "index", "state")
 
-    host_type: type
+    host_type: ClassVar[Any]
     backwards = False
 
     def __init__(self, items: DequeValue) -> None:
@@ -465,7 +471,7 @@ class DequeIterator(_DequeIterator):
     """`iter(deque())`."""
 
     __slots__ = ()
-    host_type = type(iter(deque()))
+    host_type: ClassVar[Any] = type(iter(deque()))
 
 
 @iterator_type(type(reversed(deque())))
@@ -473,7 +479,7 @@ class DequeReverseIterator(_DequeIterator):
     """`reversed(deque())`."""
 
     __slots__ = ()
-    host_type = type(reversed(deque()))
+    host_type: ClassVar[Any] = type(reversed(deque()))
     backwards = True
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from stator import errors
 from stator.guards.guard import Equals
@@ -36,7 +36,7 @@ __all__ = [
 I = TypeVar("I", bound="type[IteratorValue]")  # noqa: E741
 
 
-# -- what generated code and guards call --------------------------------------------------------------------------------
+# -- what generated code and guards call ------------------------------------------------------------------------------
 
 
 def advance(iterator: Iterator[Any], steps: int) -> None:
@@ -55,7 +55,7 @@ def sequence(iterator: Any) -> Any:
     return iterator.__reduce__()[1][0]
 
 
-# -- the models ---------------------------------------------------------------------------------------------------------
+# -- the models -------------------------------------------------------------------------------------------------------
 
 
 class IteratorValue(Value):
@@ -143,8 +143,8 @@ class PositionIterator(IteratorValue):
 
     __slots__ = ("_read", "index", "target")
 
-    host_type: type
-    base: type
+    host_type: ClassVar[Any]
+    base: ClassVar[Any]
     step = 1
 
     def __init__(self, target: Value | None, index: int = 0) -> None:
@@ -237,7 +237,7 @@ class ListIterator(PositionIterator):
     """`iter([])`: sees what happens to the list meanwhile."""
 
     __slots__ = ()
-    host_type = type(iter([]))
+    host_type: ClassVar[Any] = type(iter([]))
     base = list
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
@@ -249,7 +249,7 @@ class TupleIterator(PositionIterator):
     """`iter(())`."""
 
     __slots__ = ()
-    host_type = type(iter(()))
+    host_type: ClassVar[Any] = type(iter(()))
     base = tuple
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
@@ -261,7 +261,7 @@ class ListReverseIterator(PositionIterator):
     """`reversed([])`."""
 
     __slots__ = ()
-    host_type = type(reversed([]))
+    host_type: ClassVar[Any] = type(reversed([]))
     base = list
     step = -1
 
@@ -288,7 +288,7 @@ class _TextIterator(PositionIterator):
         text = target.as_host(space)
         if index >= len(text):
             return None
-        return Constant(self.base.__getitem__(text, index))  # type: ignore[attr-defined]
+        return Constant(self.base.__getitem__(text, index))
 
 
 @iterator_type(type(iter("")), type(iter("\u20ac")))
@@ -296,7 +296,7 @@ class StrIterator(_TextIterator):
     """`iter("")`."""
 
     __slots__ = ()
-    host_type = type(iter(""))
+    host_type: ClassVar[Any] = type(iter(""))
     base = str
 
     def __init__(self, target: Value | None, index: int = 0) -> None:
@@ -311,7 +311,7 @@ class BytesIterator(_TextIterator):
     """`iter(b"")`."""
 
     __slots__ = ()
-    host_type = type(iter(b""))
+    host_type: ClassVar[Any] = type(iter(b""))
     base = bytes
 
 

@@ -115,11 +115,11 @@ class ListValue(Sequence):
         self.mutable(space).insert(where, item)
         return NONE
 
-    def __iadd__(self, space: Space, iterable: Value, /) -> Value:
+    def tp_iadd(self, space: Space, iterable: Value, /) -> Value:
         self.extend(space, iterable)
         return self
 
-    def __imul__(self, space: Space, count: Value, /) -> Value:
+    def tp_imul(self, space: Space, count: Value, /) -> Value:
         times = self.repetitions(space, count)
         items = self.mutable(space)
         items *= times
@@ -181,7 +181,9 @@ class ListValue(Sequence):
         step = where.step not in (None, 1)
         if not _iterable(space, item):
             extended = step or sys.version_info >= (3, 13)
-            raise space.error(TypeError, "must assign iterable to extended slice" if extended else "can only assign an iterable")
+            raise space.error(
+                TypeError, "must assign iterable to extended slice" if extended else "can only assign an iterable"
+            )
         new = space.unpack(item)
         items = self.items
         if step:
@@ -244,7 +246,7 @@ class ListValue(Sequence):
         times = self.repetitions(space, count)
         return ListValue(self.items * times)
 
-    def __rmul__(self, space: Space, count: Value, /) -> Value:
+    def tp_rmul(self, space: Space, count: Value, /) -> Value:
         return self.__mul__(space, count)
 
     def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:

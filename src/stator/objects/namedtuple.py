@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TupleGetter"]
 
-_TUPLEGETTER = type(namedtuple("_Example", "field").field)  # type: ignore[misc, attr-defined]
+_TUPLEGETTER = type(namedtuple("_Example", "field").field)  # type: ignore[attr-defined]
 
 
 @models(_TUPLEGETTER)

@@ -102,7 +102,8 @@ def _searched(space: Space, host: Any, numbers: range, wanted: Value) -> Value:
 
 _SEARCHES = (range.__contains__, range.index, range.count)
 _COMPARISONS = (range.__eq__, range.__ne__)
-for _host in (*_SEARCHES, *_COMPARISONS, range.__len__, range.__bool__, range.__hash__, range.__getitem__, range.__repr__):
+_OTHERS = ("__len__", "__bool__", "__hash__", "__getitem__", "__repr__")
+for _host in (*_SEARCHES, *_COMPARISONS, *(range.__dict__[name] for name in _OTHERS)):
     _model(_host)
 
 
@@ -116,7 +117,7 @@ def range_reversed(space: Space, value: Value, /) -> Value:
     return RangeIterator(_concrete(space, value).as_host(space)[::-1])
 
 
-# -- iterators ----------------------------------------------------------------------------------------------------------
+# -- iterators --------------------------------------------------------------------------------------------------------
 
 
 def rest_of(iterator: Any) -> range:
@@ -172,4 +173,4 @@ class RangeIterator(IteratorValue):
         return Constant(len(self.numbers) - self.index)
 
     def made(self, writer: Writer) -> str:
-        return f"{writer.const(iter)}({self.numbers[self.index:]!r})"
+        return f"{writer.const(iter)}({self.numbers[self.index :]!r})"

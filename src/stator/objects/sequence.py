@@ -77,7 +77,8 @@ class Sequence(Value):
 
     __slots__ = ("_attrs", "_busy", "_items", "host", "space")
 
-    kind: ClassVar[type]
+    #: the builtin type; Any, as its methods are called on instances of subclasses
+    kind: ClassVar[Any]
 
     def __init__(self, items: list[Value] | None, cls: type) -> None:
         self.cls = cls

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import GetAttrSource
@@ -63,9 +64,9 @@ class SliceValue(Value):
         return self if self.source is None else self.host
 
     def key(self, space: Space) -> Any:
-        if slice.__hash__ is None:
-            return super().key(space)
-        return slice(*(space.key(member) for member in self.members))
+        if sys.version_info >= (3, 12):
+            return slice(*(space.key(member) for member in self.members))
+        return super().key(space)
 
     def indices(self, space: Space, length: Value, /) -> Value:
         count = space.int_(length)

@@ -33,7 +33,9 @@ def sorted_items(space: Space, items: list[Value], key: Value, backwards: bool, 
     order = list(range(len(items)))
     try:
         hosts = _plain_hosts(space, keys)
-        order.sort(key=[_Key(space, k) for k in keys].__getitem__ if hosts is None else hosts.__getitem__, reverse=backwards)
+        order.sort(
+            key=[_Key(space, k) for k in keys].__getitem__ if hosts is None else hosts.__getitem__, reverse=backwards
+        )
     except (Raised, Unsupported):
         raise
     except TypeError as e:  # known keys that do not compare

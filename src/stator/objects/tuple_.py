@@ -22,7 +22,20 @@ __all__ = ["TupleValue"]
 #: methods that decide what CPython computes when it meets the tuple in a real operation
 _TELLING = (
     *("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__len__", "__iter__", "__getitem__"),
-    *("__repr__", "__str__", "__format__", "__contains__", "__bool__", "__index__", "__float__", "__int__", "__add__", "__radd__", "__mul__", "__rmul__"),
+    *(
+        "__repr__",
+        "__str__",
+        "__format__",
+        "__contains__",
+        "__bool__",
+        "__index__",
+        "__float__",
+        "__int__",
+        "__add__",
+        "__radd__",
+        "__mul__",
+        "__rmul__",
+    ),
 )
 #: the methods of named tuples read nothing but the items
 _NAMED = vars(collections)
@@ -76,7 +89,10 @@ class TupleValue(Sequence):
     def key(self, space: Space) -> Any:
         cls = self.cls
         if cls is not tuple:
-            same = space.host_lookup(cls, "__hash__") is tuple.__hash__ and space.host_lookup(cls, "__eq__") is tuple.__eq__
+            same = (
+                space.host_lookup(cls, "__hash__") is tuple.__hash__
+                and space.host_lookup(cls, "__eq__") is tuple.__eq__
+            )
             if not same:
                 return super().key(space)
         return tuple([space.key(item) for item in self.items])
@@ -113,7 +129,7 @@ class TupleValue(Sequence):
         times = self.repetitions(space, count)
         return self if times == 1 and self.cls is tuple else TupleValue(self.items * times)
 
-    def __rmul__(self, space: Space, count: Value, /) -> Value:
+    def tp_rmul(self, space: Space, count: Value, /) -> Value:
         return self.__mul__(space, count)
 
     def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:
@@ -183,7 +199,9 @@ class TupleValue(Sequence):
             return writer.source(self.source)
         parts = [writer.expr(item) for item in self.items]
         if self.host is not None:
-            parts += [writer.const(getattr(self.host, name)) for name, i in _fields(self.cls).items() if i >= len(parts)]
+            parts += [
+                writer.const(getattr(self.host, name)) for name, i in _fields(self.cls).items() if i >= len(parts)
+            ]
         text = f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
         if self.cls is tuple:
             return writer.assign("tuple", text) if parts else "()"
@@ -215,8 +233,8 @@ def _behaves_like_tuple(cls: type) -> bool:
     known = _plain.get(cls)
     if known is None:
         above = cls.__mro__[: cls.__mro__.index(tuple)]
-        overriding = (base.__dict__[name] for base in above for name in _TELLING if name in base.__dict__)
-        known = _plain[cls] = not any(isinstance(f, types.FunctionType) and f.__globals__ is not _NAMED for f in overriding)
+        own = (base.__dict__[name] for base in above for name in _TELLING if name in base.__dict__)
+        known = _plain[cls] = not any(isinstance(f, types.FunctionType) and f.__globals__ is not _NAMED for f in own)
     return known
 
 
@@ -227,7 +245,7 @@ def _fields(cls: type) -> dict[str, int]:
         fields = _structures[cls] = {}
         count = cls.__dict__.get("n_fields")
         if isinstance(count, int) and "n_sequence_fields" in cls.__dict__:
-            probe = cls(range(count))  # type: ignore[call-arg]
+            probe = cls(range(count))
             names = [n for n, d in cls.__dict__.items() if isinstance(d, types.MemberDescriptorType)]
             fields.update(sorted(((n, getattr(probe, n)) for n in names), key=lambda field: field[1]))
     return fields
@@ -243,4 +261,3 @@ def _maker(cls: type) -> tuple[type | None, Any]:
 
 
 pure(tuple.__dict__["__class_getitem__"])
-

@@ -138,7 +138,7 @@ class CombinationsWithReplacement(_Arrangements):
 
 
 def resumed_groupby(iterable: Any, key: Any, current: Any, target: Any, waiting: tuple[Any, ...]) -> Any:
-    """A `groupby` in the middle of its work, for generated code; `waiting` holds the item read ahead, if there is one."""
+    """A `groupby` in the middle of its work, for generated code; `waiting`: the item read ahead, if any."""
     groups = itertools.groupby(iterable, key)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
