@@ -158,12 +158,12 @@ class Wrapping:
         return value.force().key(self)  # type: ignore[arg-type]
 
     def int_(self, value: Value) -> int:
-        """The host int of an index-like value; a break where it is only known as a symbol."""
+        """The host int of an index-like value; a symbol is assumed to be the number that it is."""
         number = self.known(value.force())
         if isinstance(number, int):
             return number
         result = self.index(value)  # type: ignore[attr-defined]
-        return int(result.as_host(self))
+        return int(self.trace.decide(result))
 
     def str_(self, value: Value) -> str:
         """The host str of a value that must be one."""
@@ -188,12 +188,32 @@ class Wrapping:
             self.trace.effects.mutated(value)
 
 
+#: what bears names that C code keeps: reading those runs no code of the program's
+_NAMED = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_NAMED += (types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)
+_type_qualname = type.__dict__["__qualname__"].__get__
+_type_module = type.__dict__["__module__"].__get__
+
+
+def plain_name(host: Any) -> str:
+    """A name for any object, found without running code of the program's."""
+    cls = type(host)
+    if issubclass(cls, type):
+        return str(_type_qualname(host))
+    if cls in _NAMED:
+        return str(host.__qualname__)
+    if cls is types.ModuleType:
+        return str(host.__dict__.get("__name__", "module"))
+    return str(_type_qualname(cls))
+
+
 def _name_of(host: Any) -> str:
-    module = getattr(host, "__module__", None)
-    name = getattr(host, "__qualname__", None) or getattr(host, "__name__", None)
-    if isinstance(host, types.ModuleType):
-        return host.__name__
-    return f"{module}.{name}" if module and name else f"<{type(host).__name__}>"
+    cls = type(host)
+    name = plain_name(host)
+    if cls is types.ModuleType:
+        return name
+    module = _type_module(host) if issubclass(cls, type) else getattr(host, "__module__", None) if cls in _NAMED else None
+    return f"{module}.{name}" if module else f"<{_type_qualname(cls)}>"
 
 
-__all__ = ["LITERALS", "Known", "Wrapping"]
+__all__ = ["LITERALS", "Known", "Wrapping", "plain_name"]

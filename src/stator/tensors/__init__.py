@@ -21,8 +21,8 @@ def install() -> None:
 
     from stator import trace
     from stator.objects.protocol import CALL_HOOKS, MODELS
-    from stator.tensors import calls, constants, nn_module, operators, policy, sizes, specials
-    from stator.tensors import nn_module, policy
+    from stator.tensors import calls, constants, nn_module, operators, policy, sizes, specials, symbols
+    from stator.tensors import nn_module, policy, subclass
     from stator.tensors.recorder import Recorder
     from stator.tensors.tensor import TensorValue
 
@@ -34,6 +34,7 @@ def install() -> None:
     nn_module.install()
     policy.install()
     CALL_HOOKS.append(calls.call_hook)
+    CALL_HOOKS.append(symbols.specialise)
     trace.INTERCEPTS.append(constants.intercept_constant)
     trace.INTERCEPTS.append(calls.intercept)
 
@@ -41,5 +42,7 @@ def install() -> None:
         new.recorder = Recorder(new)
 
     trace.TRACE_HOOKS.append(begin)
-    for part in (nn_module, policy):
+    trace.LITERAL_HOOKS.append(symbols.literal)
+    trace.DECIDERS.append(symbols.decide)
+    for part in (nn_module, policy, subclass):
         part.install()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from stator.tensors import tables
 from stator.tensors.failures import eager_error
 from stator.tensors.global_state import SETTERS
 from stator.tensors.lowering import Call, lower_call
+from stator.tensors.subclass import dispatched
 from stator.tensors.world import Failure, describe_callable
 
 if TYPE_CHECKING:
@@ -31,9 +33,17 @@ def call_hook(space: Space, host: Any, args: list[Value], kwargs: dict[str, Valu
     try:
         handler = _known[key]
     except KeyError:
-        handler = _known[key] = classify(host)
+        handler = _known[key] = symbol_models().get(key) or classify(host)
         _kept.append(host)
     return None if handler is None else handler(space, args, kwargs)
+
+
+@functools.cache
+def symbol_models() -> dict[int, Any]:
+    """The models of the methods of numbers, for those that are symbols."""
+    from stator.tensors import symbols
+
+    return symbols.models()
 
 
 def classify(host: Any) -> Handler | None:
@@ -84,7 +94,8 @@ def function_handler(host: Any) -> Handler:
     """A function that becomes a `call_function` node."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return record(space, Call(host, "call_function", host), args, kwargs)
+        result = dispatched(space, host, args, kwargs)
+        return record(space, Call(host, "call_function", host), args, kwargs) if result is None else result
 
     return handler
 
@@ -98,6 +109,9 @@ def method_handler(host: Any, name: str) -> Handler:
         kind, (target, swap) = "call_function", tables.BINARY[name]
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        overridden = dispatched(space, host, args, kwargs)
+        if overridden is not None:
+            return overridden
         result = record(space, Call(host, kind, target, swap), args, kwargs)
         if name not in tables.METADATA and not _is_expected(result):
             raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(host), "it gives no tensor"))

@@ -53,7 +53,8 @@ def _state_readers() -> list[Any]:
     found = [getattr(torch, name) for name in names if hasattr(torch, name)]
     inner = ("_get_deterministic_algorithms", "_get_deterministic_algorithms_warn_only", "_is_torch_function_enabled")
     inner += ("_len_torch_function_stack", "_len_torch_dispatch_stack", "_get_default_device", "_is_any_autocast_enabled")
-    inner += ("_is_autocast_available", "_is_torch_function_all_disabled", "_get_math_sdp_enabled", "_get_flash_sdp_enabled")
+    inner += ("_is_autocast_available", "_is_torch_function_all_disabled")
+    inner += ("_is_torch_function_mode_enabled", "_get_math_sdp_enabled", "_get_flash_sdp_enabled")
     inner += ("_get_mem_efficient_sdp_enabled", "_get_cudnn_enabled", "_get_mkldnn_enabled", "_get_float32_matmul_precision")
     return found + [getattr(_C, name) for name in inner if hasattr(_C, name)]
 

@@ -12,6 +12,9 @@ import torch.fx
 from stator.errors import BackendError, StatorError
 from stator.objects.value import Value
 from stator.report.stats import STATS
+from stator.tensors.subclass import is_plain_class
+from stator.tensors.tensor import TensorValue
+from stator.tensors.contract import backend_guards, in_context
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
@@ -47,7 +50,19 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
         setattr(gm, name, item)
     sources = [value.source for value in inputs]
     compiled = call_backend(recorder, gm, inputs)
+    if any(isinstance(v, TensorValue) and not is_plain_class(v.cls) for v in inputs):
+        compiled = without_overrides(compiled)
     return CompiledGraph(compiled, sources, gm, sum(node.op.startswith("call") for node in graph.nodes))
+
+
+def without_overrides(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The compiled graph, whose operations have been through `__torch_function__` already."""
+
+    def run(*args: Any) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return function(*args)
+
+    return run
 
 
 def eliminate(recorder: Recorder) -> None:
@@ -66,7 +81,15 @@ def drop_unused_inputs(recorder: Recorder) -> list[Any]:
             used.append(value)
         else:
             recorder.graph.erase_node(value.node)
-    return used
+            value._node = None
+    recorder.inputs.clear()
+    binders = recorder.shapes.binders(used)
+    for value in binders:
+        if value not in used:
+            assert value.node.op == "placeholder"
+            used.append(value)
+    order = {node: i for i, node in enumerate(recorder.graph.nodes)}
+    return sorted(used, key=lambda value: order[value.node])
 
 
 def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[..., Any]:
@@ -76,8 +99,9 @@ def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[...
     examples = [recorder.example_input(value) for value in inputs]
     started = time.perf_counter()
     try:
-        with recorder.state.entered():
+        with recorder.state.entered(), in_context(recorder, gm, inputs) as context:
             compiled = backend(gm, examples)
+        recorder.extra_guards += backend_guards(recorder, context)
     except StatorError:
         raise
     except Exception as e:

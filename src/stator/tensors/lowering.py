@@ -102,7 +102,7 @@ class _Lowering:
         if isinstance(value, _sequences()):
             return self.sequence(value)
         if kind is MODELS[slice]:
-            parts = [self.value(p) for p in (value.start, value.stop, value.step)]  # type: ignore[attr-defined]
+            parts = [self.value(p) for p in value.members]  # type: ignore[attr-defined]
             return slice(*[t for t, _ in parts]), ("slice", *[k for _, k in parts])
         if isinstance(value, MODELS[dict]):
             return self.mapping(value)

@@ -62,5 +62,5 @@ def install() -> None:
     ops: Any = torch._ops
     MODELS[ops.OpOverload] = OperatorValue
     MODELS[ops.OpOverloadPacket] = OperatorValue
-    for cls in (ops.OpOverloadPacket, ops._OpNamespace, ops._Ops):
+    for cls in (ops.OpOverloadPacket, ops._OpNamespace, ops._Ops, type(torch._VF)):
         register(cls.__getattr__, _load(cls.__getattr__))

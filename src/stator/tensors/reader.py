@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from .. import _core
-from ..guards.tensor import TensorFacts, TensorSpec, packed
+from stator import _core
+from stator.guards.tensor import TensorFacts, TensorSpec, packed
 
 __all__ = ["configure", "read_facts", "tensor_spec"]
 
@@ -127,7 +127,8 @@ def _find_layout() -> dict[str, int]:
     layout = {"impl": _find_impl_offset(), "vtable": _impl(plain)[0]}
     dims = _only(i for i in range(len(_impl(plain)) - 10) if _impl(plain)[i : i + 11] == [5, *_SIZES, *_STRIDES])
     first_after = dims + 11
-    keys = _only(i for i in range(first_after, len(_impl(plain))) if all(_impl(t)[i] == _raw_keys(t) for t in _samples()))
+    samples = [(_impl(t), _raw_keys(t), t) for t in _samples()]
+    keys = _only(i for i in range(first_after, len(_impl(plain))) if all(w[i] == k for w, k, _ in samples))
     layout |= {"dims": dims * _WORD, "keys": keys * _WORD}
     return layout | _find_kind(first_after, keys) | _find_autograd(dims)
 

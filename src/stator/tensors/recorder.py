@@ -12,7 +12,7 @@ from stator.tensors.finish import CompiledGraph, finish
 
 from stator.guards.guard import Guard
 from stator.objects.value import Value
-from stator.tensors import global_state
+from stator.tensors import dynamism, global_state
 from stator.tensors.memo import MEMO
 from stator.tensors.node_meta import NodeMeta, call_chain
 from stator.tensors.outcome import Outcome, outcome_of
@@ -105,6 +105,8 @@ class Recorder:
         self.trace = trace
         self.graph = torch.fx.Graph()
         self.inputs: list[Any] = []
+        self.integers: dict[Any, Any] = {}
+        self.extra_guards: list[Guard] = []
         self.tensors: list[TensorValue] = []
         self.state = global_state.State()
         self.keep: set[Any] = set()
@@ -113,6 +115,7 @@ class Recorder:
         self.attributes: dict[str, Any] = {}
         self._pending: list[Any] = []
         self._made: list[Any] = []
+        self._input_names: dict[str, int] = {}
         self._parts: dict[tuple[Any, int], Any] = {}
         self._world: World | None = None
         self._last_input: Any = None
@@ -122,17 +125,15 @@ class Recorder:
 
     def adopt(self, value: TensorValue) -> None:
         """An existing tensor has been met: guard and describe it."""
-        dims = self.shapes.dynamic_dims(value) if self.shapes_wanted(value) else ()
-        guard_tensor(self.trace.space, value, dims)
+        dims = dynamism.dims(self.trace, value)
         self.tensors.append(value)
         if not dims:
+            guard_tensor(self.trace.space, value)
             value.meta = describe_existing(value.host)
-
-    def shapes_wanted(self, value: TensorValue) -> bool:
-        """Whether sizes of this tensor may be symbolic."""
-        from stator.tensors.shapes import may_be_dynamic
-
-        return may_be_dynamic(self.trace, value)
+            return
+        fake = value._fake = self.shapes.fakify(value, dims)
+        guard_tensor(self.trace.space, value, [i for i, n in enumerate(fake.shape) if isinstance(n, torch.SymInt)])
+        value.meta = describe_existing(fake)
 
     @property
     def shapes(self) -> Any:
@@ -142,11 +143,6 @@ class Recorder:
 
             self._shapes = Shapes(self)
         return self._shapes
-
-    @property
-    def symbolic(self) -> bool:
-        """Whether any size is a symbol."""
-        return self._shapes is not None
 
     def node_of(self, value: Any) -> Any:
         """The node of a value used for the first time: a graph input, or a part of an operation's result."""
@@ -167,7 +163,7 @@ class Recorder:
 
     def placeholder(self, value: Any) -> Any:
         """Make a value that existed before the trace an input of the graph."""
-        name = _input_name(value.source.expr())
+        name = self._unique(_input_name(value.source.expr()))
         root = self.graph._root
         with self.graph.inserting_after(self._last_input) if self._last_input is not None else self.graph.inserting_after(root):
             node = self.graph.placeholder(name)
@@ -175,6 +171,11 @@ class Recorder:
         self._last_input = node
         self.inputs.append(value)
         return node
+
+    def _unique(self, name: str) -> str:
+        # The text of a source may be long; its end, which is kept, need not be unique.
+        count = self._input_names[name] = self._input_names.get(name, 0) + 1
+        return name if count == 1 else self._unique(f"{name}_{count}")
 
     def example(self, value: Any) -> Any:
         """A fake tensor to show for a value."""
@@ -189,20 +190,15 @@ class Recorder:
     def world(self) -> World:
         """This trace's own fake tensors, which keep aliases and symbols."""
         if self._world is None:
-            self._world = World(self._shapes.env if self._shapes is not None else None)
+            self._world = World(self.shapes.env)
         return self._world
 
     def materialise(self, value: Any) -> None:
         """Make the fake tensor of a value."""
         if value.operation is None:
-            value._fake = self._fakify(value)
+            value._fake = self.shapes.fakify(value)
             return
         self.replay()
-
-    def _fakify(self, value: TensorValue) -> Any:
-        if self._shapes is not None:
-            return self._shapes.fakify(value)
-        return self.world.mode.from_tensor(value.host, static_shapes=True)
 
     def replay(self) -> None:
         """Run everything recorded so far that has no fake tensors yet, in order and in the state it ran in."""
@@ -282,7 +278,7 @@ class Recorder:
 
     def example_input(self, value: Any) -> Any:
         """What the backend is shown for an input."""
-        return value.host if value.host is not None else value.fake
+        return value.host if value.host is not None else value.number
 
     # -- the end ----------------------------------------------------------------------------------------------------
 
@@ -300,7 +296,7 @@ class Recorder:
 
     def guards_last(self) -> list[Guard]:
         """Guards that rest on all others."""
-        return [] if self._shapes is None else self._shapes.guards()
+        return self.extra_guards + ([] if self._shapes is None else self._shapes.guards())
 
     def close(self) -> None:
         """The trace has ended: put the process's state back."""

@@ -1,9 +1,224 @@
-"""Symbolic sizes."""
+"""Symbolic sizes: which dimensions become symbols, where symbols come from, and what was assumed of them.
+
+torch's ShapeEnv reasons about the symbols. An existing tensor gets a fake one whose dynamic dimensions are symbols; at
+the end the assumptions are read from the ShapeEnv and become one guard over the sizes.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.guards.guard import Guard, Predicate
+from stator.guards.source import CallSource, Source
+from stator.tensors import dynamism
+from stator.tensors.symbols import SymValue
+
+if TYPE_CHECKING:
+    from stator.tensors.recorder import Recorder
+    from stator.tensors.tensor import TensorValue
+
+__all__ = ["Shapes", "property_source"]
+
+_STATIC = re.compile(r"(\w+) == -?\d+\Z")
 
 
-def may_be_dynamic(trace: Any, value: Any) -> bool:
-    return False
+class _Property:
+    """Reads one size, stride or the storage offset of a tensor; one object per property, as sources intern by it."""
+
+    def __init__(self, kind: str, index: int) -> None:
+        self.kind = kind
+        self.index = index
+
+    def __call__(self, tensor: Any) -> int:
+        if self.kind == "size":
+            return int(tensor.size(self.index))
+        return int(tensor.stride(self.index) if self.kind == "stride" else tensor.storage_offset())
+
+    def __reduce__(self) -> Any:
+        return _property, (self.kind, self.index)
+
+
+_properties: dict[tuple[str, int], _Property] = {}
+
+
+def _property(kind: str, index: int) -> _Property:
+    return _properties.setdefault((kind, index), _Property(kind, index))
+
+
+def property_source(base: Source, kind: str, index: int) -> CallSource:
+    """Where a tensor's size (stride, storage offset) is found."""
+    return CallSource(_property(kind, index), base, f"{kind}{index}")
+
+
+class Shapes:
+    """The symbols of one trace."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+        config = recorder.trace.config
+        self.recorder = recorder
+        self.env = ShapeEnv(
+            allow_scalar_outputs=config.capture_scalar_outputs,
+            allow_dynamic_output_shape_ops=config.capture_scalar_outputs,
+        )
+        self._origins: dict[int, Any] = {}
+        self._contexts: dict[int, Any] = {}
+        self._sources: dict[str, Source] = {}
+        #: what produce_guards is to look at: (fake tensor or symbolic number, origin, context)
+        self._tracked: list[tuple[Any, Any, Any]] = []
+        #: names of properties that were no symbols when the tensor was met
+        self._plain: set[str] = set()
+        self._names: dict[tuple[str, str, int], str] = {}
+        self.symbols: dict[Any, SymValue] = {}
+        self.frozen: list[Guard] | None = None
+
+    # -- existing tensors and numbers ---------------------------------------------------------------------------
+
+    def origin(self, value: Any) -> Any:
+        """The reference implementation's name for where an input comes from; unique per value."""
+        known = self._origins.get(id(value))
+        if known is None:
+            from torch._dynamo.source import LocalSource
+
+            known = self._origins[id(value)] = LocalSource(f"input{len(self._origins)}")
+            self._sources[known.name] = value.source
+        return known
+
+    def source_of(self, origin: Any) -> Source:
+        """Our source of an input, from its origin."""
+        return self._sources[origin.name]
+
+    def context(self, value: TensorValue, dims: dict[int, Any] | None = None) -> Any:
+        """The symbolic context of an existing tensor: which dimensions are dynamic; static unless said otherwise."""
+        known = self._contexts.get(id(value))
+        if known is None:
+            base = value.host._base if value.host._is_view() else None
+            known = self._contexts[id(value)] = self._context(value.host.dim(), self.origin(value), dims or {}, base)
+        return known
+
+    def _context(self, ndim: int, origin: Any, dims: dict[int, Any], base: Any) -> Any:
+        from torch._dynamo.source import AttrSource
+        from torch.fx.experimental.symbolic_shapes import DimDynamic, StatefulSymbolicContext
+
+        inner = None if base is None else self._context(base.dim(), AttrSource(origin, "_base"), {}, None)
+        return StatefulSymbolicContext(
+            dynamic_sizes=[dims.get(i, DimDynamic.STATIC) for i in range(ndim)],
+            tensor_source=origin,
+            view_base_context=inner,
+        )
+
+    def fakify(self, value: TensorValue, dims: dict[int, Any] | None = None) -> Any:
+        """The fake tensor of an existing one."""
+        mode = self.recorder.world.mode
+        if not dims:
+            return mode.from_tensor(value.host, static_shapes=True)
+        if value.host._is_view():
+            # A view's symbols would be entangled with those of its base: a plain tensor of the same shape is none.
+            from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+            dims = {i: kind for i, kind in dims.items() if kind is not DimDynamic.DUCK} or dims
+        context = self.context(value, dims)
+        origin = self.origin(value)
+        fake = mode.from_tensor(value.host, symbolic_context=context, source=origin)
+        self._tracked.append((fake, origin, context))
+        for kind, numbers in (("size", fake.shape), ("stride", fake.stride()), ("offset", (fake.storage_offset(),))):
+            for i, number in enumerate(numbers):
+                if isinstance(number, torch.SymInt):
+                    self._note_symbol(number, property_source(value.source, kind, i))  # type: ignore[arg-type]
+                else:
+                    self._plain.add(self._name(origin.name, kind, i))
+        return fake
+
+    def _note_symbol(self, number: Any, source: Source) -> None:
+        symbol = number.node.expr
+        if symbol.is_symbol and symbol not in self.symbols:
+            self.symbols[symbol] = SymValue.existing(self.recorder, number, source)
+
+    def integer(self, host: int, source: Source) -> SymValue:
+        """A symbol for an int read from the frame."""
+        from torch._dynamo.source import LocalSource
+        from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+        origin = LocalSource(f"input{len(self._origins)}")
+        value = SymValue.existing(self.recorder, None, source)
+        self._origins[id(value)] = origin
+        self._sources[origin.name] = source
+        symbol = self.env.create_unspecified_symbol(host, origin, dynamic_dim=DimDynamic.DYNAMIC)
+        value.number = self.env.create_symintnode(symbol, hint=host, source=origin)
+        self._tracked.append((value.number, origin, None))
+        self.symbols[symbol] = value
+        return value
+
+    def binders(self, inputs: list[Any]) -> list[SymValue]:
+        """The symbols on which the inputs' metadata depends: each must be an input of its own."""
+        found: dict[Any, None] = {}
+        for value in inputs:
+            if isinstance(value, SymValue):
+                found.update(dict.fromkeys(sorted(value.number.node.expr.free_symbols, key=str)))
+            elif value.meta is None:
+                fake = value.fake
+                for number in (*fake.shape, *fake.stride(), fake.storage_offset()):
+                    if isinstance(number, torch.SymInt):
+                        found.update(dict.fromkeys(sorted(number.node.expr.free_symbols, key=str)))
+        return [self.symbols[symbol] for symbol in found if symbol in self.symbols]
+
+    # -- guards -------------------------------------------------------------------------------------------------
+
+    def _name(self, origin: str, kind: str, index: int) -> str:
+        return self._names.setdefault((origin, kind, index), f"n{len(self._names)}")
+
+    def _reference(self, origin: Any) -> str:
+        """The variable that stands for a property of an input in the text of a guard."""
+        from torch._dynamo.source import TensorProperty, TensorPropertySource
+
+        if not isinstance(origin, TensorPropertySource):
+            return self._name(origin.name, "self", 0)
+        kinds = {TensorProperty.SIZE: "size", TensorProperty.STRIDE: "stride", TensorProperty.STORAGE_OFFSET: "offset"}
+        return self._name(origin.base.name, kinds[origin.prop], origin.idx or 0)
+
+    def guards(self) -> list[Guard]:
+        """What has been assumed of the symbols, as one guard (read once, after the backend has had its say)."""
+        if self.frozen is None:
+            self.frozen = self._read_guards() if self._tracked else []
+        return self.frozen
+
+    def _read_guards(self) -> list[Guard]:
+        fakes, origins, contexts = map(list, zip(*self._tracked, strict=True))
+        helpers = self.env.produce_guards_verbose(
+            fakes, origins, self._reference, input_contexts=contexts, ignore_static=False, langs=("python",)
+        )
+        texts = [text for text in helpers[0].exprs if not self._is_known(text)]
+        if not texts:
+            return []
+        used = {name: key for key, name in self._names.items() if any(re.search(rf"\b{name}\b", t) for t in texts)}
+        sources = tuple(self._source_for(*key) for key in used.values())
+        return [_shape_guard(texts, tuple(used), sources)]
+
+    def _is_known(self, text: str) -> bool:
+        """Whether the guard on the tensor says so already."""
+        match = _STATIC.match(text)
+        return match is not None and match.group(1) in self._plain
+
+    def _source_for(self, origin: str, kind: str, index: int) -> Source:
+        base = self._sources[origin]
+        return base if kind == "self" else property_source(base, kind, index)
+
+
+def _shape_guard(texts: list[str], names: tuple[str, ...], sources: tuple[Source, ...]) -> Guard:
+    from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
+
+    body = " and ".join(f"({text})" for text in texts)
+    check = eval(f"lambda {', '.join(names)}: {body}", {**SYMPY_INTERP, "torch": torch})
+    shown = body
+    for name, source in zip(names, sources, strict=True):
+        shown = re.sub(rf"\b{name}\b", lambda _, s=source: s.expr(), shown)
+    return Predicate(sources, check, shown)
+
+
+def dynamic_dims(recorder: Recorder, value: TensorValue) -> dict[int, Any]:
+    """The dimensions of an existing tensor that are to be symbols, with the kind of symbol."""
+    return dynamism.dims(recorder.trace, value)

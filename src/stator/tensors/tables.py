@@ -87,7 +87,7 @@ REFUSED: dict[str, Callable[[str], Any]] = {
 }
 
 #: modules whose public functions are one operation each
-OPERATION_MODULES = frozenset({"torch.nn.functional", "torch.functional", "torch._lowrank", "torch.sparse", "torch._VF"})
+OPERATION_MODULES = frozenset({"torch.nn.functional", "torch.functional", "torch._lowrank", "torch.sparse"})
 
 #: functions of those modules that are traced into all the same
 TRACED = frozenset({"assert_int_or_pair", "handle_torch_function", "broadcast_shapes", "boolean_dispatch", "compile"})

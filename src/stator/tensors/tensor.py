@@ -9,6 +9,7 @@ import torch
 from stator import errors
 from stator.guards.guard import TensorMatch
 from stator.guards.source import ConstSource
+from stator.objects.instance import InstanceValue
 from stator.objects.keys import IdentityKey
 from stator.objects.value import Unsupported, Value
 from stator.tensors.metadata import TensorMeta, meta_of
@@ -49,9 +50,12 @@ class TensorValue(Value):
         self._attrs: Any = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> TensorValue:
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         """An existing tensor: its class and metadata are guarded."""
-        _check_class(type(host))
+        from stator.tensors.subclass import has_dispatch
+
+        if type(host) not in PLAIN_CLASSES and has_dispatch(type(host)):
+            return InstanceValue.from_host(space, host, source)
         recorder = space.trace.recorder
         self = cls(recorder, type(host), None)
         self.source = source
@@ -115,11 +119,22 @@ class TensorValue(Value):
     def get_field(self, space: Space, name: str) -> Value | None:
         from stator.tensors.attributes import read
 
+        if self.cls not in PLAIN_CLASSES:
+            from stator.tensors.subclass import overridden_attribute
+
+            found = overridden_attribute(space, self, name)
+            if found is not None:
+                return found
         return read(space, self, name)
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         from stator.tensors.attributes import assign
 
+        if self.cls not in PLAIN_CLASSES:
+            from stator.tensors.subclass import has_overrides
+
+            if has_overrides(space, [self], {}):
+                return False
         return assign(space, self, name, value)
 
     def unpack(self, space: Space) -> list[Value]:
@@ -138,6 +153,8 @@ class TensorValue(Value):
         if self.source is not None:
             return writer.source(self.source)
         name = writer.graph_output(self)
+        if self.cls is not torch.Tensor:
+            name = writer.assign("t", f"{name}.as_subclass({writer.const(self.cls)})")
         if self._attrs is not None or self.fields:
             writer.name_value(self, name)
             for key, value in [] if self._attrs is None else self._attrs.entries(None):
@@ -151,12 +168,6 @@ class TensorValue(Value):
         made = [(name, writer.expr(value)) for name, value in self.fields.items()]
         target = writer.source(self.source)
         return [f"{target}.{name} = {text}" for name, text in made]
-
-
-def _check_class(cls: type) -> None:
-    """Only tensors whose operations are torch's own; subclasses with their own are another model's business."""
-    if cls not in PLAIN_CLASSES:
-        raise Unsupported(errors.UnsupportedTensorSubclass(f"{cls.__module__}.{cls.__qualname__}"))
 
 
 def guard_tensor(space: Space, value: TensorValue, dynamic_dims: Any = ()) -> None:

@@ -92,7 +92,7 @@ class World:
         from torch._subclasses.fake_tensor import FakeTensorMode
 
         self.shape_env = shape_env
-        self.mode = FakeTensorMode(shape_env=shape_env, static_shapes=None if shape_env is not None else True)
+        self.mode = FakeTensorMode(shape_env=shape_env)
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Observed:
         """Call a function on fake tensors. Raises Failure for its own errors, Unsupported for what cannot be faked."""

@@ -1,0 +1,80 @@
+"""What AOTAutograd and Inductor expect of their front end, around one call of a backend.
+
+They look for a TracingContext with a fresh fake tensor mode on the trace's ShapeEnv, for the symbolic context and the
+origin of every input, and for marks on the graph module; in return they leave guards in the context.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.guards.guard import Guard, Predicate
+
+if TYPE_CHECKING:
+    from stator.tensors.recorder import Recorder
+
+__all__ = ["backend_guards", "in_context"]
+
+_frames = itertools.count()
+
+
+@contextlib.contextmanager
+def in_context(recorder: Recorder, gm: Any, inputs: list[Any]) -> Iterator[Any]:
+    """The environment of a backend's call. Yields the TracingContext."""
+    from torch._guards import CompileContext, CompileId, TracingContext, compile_context, tracing
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    shapes = recorder.shapes
+    context = TracingContext(FakeTensorMode(shape_env=shapes.env))
+    compile_id = CompileId(frame_id=next(_frames), frame_compile_id=0)
+    gm.meta["dynamo_compile_id"] = compile_id
+    gm._param_name_to_source = {}
+    for value in inputs:
+        value.node._dynamo_source = shapes.origin(value)
+        if value.host is not None and isinstance(value.host, torch.Tensor):
+            context.tensor_to_context[value.host] = shapes.context(value)
+            value.node.meta["tensor_dict"] = _marks(value.host)
+    with tracing(context), compile_context(CompileContext(compile_id)):
+        yield context
+
+
+def _marks(tensor: Any) -> dict[str, Any]:
+    """What a graph input's tensor carries for the backend: parameters stay where they are from call to call."""
+    marked = getattr(tensor, "_dynamo_static_input_type", None)
+    if marked is None and isinstance(tensor, torch.nn.Parameter):
+        marked = "unguarded"
+    return {} if marked is None else {"_dynamo_static_input_type": marked}
+
+
+def backend_guards(recorder: Recorder, context: Any) -> list[Guard]:
+    """The assumptions that the backend has made, as guards."""
+    from torch._guards import StorageOverlap
+
+    guards: list[Guard] = []
+    for assumption in context.guards_context.aotautograd_guards:
+        if isinstance(assumption, StorageOverlap):
+            parts = (assumption.overlapping_sources, assumption.non_overlapping_sources)
+            sources = [recorder.shapes.source_of(s) for part in parts for s in part]
+            check = _Overlap(len(parts[0]))
+            guards.append(Predicate(tuple(sources), check, "inputs overlap in memory as they did"))
+        else:
+            raise NotImplementedError(f"guard of AOTAutograd: {assumption!r}")
+    return guards
+
+
+class _Overlap:
+    """The first `count` tensors each overlap another of them, the others overlap none."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __call__(self, *tensors: Any) -> bool:
+        from torch._C._dynamo.guards import compute_overlapping_tensors
+
+        overlapping = compute_overlapping_tensors(list(tensors), symbolic=False)
+        return set(overlapping) == set(range(self.count))

@@ -1,0 +1,76 @@
+"""Which sizes and numbers become symbolic: static first, dynamic once seen to vary, and as the user has marked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.guards.source import ConstSource, Source
+
+if TYPE_CHECKING:
+    from stator.tensors.tensor import TensorValue
+    from stator.trace import Trace
+
+__all__ = ["dims", "integer_varies"]
+
+_VARIES = "varies"
+
+
+def dims(trace: Trace, value: TensorValue) -> dict[int, Any]:
+    """The dimensions that are to be symbols, with torch's kind of symbol."""
+    tensor, source = value.host, value.source
+    if source is None or type(source) is ConstSource or tensor.layout is not torch.strided or tensor.is_nested:
+        return {}
+    marked = _marks(tensor, "_dynamo_dynamic_indices") | _marks(tensor, "_dynamo_weak_dynamic_indices")
+    if isinstance(tensor, torch.nn.Parameter) and not marked:
+        return {}
+    fixed = _marks(tensor, "_dynamo_static_indices")
+    varying = _varying(trace, tensor, source)
+    if not marked and not varying and trace.dynamic is not True:
+        return {}
+    if trace.dynamic is False and not marked:
+        return {}
+    from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+    found: dict[int, Any] = {}
+    for dim in range(tensor.dim()):
+        if dim in marked or (dim in varying and dim not in fixed):
+            found[dim] = DimDynamic.DYNAMIC
+        elif trace.dynamic is True and dim not in fixed:
+            found[dim] = DimDynamic.DUCK
+    return found
+
+
+def _marks(tensor: Any, name: str) -> set[int]:
+    """What mark_dynamic and its like have left on a tensor."""
+    marks = tensor.__dict__.get(name)
+    if not marks:
+        return set()
+    return {dim % tensor.dim() for dim in marks} if tensor.dim() else set()
+
+
+def _varying(trace: Trace, tensor: Any, source: Source) -> set[int]:
+    """The dimensions whose size was another in an earlier trace of the same code; remembers this one's sizes."""
+    if not trace.config.automatic_dynamic or trace.dynamic is False:
+        return set()
+    seen = trace.region_state.setdefault("sizes", {})
+    key = source.expr()
+    sizes: list[Any] = list(tensor.shape)
+    before = seen.get(key)
+    if before is not None and len(before) == len(sizes):
+        sizes = [size if size == was else _VARIES for size, was in zip(sizes, before, strict=True)]
+    seen[key] = sizes
+    return {dim for dim, size in enumerate(sizes) if size is _VARIES}
+
+
+def integer_varies(trace: Trace, host: int, source: Source) -> bool:
+    """Whether an int read from the frame had another value in an earlier trace of the same code."""
+    if not trace.config.automatic_dynamic or trace.dynamic is False or type(source) is ConstSource:
+        return False
+    seen = trace.region_state.setdefault("integers", {})
+    key = source.expr()
+    before = seen.setdefault(key, host)
+    if before is not _VARIES and before != host:
+        seen[key] = before = _VARIES
+    return before is _VARIES

@@ -1,0 +1,199 @@
+"""Numbers that depend on symbolic sizes: arithmetic becomes nodes, decisions become assumptions of the ShapeEnv."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.objects.protocol import NOT_IMPLEMENTED
+from stator.objects.value import Constant, NotKnown, Unsupported, Value
+from stator.tensors.node_meta import NodeMeta, call_chain
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+    from stator.tensors.recorder import Operation, Recorder
+
+__all__ = ["SymValue", "decide", "install", "literal", "specialise"]
+
+_CLASSES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
+
+
+class SymValue(Value):
+    """An int, float or bool that is only known as a symbol. `number` is torch's symbolic number."""
+
+    __slots__ = ("_node", "number", "operation", "path", "recorder")
+
+    symbolic = True
+    #: as for tensors: nothing short describes it
+    meta = None
+    host = None
+
+    def __init__(self, recorder: Recorder, number: Any, operation: Operation | None, path: tuple[int, ...] = ()) -> None:
+        self.cls = _CLASSES.get(type(number), int)
+        self.source: Source | None = None
+        self.recorder = recorder
+        self.number = number
+        self.operation = operation
+        self.path = path
+        self._node: Any = None
+
+    @classmethod
+    def existing(cls, recorder: Recorder, number: Any, source: Source) -> SymValue:
+        """A number that existed before the trace, or a size of a tensor that did."""
+        self = cls(recorder, number, None)
+        self.source = source
+        return self
+
+    @property
+    def node(self) -> Any:
+        """The FX node that computes it."""
+        if self._node is None:
+            self._node = self.recorder.node_of(self)
+        return self._node
+
+    @property
+    def fake(self) -> Any:
+        """What stands for it among fake arguments."""
+        return self.number
+
+    _fake = fake
+
+    def as_host(self, space: Space) -> Any:
+        known = self.number.node.maybe_as_int() if self.cls is int else None
+        if known is None:
+            raise NotKnown(self)
+        return known
+
+    def key(self, space: Space) -> Any:
+        return decide(space.trace, self)
+
+    def describe(self) -> str:
+        return f"the number {self.number}"
+
+    def reconstruct(self, writer: Writer) -> str:
+        return writer.source(self.source) if self.source is not None else writer.graph_output(self)
+
+
+def literal(trace: Any, host: Any, source: Any) -> Value | None:
+    """An int read from the frame that has varied (trace.LITERAL_HOOKS)."""
+    if type(host) is not int or trace.recorder is None:
+        return None
+    from stator.guards.guard import TypeIs
+    from stator.tensors.dynamism import integer_varies
+
+    if not integer_varies(trace, host, source) or host in (0, 1):
+        return None
+    trace.guard(TypeIs(source, int))
+    known = trace.recorder.integers.get(source)
+    if known is None:
+        known = trace.recorder.integers[source] = trace.recorder.shapes.integer(host, source)
+    return known  # type: ignore[no-any-return]
+
+
+def decide(trace: Any, value: Value) -> Any:
+    """The host value of a symbolic number, which the trace from now on assumes (trace.DECIDERS)."""
+    if not isinstance(value, SymValue):
+        return None
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+    try:
+        return value.cls(value.number)
+    except GuardOnDataDependentSymNode:
+        raise Unsupported(errors.DataDependentBranch(value.describe())) from None
+
+
+def specialise(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """The last resort for symbols (protocol.CALL_HOOKS): a callable that cannot take one gets the number it is."""
+    if not any(isinstance(arg, SymValue) for arg in (*args, *kwargs.values())):
+        return None
+    known = [_known(space, arg) for arg in args]
+    return space.call_builtin(host, known, {name: _known(space, arg) for name, arg in kwargs.items()})
+
+
+def _known(space: Space, value: Value) -> Value:
+    value = value.force()
+    return Constant(decide(space.trace, value)) if isinstance(value, SymValue) else value
+
+
+def compute(space: Space, function: Callable[..., Any], args: list[Value], target: Any = None) -> Value:
+    """Record `function(*args)` on numbers, some of them symbolic."""
+    recorder = space.trace.recorder
+    numbers = [arg.number if isinstance(arg, SymValue) else arg.as_host(space) for arg in args]
+    try:
+        number = function(*numbers)
+    except Exception as e:
+        if type(e) in (ZeroDivisionError, ValueError, OverflowError, TypeError):
+            raise space.error(type(e), *e.args) from None
+        raise Unsupported(errors.DataDependentBranch(str(e).splitlines()[0][:200])) from None
+    if type(number) not in _CLASSES:
+        return space.fresh(number)
+    node = recorder.graph.call_function(
+        target or function, tuple([arg.node if isinstance(arg, SymValue) else arg.as_host(space) for arg in args])
+    )
+    node.meta = NodeMeta(lambda: number, call_chain(space.trace.frame))
+    made = SymValue(recorder, number, None)
+    made._node = node
+    return made
+
+
+def _method(function: Callable[..., Any], swap: bool = False) -> Any:
+    """The model of a method of int or float for symbolic operands; others are left to the ordinary way."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        values = [arg.force() for arg in args]
+        if not any(isinstance(v, SymValue) for v in values):
+            return None
+        if not all(isinstance(v, SymValue) or (type(v) is Constant and type(v.host) in (int, float, bool)) for v in values):
+            return NOT_IMPLEMENTED if len(values) == 2 else None
+        if len(values) == 2 and values[0].cls is int and values[1].cls is float:
+            return NOT_IMPLEMENTED  # int leaves it to float's reflected method
+        return compute(space, function, values[::-1] if swap else values)
+
+    return handler
+
+
+def _truth(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    value = args[0].force()
+    if not isinstance(value, SymValue):
+        return None
+    return value if value.cls is bool else compute(space, operator.ne, [value, Constant(0)])
+
+
+def _itself(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    value = args[0].force()
+    return value if isinstance(value, SymValue) and value.cls is int else None
+
+
+def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    value = args[0].force()
+    return compute(space, torch.sym_float, [value]) if isinstance(value, SymValue) else None
+
+
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+
+
+def models() -> dict[int, Any]:
+    """The models of numbers' methods by the ids of the host callables, for calls.call_hook."""
+    found: dict[int, Any] = {}
+    for cls in (int, float):
+        for name in _ARITHMETIC:
+            function = getattr(operator, name)
+            found[id(cls.__dict__[f"__{name}__"])] = _method(function)
+            found[id(cls.__dict__[f"__r{name}__"])] = _method(function, swap=True)
+        for name in ("lt", "le", "eq", "ne", "gt", "ge", "neg", "abs"):
+            found[id(cls.__dict__[f"__{name}__"])] = _method(getattr(operator, name))
+        found[id(cls.__dict__["__bool__"])] = _truth
+        found[id(cls.__dict__["__float__"])] = _to_float
+    for name in ("__int__", "__index__", "__pos__", "__trunc__"):
+        found[id(int.__dict__[name])] = _itself
+    for function in (math.ceil, math.floor):
+        found[id(function)] = _method(function)
+    found[id(math.sqrt)] = _method(torch._sym_sqrt)
+    return found
