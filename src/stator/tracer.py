@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator._core import UNBOUND, Entry, set_code_policy
+from stator.bytecode.continuation import ContinuationError
 from stator.cache.policy import worth_tracing
 from stator.guards.program import compile_guards
 from stator.interp.signals import BreakHere, Restart
@@ -77,6 +78,8 @@ def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: 
         return bucket.give_up(code, "it is a generator or coroutine", trace)
     try:
         residual, broke = _run(bucket, trace, program, trace.root(function, code, args, UNBOUND))
+    except ContinuationError as e:
+        return bucket.give_up(code, f"it cannot be resumed after the break ({e})", trace)
     except Unsupported as e:
         # What must leave the frame cannot be made by generated code.
         _refuse_if_fullgraph(bucket, trace, e.brk)

@@ -57,7 +57,7 @@ def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
     f.push(rest)
     f.push(match)
     if match is not NONE:
-        f.handled = match
+        f.handled = f.handlers[-1].current = match
 
 
 @opcode

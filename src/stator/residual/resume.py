@@ -151,7 +151,7 @@ def suspended_generator(writer: Writer, value: GeneratorValue) -> str:
     )
     args = ", ".join(values + [writer.expr(frame.locals[n]) for n in names])
     name = writer.assign(frame.code.co_name, f"{_function(writer, frame, code)}({args})")
-    writer.line(f"next({name})")
+    writer.line(f"{name}.send(None)" if value.is_coroutine else f"next({name})")
     return name
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import ConstSource, Source
 from stator.objects.value import Value
+from stator.objects.wrapping import plain_name
 
 if TYPE_CHECKING:
     from stator.objects.generator import GeneratorValue
@@ -91,8 +92,9 @@ class Writer:
         """Emit the empty object now and its contents later: something in its contents refers to it."""
         key = id(value)
         if key not in self._shells:
-            self._shells[key] = self.assign("obj", value.shell(self))  # type: ignore[attr-defined]
-            self._names[key] = self._shells[key]
+            text = value.shell(self)  # type: ignore[attr-defined]
+            if key not in self._shells:  # making its class may have asked for the object itself
+                self._shells[key] = self._names[key] = self.assign("obj", text)
         return self._shells[key]
 
     def shell_of(self, value: Value) -> str | None:
@@ -117,22 +119,21 @@ class Writer:
         """A literal, or the name under which a known object is embedded in the program's globals."""
         if self.is_literal(host):
             return repr(host)
-        if isinstance(host, type):
+        if issubclass(type(host), type):
             fresh = self.trace.fresh_class_value(host)
             if fresh is not None:
                 return self.expr(fresh)
         found = self._embedded.get(id(host))
         if found is None:
-            hint = getattr(host, "__qualname__", None) or getattr(host, "__name__", None) or type(host).__name__
-            found = self._embedded[id(host)] = self.name(_hint(str(hint)))
+            found = self._embedded[id(host)] = self.name(_hint(plain_name(host)))
             self.namespace[found] = host
         return found
 
     @staticmethod
     def is_literal(host: Any) -> bool:
         """Whether `repr(host)` is Python source for the very object."""
-        if isinstance(host, float):
-            return type(host) is float and math.isfinite(host)
+        if type(host) is float:
+            return math.isfinite(host)
         return host is None or host is ... or host is NotImplemented or type(host) in (int, bool, str, bytes)
 
     def generator(self, value: GeneratorValue) -> str:
