@@ -477,7 +477,8 @@ def test_cprofile_counts_balance(on_miss):
     profile.enable()
     region.call(program)
     profile.disable()
-    calls = {entry.code.co_name: entry.callcount for entry in profile.getstats() if isinstance(entry.code, types.CodeType)}
+    entries = [entry for entry in profile.getstats() if isinstance(entry.code, types.CodeType)]
+    calls = {entry.code.co_name: entry.callcount for entry in entries}
     assert calls["program"] == 1
     assert calls["fail"] == 3
     assert calls["<lambda>"] == 3
@@ -517,15 +518,16 @@ def test_the_stack_of_a_target_shows_its_caller(on_miss):
 
 
 def test_region_is_collected_with_its_entries(on_miss):
-    region = _core.Region()
+    def build():
+        region = _core.Region()
 
-    def target(x):
-        return region, x
+        def target(x):
+            return region, x
 
-    region.add(identity.__code__, _core.Entry(program_for(identity.__code__), target))
-    alive = weakref.ref(region)
-    held = weakref.ref(target)
-    del region, target
+        region.add(identity.__code__, _core.Entry(program_for(identity.__code__), target))
+        return weakref.ref(region), weakref.ref(target)
+
+    alive, held = build()
     gc.collect()
     assert alive() is None
     assert held() is None

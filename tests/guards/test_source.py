@@ -13,7 +13,7 @@ from collections import OrderedDict, defaultdict
 
 import pytest
 
-from stator.guards import source as source_module
+from stator.guards import intern
 from stator.guards.source import (
     AttrSource,
     CallSource,
@@ -86,12 +86,12 @@ def test_interning_tells_equal_keys_of_different_types_apart():
 
 
 def test_unused_sources_go_away():
-    before = len(source_module._interned)
+    before = len(intern._interned)
     sources = [ItemSource(AttrSource(X, f"gone{i}"), i) for i in range(100)]
-    assert len(source_module._interned) == before + 200
+    assert len(intern._interned) == before + 200
     del sources
     gc.collect()
-    assert len(source_module._interned) == before
+    assert len(intern._interned) == before
 
 
 def test_a_source_keeps_what_it_embeds_alive():

@@ -1,4 +1,4 @@
-"""Tensor guards: each property flipped in turn, on the core's direct reading, on Python's, and on both in strict mode."""
+"""Tensor guards: each property flipped in turn, read by the core and by Python, in strict mode."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ class Equals(_OneSource):
 
 
 class Length(_OneSource):
-    """The container has ``n`` elements; lists, tuples, dicts, sets and deques are measured without their ``__len__``."""
+    """The container has ``n`` elements, measured as ``raw_length`` does."""
 
     __slots__ = ()
     op = "LENGTH"
@@ -227,7 +227,7 @@ class Length(_OneSource):
         self._set((source,), (n,), where)
 
     def test(self, obj: Any) -> bool:
-        return raw_length(obj) == self.expected
+        return bool(raw_length(obj) == self.expected)
 
     def found(self, obj: Any) -> str:
         return f"it has {raw_length(obj)} elements"
@@ -517,7 +517,7 @@ def raw_length(obj: Any) -> int:
     """The number of elements, by the built-in base's own ``__len__`` where there is one; -1 if there is no length."""
     for kind in _MEASURED:
         if isinstance(obj, kind):
-            return kind.__len__(obj)
+            return kind.__len__(obj)  # type: ignore[no-any-return]
     try:
         return len(obj)
     except Exception:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .. import _core
+from stator import _core
+
 from .guard import Guard
-from .source import Source, _forget
+from .intern import Source, _forget
 from .twin import Twin
 
 # A source's end may come while traced code runs; the note it leaves in the table is no part of the program.
@@ -59,7 +60,7 @@ def compile_guards(guards: Sequence[Guard], outputs: Sequence[Output | list[Sour
     for guard in own:
         lowering.add_guard(guard)
     places = [lowering.output(output) for output in handed]
-    program = GuardProgram(lowering.instructions, places)
+    program: GuardProgram = GuardProgram(lowering.instructions, places)
     program.guards, program.outputs, program.twin = own, handed, Twin(own, handed)
     return program
 

@@ -30,7 +30,7 @@ _SLOT_KINDS = (GetSetDescriptorType, MemberDescriptorType)
 def instance_dict(obj: Any) -> Mapping[Any, Any] | None:
     """The dict that holds the object's own attributes (of a class: its read-only view), or None."""
     for cls in _mro_of(type(obj)):
-        slot = _dict_of(cls).get("__dict__")
+        slot: Any = _dict_of(cls).get("__dict__")
         # a property called __dict__ is not the real one; it lies further down the MRO
         if type(slot) in _SLOT_KINDS and slot.__objclass__ is cls:
             found = slot.__get__(obj)

@@ -8,11 +8,12 @@ load in Python (``fetch``), and prints itself (``expr``).
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 from types import CellType, FunctionType, MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, Self
 
+from .intern import Frame, LoadError, Source, known, remember
 from .raw import ABSENT, dict_get, dict_keys, instance_dict, type_lookup
 
 __all__ = [
@@ -39,115 +40,6 @@ __all__ = [
 ]
 
 
-class LoadError(Exception):
-    """The path does not exist (any more): a missing key, another container type, a dead weak reference."""
-
-
-class Frame:
-    """What a guard check looks at: the running function and the raw values of its argument slots."""
-
-    __slots__ = ("args", "func", "registers")
-
-    def __init__(self, func: object, args: tuple[object, ...]) -> None:
-        self.func = func
-        self.args = args
-        self.registers: dict[Source, object] = {}
-
-    def get(self, source: Source) -> object:
-        """The object at ``source``, loaded once; raises LoadError."""
-        registers = self.registers
-        if source not in registers:
-            registers[source] = source.load(self)
-        return registers[source]
-
-
-_S = TypeVar("_S", bound="Source")
-# Keys hold the base strongly; that is no leak, for a live child holds it anyway and a dead child's key goes.
-_interned: dict[tuple[object, ...], weakref.ref[Source]] = {}
-
-
-class _Ref(weakref.ref["Source"]):
-    __slots__ = ("key",)
-    key: tuple[object, ...]
-
-
-def _forget(ref: weakref.ref[Source]) -> None:
-    key = ref.key  # type: ignore[attr-defined]
-    if _interned.get(key) is ref:
-        del _interned[key]
-
-
-def _known(key: tuple[object, ...]) -> Any:
-    ref = _interned.get(key)
-    return None if ref is None else ref()
-
-
-def _remember(key: tuple[object, ...], source: _S) -> _S:
-    ref = _Ref(source, _forget)
-    ref.key = key
-    while True:
-        known = _interned.setdefault(key, ref)
-        if known is ref:
-            return source
-        other = known()
-        if other is not None:  # another thread was first
-            return other  # type: ignore[return-value]
-        if _interned.get(key) is known:
-            del _interned[key]
-
-
-class Source:
-    """A path to a value of the frame.  Use the subclasses."""
-
-    __slots__ = ("__weakref__", "base")
-    op: ClassVar[str]
-    base: Source | None
-
-    def load(self, frame: Frame) -> object:
-        """The object at this path; raises LoadError."""
-        base = self.base
-        return self.fetch(None if base is None else frame.get(base), frame)
-
-    def fetch(self, base: Any, frame: Frame) -> object:
-        """One step: from the base's object to this path's."""
-        raise NotImplementedError
-
-    def expr(self) -> str:
-        """The path as readable Python."""
-        raise NotImplementedError
-
-    def lower(self) -> tuple[int, object]:
-        """The operands (index, object) of the C++ load."""
-        return 0, None
-
-    def fields(self) -> tuple[object, ...]:
-        """The arguments that build this source again."""
-        return ()
-
-    def state(self) -> tuple[object, ...]:
-        """A tuple that says how to build this source again: its kind and its fields, sources as their states."""
-        return (type(self).__name__, *(f.state() if isinstance(f, Source) else f for f in self.fields()))
-
-    def chain(self) -> Iterator[Source]:
-        """This source, its base, its base's base, …"""
-        step: Source | None = self
-        while step is not None:
-            yield step
-            step = step.base
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), self.fields()
-
-    def __copy__(self: _S) -> _S:
-        return self
-
-    def __deepcopy__(self: _S, memo: object) -> _S:
-        return self
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.expr()}>"
-
-
 class LocalSource(Source):
     """The raw value of argument slot ``index``, before any cell is made."""
 
@@ -158,11 +50,11 @@ class LocalSource(Source):
 
     def __new__(cls, index: int, name: str) -> LocalSource:
         key = (cls, index, name)
-        self = _known(key)
+        self = known(key)
         if self is None:
             self = object.__new__(cls)
             self.base, self.index, self.name = None, index, name
-            self = _remember(key, self)
+            self = remember(key, self)
         return self  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:
@@ -187,11 +79,11 @@ class FunctionSource(Source):
     op = "FUNCTION"
 
     def __new__(cls) -> FunctionSource:
-        self = _known((cls,))
+        self = known((cls,))
         if self is None:
             self = object.__new__(cls)
             self.base = None
-            self = _remember((cls,), self)
+            self = remember((cls,), self)
         return self  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:
@@ -211,11 +103,11 @@ class CellSource(Source):
 
     def __new__(cls, index: int, name: str) -> CellSource:
         key = (cls, index, name)
-        self = _known(key)
+        self = known(key)
         if self is None:
             self = object.__new__(cls)
             self.base, self.index, self.name = None, index, name
-            self = _remember(key, self)
+            self = remember(key, self)
         return self  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:
@@ -245,11 +137,11 @@ class GlobalSource(Source):
 
     def __new__(cls, globals_dict: dict[str, object], name: str, module_name: str = "") -> GlobalSource:
         key = (cls, id(globals_dict), name, module_name)
-        self = _known(key)
+        self = known(key)
         if self is None:
             self = object.__new__(cls)
             self.base, self.globals_dict, self.name, self.module_name = None, globals_dict, name, module_name
-            self = _remember(key, self)
+            self = remember(key, self)
         return self  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:
@@ -277,11 +169,11 @@ class ConstSource(Source):
 
     def __new__(cls, obj: object, expr: str) -> ConstSource:
         key = (cls, id(obj), expr)
-        self = _known(key)
+        self = known(key)
         if self is None:
             self = object.__new__(cls)
             self.base, self.obj, self.text = None, obj, expr
-            self = _remember(key, self)
+            self = remember(key, self)
         return self  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:
@@ -303,13 +195,13 @@ class _Step(Source):
     __slots__ = ()
     base: Source
 
-    def __new__(cls: type[_S], base: Source) -> _S:
+    def __new__(cls, base: Source) -> Self:
         key = (cls, base)
-        self = _known(key)
+        self = known(key)
         if self is None:
             self = object.__new__(cls)
             self.base = base
-            self = _remember(key, self)
+            self = remember(key, self)
         return self  # type: ignore[no-any-return]
 
     def fields(self) -> tuple[object, ...]:
@@ -323,13 +215,13 @@ class _NamedStep(Source):
     base: Source
     name: str
 
-    def __new__(cls: type[_S], base: Source, name: str) -> _S:
+    def __new__(cls, base: Source, name: str) -> Self:
         key = (cls, base, name)
-        self = _known(key)
+        self = known(key)
         if self is None:
             self = object.__new__(cls)
             self.base, self.name = base, name
-            self = _remember(key, self)
+            self = remember(key, self)
         return self  # type: ignore[no-any-return]
 
     def lower(self) -> tuple[int, object]:
@@ -346,15 +238,15 @@ class _IndexedStep(Source):
     base: Source
     index: int
 
-    def __new__(cls: type[_S], base: Source, index: int) -> _S:
+    def __new__(cls, base: Source, index: int) -> Self:
         key = (cls, base, index)
-        self = _known(key)
+        self = known(key)
         if self is None:
             if index < 0:
                 raise ValueError("a source's index counts from the front")
             self = object.__new__(cls)
             self.base, self.index = base, index
-            self = _remember(key, self)
+            self = remember(key, self)
         return self  # type: ignore[no-any-return]
 
     def lower(self) -> tuple[int, object]:
@@ -447,9 +339,9 @@ class ItemSource(_IndexedStep):
     op = "ITEM"
 
     def fetch(self, base: Any, frame: Frame) -> object:
-        kind = tuple if isinstance(base, tuple) else list
         if not isinstance(base, (tuple, list)):
             raise LoadError("neither list nor tuple")
+        kind: Any = tuple if isinstance(base, tuple) else list
         if self.index >= kind.__len__(base):
             raise LoadError(f"no item {self.index}")
         return kind.__getitem__(base, self.index)
@@ -469,11 +361,11 @@ class DictItemSource(Source):
     def __new__(cls, base: Source, key: object) -> DictItemSource:
         kind = type(key)
         intern_key = (cls, base, kind, key if kind in _PLAIN_KEYS else id(key))
-        self = _known(intern_key)
+        self = known(intern_key)
         if self is None:
             self = object.__new__(cls)
             self.base, self.key = base, key
-            self = _remember(intern_key, self)
+            self = remember(intern_key, self)
         return self  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:
@@ -552,11 +444,11 @@ class CallSource(Source):
 
     def __new__(cls, fn: Callable[[Any], object], base: Source, text: str) -> CallSource:
         key = (cls, id(fn), base, text)
-        self = _known(key)
+        self = known(key)
         if self is None:
             self = object.__new__(cls)
             self.base, self.fn, self.text = base, fn, text
-            self = _remember(key, self)
+            self = remember(key, self)
         return self  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:

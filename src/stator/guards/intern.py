@@ -1,0 +1,120 @@
+"""What all sources share: interning, and the frame they load from."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self, TypeVar
+
+__all__ = ["Frame", "LoadError", "Source", "known", "remember"]
+
+
+class LoadError(Exception):
+    """The path does not exist (any more): a missing key, another container type, a dead weak reference."""
+
+
+class Frame:
+    """What a guard check looks at: the running function and the raw values of its argument slots."""
+
+    __slots__ = ("args", "func", "registers")
+
+    def __init__(self, func: object, args: tuple[object, ...]) -> None:
+        self.func = func
+        self.args = args
+        self.registers: dict[Source, object] = {}
+
+    def get(self, source: Source) -> object:
+        """The object at ``source``, loaded once; raises LoadError."""
+        registers = self.registers
+        if source not in registers:
+            registers[source] = source.load(self)
+        return registers[source]
+
+
+_S = TypeVar("_S", bound="Source")
+# Keys hold the base strongly; that is no leak, for a live child holds it anyway and a dead child's key goes.
+_interned: dict[tuple[object, ...], weakref.ref[Source]] = {}
+
+
+class _Ref(weakref.ref["Source"]):
+    __slots__ = ("key",)
+    key: tuple[object, ...]
+
+
+def _forget(ref: weakref.ref[Source]) -> None:
+    key = ref.key  # type: ignore[attr-defined]
+    if _interned.get(key) is ref:
+        del _interned[key]
+
+
+def known(key: tuple[object, ...]) -> Any:
+    """The source made for this key, if it still lives."""
+    ref = _interned.get(key)
+    return None if ref is None else ref()
+
+
+def remember(key: tuple[object, ...], source: _S) -> _S:
+    """Interns a new source; gives the one to use."""
+    ref = _Ref(source, _forget)
+    ref.key = key
+    while True:
+        known = _interned.setdefault(key, ref)
+        if known is ref:
+            return source
+        other = known()
+        if other is not None:  # another thread was first
+            return other  # type: ignore[return-value]
+        if _interned.get(key) is known:
+            del _interned[key]
+
+
+class Source:
+    """A path to a value of the frame.  Use the subclasses."""
+
+    __slots__ = ("__weakref__", "base")
+    op: ClassVar[str]
+    base: Source | None
+
+    def load(self, frame: Frame) -> object:
+        """The object at this path; raises LoadError."""
+        base = self.base
+        return self.fetch(None if base is None else frame.get(base), frame)
+
+    def fetch(self, base: Any, frame: Frame) -> object:
+        """One step: from the base's object to this path's."""
+        raise NotImplementedError
+
+    def expr(self) -> str:
+        """The path as readable Python."""
+        raise NotImplementedError
+
+    def lower(self) -> tuple[int, object]:
+        """The operands (index, object) of the C++ load."""
+        return 0, None
+
+    def fields(self) -> tuple[object, ...]:
+        """The arguments that build this source again."""
+        return ()
+
+    def state(self) -> tuple[object, ...]:
+        """A tuple that says how to build this source again: its kind and its fields, sources as their states."""
+        return (type(self).__name__, *(f.state() if isinstance(f, Source) else f for f in self.fields()))
+
+    def chain(self) -> Iterator[Source]:
+        """This source, its base, its base's base, …"""
+        step: Source | None = self
+        while step is not None:
+            yield step
+            step = step.base
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self.fields()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.expr()}>"
