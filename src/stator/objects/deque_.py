@@ -219,7 +219,7 @@ class DequeValue(Sequence):
     def remove(self, space: Space, item: Value, /) -> Value:
         found = self.search(space, item, 0, len(self.items), IndexError, "deque mutated during remove().")
         if found is None:
-            raise space.error(ValueError, "deque.remove(x): x not in deque")
+            raise space.error(ValueError, f"{known_repr(space, item)} is not in deque")
         del self.mutable(space)[found]
         return NONE
 
