@@ -99,6 +99,8 @@ class FunctionValue(Value):
         """A C-level attribute (`__code__`, `__defaults__` …)."""
         if name in self.fields:
             return self.fields[name]
+        if name == "__globals__":
+            return space.trace.globals_of(self.globals).value(space)  # type: ignore[no-any-return]
         if self.host is not None:
             return None
         return self._fresh_field(space, name)
