@@ -120,6 +120,10 @@ class Recorder:
         self._world: World | None = None
         self._last_input: Any = None
         self._shapes: Any = None
+        #: the overrides of the program's tensor classes are traced; none is called while tracing
+        self.overrides = torch._C._get_torch_function_state()
+        if self.overrides == torch._C._TorchFunctionState.ENABLED:
+            torch._C._set_torch_function_state(torch._C._TorchFunctionState.SUBCLASSES_DISABLED)
 
     # -- values -----------------------------------------------------------------------------------------------------
 
@@ -301,6 +305,7 @@ class Recorder:
     def close(self) -> None:
         """The trace has ended: put the process's state back."""
         self.state.restore()
+        torch._C._set_torch_function_state(self.overrides)
 
 
 class _Adopting(list[Any]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import MethodWrapperType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,7 +16,8 @@ import torch.overrides
 
 from stator import errors
 from stator.objects.attributes import MISSING
-from stator.objects.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, builtin, models, register
+from stator.objects.method import BoundMethod
+from stator.objects.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, Handler, builtin, models, pure, register
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
 from stator.tensors.tensor import TensorValue
 
@@ -51,7 +53,7 @@ class FunctionState:
     """Whether overrides are in force, at the point that the trace has reached."""
 
     def __init__(self, trace: Trace) -> None:
-        self.enabled: bool = _C._is_torch_function_enabled()
+        self.enabled: bool = trace.recorder.overrides == _C._TorchFunctionState.ENABLED
 
 
 def _overrides(space: Space, value: Value) -> bool:
@@ -262,10 +264,16 @@ def as_subclass(space: Space, tensor: TensorValue, cls: type) -> TensorValue:
 
         alias = torch.ops.aten.alias
         tensor = record(space, Call(alias, "call_function", alias), [tensor], {})  # type: ignore[assignment]
+    made = as_plain(tensor)
+    made.cls = cls
+    return made
+
+
+def as_plain(tensor: TensorValue) -> TensorValue:
+    """Another object for what an operation has made, of class Tensor."""
     assert tensor.operation is not None
     made = tensor.operation.made(tensor.meta, tensor.path)
     made._fake = tensor._fake
-    made.cls = cls
     return made
 
 
@@ -328,5 +336,21 @@ def install() -> None:
         register(getattr(_C, name), _has_torch_function)
     register(_C._is_torch_function_enabled, _is_enabled)
     register(_DEFAULT.__func__, _default)
+    # An override tells the functions it knows by comparing them.
+    pure(type(len).__eq__, type(len).__ne__, type(len).__hash__)
+    register(MethodWrapperType.__eq__, _same_wrapper(TRUE, FALSE))
+    register(MethodWrapperType.__ne__, _same_wrapper(FALSE, TRUE))
+
+
+def _same_wrapper(same: Value, other: Value) -> Handler:
+    """Whether two bound slot wrappers (`Tensor.shape.__get__`) are of one slot and one object."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        a, b = (arg.force() for arg in args)
+        if not isinstance(a, BoundMethod) or not isinstance(b, BoundMethod):
+            return NOT_IMPLEMENTED
+        return same if space.is_(a.instance, b.instance) and space.is_(a.function, b.function) else other
+
+    return handler
 
 

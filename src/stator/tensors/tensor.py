@@ -152,9 +152,12 @@ class TensorValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        name = writer.graph_output(self)
-        if self.cls is not torch.Tensor:
-            name = writer.assign("t", f"{name}.as_subclass({writer.const(self.cls)})")
+        if self.cls is torch.Tensor:
+            name = writer.graph_output(self)
+        else:
+            from stator.tensors.subclass import as_plain
+
+            name = writer.assign("t", f"{writer.expr(as_plain(self))}.as_subclass({writer.const(self.cls)})")
         if self._attrs is not None or self.fields:
             writer.name_value(self, name)
             for key, value in [] if self._attrs is None else self._attrs.entries(None):
