@@ -111,7 +111,7 @@ class FieldDescriptor(Known):
         cls = type(obj)
         name = self.host.__name__
         plain = type_lookup(cls, "__getattribute__") in _PLAIN_READERS and type_lookup(cls, name) is self.host
-        if plain and not isinstance(obj, type):
+        if plain and not issubclass(cls, type):
             return GetAttrSource(base, name)
         return CallSource(reader(self.host), base, f"{self.host.__qualname__}.__get__")
 

@@ -316,7 +316,7 @@ def is_plain(host: Any) -> bool:
 
 def is_lasting(host: Any) -> bool:
     """Whether the key is an object that a guard may name by identity: it lives as long as the program does."""
-    return isinstance(host, _LASTING)
+    return issubclass(type(host), _LASTING)  # isinstance would ask the object's own __class__
 
 
 def _stable_key(space: Space, host: Any) -> Value:

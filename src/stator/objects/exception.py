@@ -117,7 +117,7 @@ class ExceptionValue(Value):
         if self.source is not None:
             return self._existing_field(space, name)
         if name == "__traceback__" and self.tb_entries:
-            raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
+            return traceback_of(space, self)
         if name == "__suppress_context__":
             return FALSE
         if name in _LINKS:
@@ -300,10 +300,11 @@ class ExceptionValue(Value):
 class TracebackValue(Value):
     """A traceback: the program may pass it on, and assign it to an exception."""
 
-    __slots__ = ("entries", "host")
+    __slots__ = ("entries", "exception", "host")
 
-    def __init__(self, entries: tuple[tuple[types.CodeType, int], ...]) -> None:
+    def __init__(self, entries: list[tuple[types.CodeType, int]], exception: ExceptionValue | None = None) -> None:
         self.cls = types.TracebackType
+        self.exception = exception
         self.source: Source | None = None
         self.entries = entries
         self.host: Any = None
@@ -311,7 +312,7 @@ class TracebackValue(Value):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> TracebackValue:
         space.guard_type(host, source)
-        self = cls(())
+        self = cls([])
         self.source = source
         self.host = host
         return self
@@ -320,7 +321,12 @@ class TracebackValue(Value):
         return self if self.source is None else self.host
 
     def reconstruct(self, writer: Writer) -> str:
-        return writer.source(self.source) if self.source is not None else super().reconstruct(writer)
+        if self.source is not None:
+            return writer.source(self.source)
+        exc = self.exception
+        if exc is None or exc.source is not None or exc.tb_entries != self.entries:
+            return super().reconstruct(writer)
+        return writer.assign("traceback", f"{writer.expr(exc)}.__traceback__")
 
 
 # -- between values and what a real exception holds -----------------------------------------------------------------
@@ -554,7 +560,7 @@ def exc_info(space: Space, value: Value) -> list[Value]:
 def traceback_of(space: Space, value: ExceptionValue) -> Value:
     """The traceback as an object to be passed on."""
     if value.tb_entries:
-        return TracebackValue(tuple(value.tb_entries))
+        return TracebackValue(list(value.tb_entries), value)
     return value.get_field(space, "__traceback__") or NONE
 
 

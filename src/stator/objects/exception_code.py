@@ -21,8 +21,10 @@ def reconstruct(exc: ExceptionValue, writer: Writer) -> str:
         args = [writer.expr(v) for v in exc.arg_values(exc.space)]
         shell = writer.shell_of(exc)
         if shell is None:
-            return writer.assign("error", f"{writer.const(native)}({', '.join(args)})")
-        writer.line(f"{shell}.args = {_tuple_text(args)}")
+            shell = writer.assign("error", f"{writer.const(native)}({', '.join(args)})")
+        else:
+            writer.line(f"{shell}.args = {_tuple_text(args)}")
+        writer.traceback(shell, exc.tb_entries)
         return shell
     if issubclass(native, BaseExceptionGroup):
         name = _group(exc, writer)
@@ -63,6 +65,7 @@ def _read(exc: BaseException, native: type, name: str) -> Any:
 
 
 def _finish(exc: ExceptionValue, writer: Writer, name: str) -> None:
+    writer.traceback(name, exc.tb_entries)
     if exc._attrs is not None:
         for key, value in exc._attrs.entries(None):
             writer.line(f"{dict_text(writer, exc.cls, name)}[{key!r}] = {writer.expr(value)}")

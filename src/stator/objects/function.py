@@ -120,6 +120,8 @@ class FunctionValue(Value):
             if self.annotations is None:
                 self.annotations = space.new_dict([])
             return self.annotations
+        if name == "__type_params__":
+            return space.new_tuple([])
         fixed = {
             "__qualname__": self.code.co_qualname,
             "__module__": self.globals.get("__name__"),
@@ -133,7 +135,7 @@ class FunctionValue(Value):
         """Assign a C-level attribute; False where Stator has no model of that."""
         if name in ("__defaults__", "__kwdefaults__", "__annotations__"):
             return self._set_part(space, name, value)
-        if name not in ("__name__", "__qualname__", "__doc__", "__module__"):
+        if name not in ("__name__", "__qualname__", "__doc__", "__module__", "__type_params__"):
             return False
         space.touch(self)
         self.fields[name] = Constant(None) if value is None else value

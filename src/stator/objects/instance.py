@@ -12,7 +12,7 @@ from stator import errors
 from stator.guards.raw import instance_dict, type_lookup
 from stator.objects.attributes import MISSING, is_generic
 from stator.objects.protocol import models
-from stator.objects.value import Unsupported, Value
+from stator.objects.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -27,13 +27,15 @@ class InstanceValue(Value):
     Existing objects of opaque C types are modelled by it too: they can be passed on and compared by identity.
     """
 
-    __slots__ = ("_attrs", "host", "slots")
+    __slots__ = ("_attrs", "class_set", "host", "slots")
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
         self.source: Source | None = None
         self.host: Any = None
         self._attrs: Any = None
+        #: whether the traced program has assigned `__class__`
+        self.class_set = False
         #: variables in `__slots__` that the traced program has set (or, with None, deleted), by their descriptor
         self.slots: dict[Any, Value | None] = {}
 
@@ -48,7 +50,7 @@ class InstanceValue(Value):
     @classmethod
     def from_fresh(cls, space: Space, host: Any) -> Value:
         """The result of a real computation: a member of an enumeration, or something nothing is known about."""
-        if isinstance(host, enum.Enum):
+        if issubclass(type(host), enum.Enum):
             return space.existing(host)
         raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
 
@@ -63,6 +65,20 @@ class InstanceValue(Value):
         if self.source is None or name == "__weakref__":
             raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
         return None
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        if name != "__class__" or value is None:
+            return False
+        value = value.force()
+        if not issubclass(value.cls, type):
+            text = f"__class__ must be set to a class, not '{value.cls.__name__}' object"
+            raise space.error(TypeError, text)
+        new: type = value.as_host(space)
+        _check_layouts(space, self.cls, new)
+        space.touch(self)
+        self.cls = new
+        self.class_set = True
+        return True
 
     def identity(self, space: Space) -> Any:
         return self if self.source is None else self.host
@@ -80,7 +96,21 @@ class InstanceValue(Value):
         return name
 
     def effects(self, writer: Writer) -> list[str]:
-        return slot_effects(self, writer)
+        lines = slot_effects(self, writer)
+        if self.class_set:
+            setter = f"{writer.const(object)}.__setattr__"
+            lines.append(f"{setter}({writer.source(self.source)}, '__class__', {writer.const(self.cls)})")  # type: ignore[arg-type]
+        return lines
+
+
+def _check_layouts(space: Space, old: type, new: type) -> None:
+    """`object_set_class` on an empty object: CPython words the TypeError."""
+    if any(space.host_lookup(cls, "__del__") is not MISSING for cls in (old, new)):
+        raise Unsupported(errors.UnsupportedMutation("setting '__class__'", f"a {old.__name__} object"))
+    try:
+        object.__dict__["__class__"].__set__(object.__new__(old), new)
+    except TypeError as e:
+        raise Raised(space.exception(e)) from None
 
 
 def dict_text(writer: Writer, cls: type, name: str) -> str:

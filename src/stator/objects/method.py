@@ -113,7 +113,7 @@ class BuiltinValue(Known):
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         owner = getattr(host, "__self__", None)
         modelled = id(host) in HANDLERS or not isinstance(host, types.BuiltinFunctionType)
-        if not modelled and owner is not None and not isinstance(owner, types.ModuleType):
+        if not modelled and owner is not None and not issubclass(type(owner), types.ModuleType):
             bound = _bound_builtin(space, host, owner, source)
             if bound is not None:
                 return bound
@@ -195,7 +195,7 @@ class MethodWrapper(BoundBuiltin):
 def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> BoundMethod | None:
     """An existing bound C method, taken apart into descriptor and instance."""
     function = getattr(type(owner), host.__name__, None)
-    if isinstance(owner, type):
+    if issubclass(type(owner), type):  # isinstance would ask the object's own __class__
         function = owner.__dict__.get(host.__name__)
         if not isinstance(function, types.ClassMethodDescriptorType):
             return None

@@ -62,8 +62,10 @@ class Program:
 
     def raises(self, value: Value) -> Residual:
         """An exception leaves the frame."""
-        exc = self.writer.expr(value)
         frames = self.writer.const(value.tb_entries[::-1])  # type: ignore[attr-defined]
+        if value.source is None:
+            value.tb_entries = []  # type: ignore[attr-defined]  # raising it makes them
+        exc = self.writer.expr(value)
         self.tail = self._effects()
         self.tail.append(f"{self.writer.const(runtime.raise_through)}({frames}, {exc})")
         return self._finish()

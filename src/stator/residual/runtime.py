@@ -158,6 +158,18 @@ def raise_through(frames: list[tuple[CodeType, int]], exc: BaseException) -> Any
     return call()
 
 
+def with_frames(exc: BaseException, frames: list[tuple[CodeType, int]]) -> None:
+    """Give an exception that is not raised now the traceback of the traced frames it has left, outermost first."""
+    context = exc.__context__
+    exc.__traceback__ = None
+    try:
+        raise_through(frames, exc)
+    except BaseException:
+        own = exc.__traceback__
+        exc.__traceback__ = own and own.tb_next and own.tb_next.tb_next
+        exc.__context__ = context
+
+
 _TEMPLATES: dict[str, CodeType] = {}
 
 

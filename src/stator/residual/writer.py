@@ -6,6 +6,7 @@ import builtins
 import keyword
 import math
 import re
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import ConstSource, Source
@@ -135,6 +136,13 @@ class Writer:
         if type(host) is float:
             return math.isfinite(host)
         return host is None or host is ... or host is NotImplemented or type(host) in (int, bool, str, bytes)
+
+    def traceback(self, name: str, entries: list[tuple[CodeType, int]]) -> None:
+        """Emit that the exception called `name` has left these frames, innermost first."""
+        from stator.residual.runtime import with_frames
+
+        if entries:
+            self.line(f"{self.const(with_frames)}({name}, {self.const(entries[::-1])})")
 
     def generator(self, value: GeneratorValue) -> str:
         """A suspended generator of the traced program, made anew at the place where it is suspended."""
