@@ -22,7 +22,7 @@ LITERALS: frozenset[type] = frozenset(
 )
 _SINGLETONS = {None: NONE, True: TRUE, False: FALSE}
 IMMUTABLE.update(LITERALS)
-IMMUTABLE.update({range, types.CodeType, slice})
+IMMUTABLE.update({range, types.CodeType})
 
 
 class Wrapping:
