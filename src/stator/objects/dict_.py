@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.objects.attributes import MISSING
 from stator.objects.dict_iterators import KeyIterator, ReverseKeyIterator
 from stator.objects.dict_merge import merge
 from stator.objects.dict_table import Entry, Table, key_error
@@ -12,7 +13,7 @@ from stator.objects.dict_views import ItemsView, KeysView, ValuesView
 from stator.objects.instance import fill, slot_effects
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
 from stator.objects.recursion import entered, repr_text
-from stator.objects.value import NotKnown, Unsupported, Value
+from stator.objects.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -307,8 +308,8 @@ class DictValue(Value):
 
     def pop(self, space: Space, key: Value, default: Value | None = None, /) -> Value:
         taken = None
-        if not self.table.complete or self.table.entries:  # an empty dict does not even hash the key
-            stand_in = space.key(key)
+        stand_in = self._pop_key(space, key)
+        if stand_in is not MISSING:
             self.touch(space)
             taken = self.table.take(space, stand_in)
         if taken is not None and taken.item is not None:
@@ -316,6 +317,17 @@ class DictValue(Value):
         if default is None:
             raise key_error(space, key)
         return default
+
+    def _pop_key(self, space: Space, key: Value) -> Any:
+        """The key's stand-in; MISSING where the dict is empty, as then the key is not even hashed."""
+        if self.table.complete:
+            return space.key(key) if self.table.entries else MISSING
+        try:
+            return space.key(key)
+        except Raised:
+            if self.table.size(space):
+                raise
+            return MISSING
 
     def popitem(self, space: Space) -> Value:
         entries = self.table.finish(space)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -74,6 +75,11 @@ class Rest:
     def __iter__(self) -> Rest:
         return self
 
+    def __length_hint__(self) -> int:
+        if self.mapping is None or dict.__len__(self.mapping) != self.size:
+            return 0
+        return operator.length_hint(self.keys)
+
     def __next__(self) -> Any:
         mapping = self.mapping
         if mapping is None:
@@ -134,6 +140,9 @@ class DictIterator(Value):
         if steps >= 0:
             mapping = space.wrap(iterated(host), CallSource(iterated, source, "iterated")).force()
         self = _kind_of(host)(space, mapping, max(steps, 0))
+        if mapping is not None and mapping.table.has_other_keys():  # the trace has changed the dict already
+            self._version = -1
+            self.size = dict.__len__(mapping.host)
         self.cls = type(host)
         self.host = host
         self.source = source
@@ -202,13 +211,23 @@ class DictIterator(Value):
         if mapping is None:
             return writer.assign("iterator", f"{writer.const(iter)}(())")
         if mapping.table.version != self._version:
-            raise Unsupported(errors.NotReconstructible("an iterator over a dict that has changed since"))
+            return self._broken(writer, mapping)
         if mapping.source is not None and mapping.table.has_other_keys():
             return self._rest(writer, mapping)
         iterator = writer.assign("iterator", self.iter_text(writer, mapping, writer.expr(mapping)))
         if self.position:
             writer.line(f"{writer.const(advance)}({iterator}, {self.position})")
         return iterator
+
+    def _broken(self, writer: Writer, mapping: DictValue) -> str:
+        """The dict got other keys since: what the next step does is raise."""
+        if len(mapping.table.entries) == self.size and self.cls is not _ORDERED:
+            raise Unsupported(errors.NotReconstructible("an iterator over a dict whose keys were exchanged"))
+        args = f"{writer.expr(mapping)}, {self.kind}, [], -1, {self._message()!r}"
+        return writer.assign("iterator", f"{writer.const(Rest)}({args})")
+
+    def _message(self) -> str:
+        return _ORDERED_CHANGED if self.cls is _ORDERED else _CHANGED
 
     def iter_text(self, writer: Writer, mapping: DictValue, target: str) -> str:
         """The expression of a new iterator over the real dict."""
@@ -219,9 +238,8 @@ class DictIterator(Value):
     def _rest(self, writer: Writer, mapping: DictValue) -> str:
         """The real dict gets its keys only after this code has run, so that an iterator made here would be broken."""
         keys = [writer.expr(entry.key) for entry in self._entries[self.position :]]
-        message = _ORDERED_CHANGED if self.cls is _ORDERED else _CHANGED
         target = writer.expr(mapping)
-        args = f"{target}, {self.kind}, [{', '.join(keys)}], {self.size}, {message!r}"
+        args = f"{target}, {self.kind}, [{', '.join(keys)}], {self.size}, {self._message()!r}"
         return writer.assign("iterator", f"{writer.const(Rest)}({args})")
 
     def effects(self, writer: Writer) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def set_position(iterator: Any) -> int:
 
 
 class SetRest:
-    """What is left of an iteration over a set made anew, whose order need not be that of the first one."""
+    """What is left of an iteration over a set that was changed before the iteration began."""
 
     __slots__ = ("items", "shown", "size")
 
@@ -45,6 +46,9 @@ class SetRest:
 
     def __iter__(self) -> SetRest:
         return self
+
+    def __length_hint__(self) -> int:
+        return 0 if self.items is None or len(self.shown) != self.size else operator.length_hint(self.items)
 
     def __next__(self) -> Any:
         if self.items is None:
@@ -91,6 +95,9 @@ class SetIterator(Value):
         if steps >= 0:
             shown = space.wrap(iterated_set(host), CallSource(iterated_set, source, "iterated")).force()
         self = cls(space, shown, max(steps, 0))
+        if shown is not None and shown.table.log:  # the trace has changed the set already
+            self._version = -1
+            self.size = int(shown.solid.__len__(shown.host))
         self.host = host
         self.source = source
         return self
@@ -145,9 +152,16 @@ class SetIterator(Value):
         if shown is None:
             return writer.assign("iterator", f"{writer.const(iter)}(())")
         if shown.table.version != self._version:
-            raise Unsupported(errors.NotReconstructible("an iterator over a set that has changed since"))
-        items = ", ".join([writer.expr(item) for item in self._items[self.position :]])
-        return writer.assign("iterator", f"{writer.const(SetRest)}({writer.expr(shown)}, [{items}], {self.size})")
+            if shown.table.length() == self.size:
+                raise Unsupported(errors.NotReconstructible("an iterator over a set whose elements were exchanged"))
+            return writer.assign("iterator", f"{writer.const(SetRest)}({writer.expr(shown)}, [], -1)")
+        if shown.table.log:  # the real set is changed only after this code has run
+            items = ", ".join([writer.expr(item) for item in self._items[self.position :]])
+            return writer.assign("iterator", f"{writer.const(SetRest)}({writer.expr(shown)}, [{items}], {self.size})")
+        iterator = writer.assign("iterator", f"{writer.const(shown.solid)}.__iter__({writer.expr(shown)})")
+        if self.position:
+            writer.line(f"{writer.const(advance)}({iterator}, {self.position})")
+        return iterator
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
