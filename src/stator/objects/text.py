@@ -33,6 +33,12 @@ class Text:
 
         return format_value(self, value, conversion, spec)  # type: ignore[arg-type]
 
+    def convert_value(self, value: Value, conversion: Any) -> Value:
+        """`value!conversion` in an f-string, by the number that the bytecode has."""
+        from stator.stdlib.str_ import CONVERSIONS
+
+        return CONVERSIONS[conversion](self, value)  # type: ignore[arg-type]
+
     def join_strings(self, parts: list[Value]) -> Value:
         """`"".join(parts)` of what formatting gave: str or instances of its subclasses."""
         from stator.stdlib.str_ import text_of

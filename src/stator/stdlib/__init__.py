@@ -3,6 +3,7 @@
 from stator.stdlib import (  # noqa: F401
     builtins_,
     builtins_iter,
+    cached_property_,
     caches,
     collections_,
     combinatorics,
@@ -12,6 +13,7 @@ from stator.stdlib import (  # noqa: F401
     io_,
     isinstance_,
     itertools_,
+    logging_,
     math_,
     operator_,
     output,
@@ -20,4 +22,5 @@ from stator.stdlib import (  # noqa: F401
     repr_,
     str_,
     threading_,
+    typing_,
 )

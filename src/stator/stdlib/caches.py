@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -86,10 +87,10 @@ class ExistingCache(Cached):
         source = self.source
         assert source is not None
         name = getattr(self.host, "__qualname__", "function")
-        if space.trace.effects:
-            raise refuse(f"{name}, whose cache may depend on side effects not yet performed")
         hosts = [_operand(space, arg, name) for arg in args]
         named = {key: _operand(space, value, name) for key, value in kwargs.items()}
+        if space.trace.effects and (named or not has_result(self.host, tuple(hosts))):
+            raise refuse(f"{name}, which may depend on side effects not yet performed")
         call = CachedCall(tuple(hosts), named)
         try:
             result = call(self.host)
@@ -192,6 +193,15 @@ class CachedCall:
 
     def __call__(self, function: Any) -> Any:
         return function(*self.args, **self.kwargs)
+
+
+def has_result(function: Any, args: tuple[Any, ...]) -> bool:
+    """Whether the cache has the result for these arguments, so that calling the function runs nothing."""
+    if function.cache_parameters()["typed"]:
+        return False
+    key = args[0] if len(args) == 1 and type(args[0]) in (int, str) else args
+    own = function.__dict__
+    return any(type(part) is dict and part is not own and key in part for part in gc.get_referents(function))
 
 
 def _operand(space: Space, value: Value, name: str) -> Any:

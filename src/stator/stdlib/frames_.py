@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from stator.objects.exception import exc_info
 from stator.objects.protocol import NONE, builtin
+from stator.objects.value import Constant
+from stator.stdlib.support import refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -23,3 +25,15 @@ def sys_exc_info(space: Space) -> Value:
 def sys_exception(space: Space) -> Value:
     handled = space.trace.current_frame.handled
     return NONE if handled is None else handled
+
+
+if sys.version_info >= (3, 12):
+
+    @builtin(sys._getframemodulename)
+    def sys_getframemodulename(space: Space, depth: Value = Constant(0)) -> Value:  # noqa: B008
+        frame = space.trace.current_frame
+        for _ in range(space.int_(depth)):
+            frame = frame.parent
+            if frame is None:
+                raise refuse("sys._getframemodulename")
+        return space.getattr(frame.function, "__module__")

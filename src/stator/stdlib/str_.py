@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["format_of", "format_value", "text_of"]
 
-_CONVERSIONS: dict[Any, Callable[[Space, Value], Value]] = {
+#: by letter, and by the number that the bytecode has
+CONVERSIONS: dict[Any, Callable[[Space, Value], Value]] = {
     "s": str_of,
     "r": repr_of,
     "a": ascii_of,
@@ -31,7 +32,7 @@ _EMPTY = Constant("")
 def format_value(space: Space, value: Value, conversion: str | int | None, spec: Value | None) -> Value:
     """`f"{value!conversion:spec}"`; the conversion as a letter or as the number that the bytecode has."""
     if conversion:
-        value = _CONVERSIONS[conversion](space, value)
+        value = CONVERSIONS[conversion](space, value)
     return format_of(space, value, _EMPTY if spec is None else spec)
 
 
@@ -125,7 +126,7 @@ class _Template:
         space = self.space
         value = self._lookup(field)
         if conversion is not None:
-            convert = _CONVERSIONS.get(conversion)
+            convert = CONVERSIONS.get(conversion)
             if convert is None:
                 shown = conversion if 32 < ord(conversion) < 127 else f"\\x{ord(conversion):x}"
                 raise space.error(ValueError, f"Unknown conversion specifier {shown}")
