@@ -2,7 +2,8 @@
 
 #include <structmember.h>
 
-#include "context.h"
+#include "binding.h"
+#include "dispatch.h"
 #include "state.h"
 
 namespace stator {
@@ -12,18 +13,54 @@ namespace {
 Compiled* as_compiled(PyObject* self) { return reinterpret_cast<Compiled*>(self); }
 
 PyObject* call_through_hook(Compiled* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-    Ref region = Ref::borrow(as_object(self->region)), function = Ref::borrow(self->function);
     Context& context = thread_context();
     if (stack_is_low(context)) {
         PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
         return nullptr;
     }
     RegionScope scope(context, self->region);
-    return PyObject_Vectorcall(function.get(), args, nargsf, kwnames);
+    return PyObject_Vectorcall(self->function, args, nargsf, kwnames);
+}
+
+// The bucket to look a call of the function up in, null if its frame is not one the hook would take over.
+Bucket* bucket_for(PyObject* function, Region* region) {
+    if (reinterpret_cast<PyFunctionObject*>(function)->vectorcall != state.function_vectorcall) return nullptr;
+    auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+    if (!is_traceable(PyThreadState_Get(), code)) return nullptr;
+    CodeCache* cache = code_cache(code, false);
+    return cache && cache->policy == Policy::kTrace ? cache->bucket(region) : nullptr;
+}
+
+// Runs the target of the entry that fits, if there is one and no frame is needed to find it out.
+Outcome call_directly(Compiled* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, PyObject** result) {
+    PyObject *function = self->function, *instance = nullptr;
+    if (PyMethod_Check(function)) {
+        instance = PyMethod_GET_SELF(function);
+        function = PyMethod_GET_FUNCTION(function);
+    }
+    if (!PyFunction_Check(function)) return Outcome::kMiss;
+    Bucket* bucket = bucket_for(function, self->region);
+    BoundArguments bound;
+    if (!bucket || !bound.bind(function, instance, args, nargs, kwnames)) return Outcome::kMiss;
+    Context& context = thread_context();
+    if (stack_is_low(context)) return Outcome::kMiss;
+    Registers registers;
+    Ref entry;
+    Outcome outcome = find_entry(context, bucket, bound.call(), registers, entry);
+    if (outcome == Outcome::kHit) *result = run_target(context, reinterpret_cast<Entry*>(entry.get()), registers);
+    return outcome;
 }
 
 PyObject* compiled_vectorcall(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-    return call_through_hook(as_compiled(object), args, nargsf, kwnames);
+    Ref self = Ref::borrow(object);  // keeps the function and the region while they run
+    PyObject* result = nullptr;
+    switch (call_directly(as_compiled(object), args, PyVectorcall_NARGS(nargsf), kwnames, &result)) {
+        case Outcome::kHit:
+        case Outcome::kError:
+            return result;
+        default:
+            return call_through_hook(as_compiled(object), args, nargsf, kwnames);
+    }
 }
 
 // What functools.update_wrapper copies, as far as the function has it.

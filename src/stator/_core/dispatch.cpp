@@ -61,13 +61,11 @@ Outcome run_new_entry(Context& context, Entry* entry, const Call& call, Register
 }
 
 PyObject* run_target(Context& context, Entry* entry, Registers& registers) {
+    OutputArray args;
+    if (!args.take(entry->program, registers)) return nullptr;
     Ref target = Ref::borrow(entry->target);
-    Ref args = Ref::steal(collect_outputs(entry->program, registers));
-    if (!args) return nullptr;
-    registers.truncate(0);  // only what the target gets stays alive while it runs
     RegionScope off(context, nullptr);
-    return PyObject_Vectorcall(target.get(), &PyTuple_GET_ITEM(args.get(), 0),
-                               static_cast<size_t>(PyTuple_GET_SIZE(args.get())), nullptr);
+    return PyObject_Vectorcall(target.get(), args.data(), args.count() | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
 }
 
 Ref call_miss_handler(PyObject* region, PyObject* code, const Call& call) {

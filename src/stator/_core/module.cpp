@@ -93,6 +93,9 @@ bool fill_state(PyObject* module) {
     Ref collections = Ref::steal(PyImport_ImportModule("collections"));
     if (!collections) return false;
     state.deque_type = PyObject_GetAttrString(collections.get(), "deque");
+    Ref function = Ref::steal(PyObject_GetAttrString(collections.get(), "namedtuple"));
+    if (!function || !PyFunction_Check(function.get())) return false;
+    state.function_vectorcall = reinterpret_cast<PyFunctionObject*>(function.get())->vectorcall;
     state.extra_index = request_code_extra_index(free_code_cache);
     if (state.extra_index < 0) {
         PyErr_SetString(PyExc_ImportError, "CPython has no co_extra index left");

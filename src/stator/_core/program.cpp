@@ -52,6 +52,23 @@ PyObject* collect_outputs(const Program* program, const Registers& registers) {
     return outputs;
 }
 
+bool OutputArray::take(const Program* program, Registers& registers) {
+    const std::vector<Output>& outputs = *program->outputs;
+    if (outputs.size() > kInline) items_ = new PyObject*[outputs.size() + 1];
+    for (const Output& output : outputs) {
+        PyObject* item = make_output(output, registers);
+        if (!item) return false;
+        items_[1 + count_++] = item;
+    }
+    registers.truncate(0);
+    return true;
+}
+
+OutputArray::~OutputArray() {
+    for (size_t i = 0; i < count_; i++) Py_DECREF(items_[1 + i]);
+    if (items_ != inline_) delete[] items_;
+}
+
 Ref slots_as_tuple(const Call& call) {
     Ref slots = Ref::steal(PyTuple_New(call.count));
     for (Py_ssize_t i = 0; slots && i < call.count; i++) {

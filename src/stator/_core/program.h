@@ -49,6 +49,25 @@ Py_ssize_t run_program(const Program* program, const Call& call, Registers& regi
 // The program's outputs as a new tuple.
 PyObject* collect_outputs(const Program* program, const Registers& registers);
 
+// The outputs as an array to call with, owned.
+class OutputArray {
+  public:
+    OutputArray() = default;
+    OutputArray(const OutputArray&) = delete;
+    OutputArray& operator=(const OutputArray&) = delete;
+    ~OutputArray();
+    // Takes the outputs and releases all registers: only what the target gets stays alive while it runs.
+    bool take(const Program* program, Registers& registers);
+    PyObject* const* data() const { return items_ + 1; }  // one place before it is free for the callee
+    size_t count() const { return count_; }
+
+  private:
+    static constexpr size_t kInline = 16;
+    size_t count_ = 0;
+    PyObject* inline_[kInline + 1];
+    PyObject** items_ = inline_;
+};
+
 // Asks the Python twin for its verdict too; false (with RuntimeError) if it differs.
 bool twin_agrees(Program* program, const Call& call, bool passed, const Registers& registers);
 

@@ -14,6 +14,7 @@ struct State {
     PyObject* unbound = nullptr;       // stands for an empty argument slot
     PyObject* miss_handler = nullptr;  // set_miss_handler()
     PyObject* deque_type = nullptr;
+    vectorcallfunc function_vectorcall = nullptr;  // that of every Python function nobody tampered with
     PyObject* failure_name = nullptr;  // "failure"
     PyObject* matches_name = nullptr;  // "matches"
     PyObject* twin_name = nullptr;     // "twin_outcome"
