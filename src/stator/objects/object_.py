@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copyreg
+import types
 from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.objects.instance import new_instance
-from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, register
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, pure, register
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -192,6 +193,9 @@ def object_format(space: Space, self: Value, spec: Value, /) -> Value:
     if space.truth(spec):
         raise space.error(TypeError, f"unsupported format string passed to {self.cls.__name__}.__format__")
     return str_of(space, self)
+
+
+pure(types.BuiltinFunctionType.__eq__, types.BuiltinFunctionType.__ne__)
 
 
 # -- copying: __reduce_ex__ -------------------------------------------------------------------------------------------
