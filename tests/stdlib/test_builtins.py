@@ -1,12 +1,13 @@
 """Builtin functions against CPython."""
 
+# ruff: noqa: E501 (tables)
+
 import copy
 import threading
 
 import pytest
 
 import stator
-
 from tests.stdlib.agree import agree, expressions
 
 

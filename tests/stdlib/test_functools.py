@@ -1,5 +1,7 @@
 """Modules functools and operator against CPython."""
 
+# ruff: noqa: E501 (tables)
+
 import functools
 import operator
 

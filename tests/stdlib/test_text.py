@@ -1,5 +1,7 @@
 """Formatting against CPython."""
 
+# ruff: noqa: E501 (tables)
+
 import pytest
 
 from tests.stdlib.agree import agree, expressions

@@ -104,7 +104,8 @@ def plain(host: Any) -> Any:
         return bytes.__getitem__(host, slice(None))
     if base is int:
         return int.__int__(host)
-    return base.__pos__(host)
+    number: Any = base
+    return number.__pos__(host)
 
 
 for _base in PAYLOADS:

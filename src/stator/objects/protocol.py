@@ -34,6 +34,7 @@ class TailCall(Value):
 
 
 V = TypeVar("V", bound=type[Value])
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: host type → the Value class that models its instances (looked up along the MRO: CPython's solid base)
 MODELS: dict[type, type[Value]] = {}
@@ -187,10 +188,10 @@ def _plain_adaptor(host: Any, function: Any) -> Handler:
     return handler
 
 
-def builtin(*hosts: Any) -> Callable[[Any], Any]:
+def builtin(*hosts: Any) -> Callable[[F], F]:
     """Function decorator: `function(space, *args, **kwargs)` models the builtin callable(s)."""
 
-    def decorate(function: Any) -> Any:
+    def decorate(function: F) -> F:
         for host in hosts:
             register(host, _plain_adaptor(host, function))
         return function

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _statistics
+import _statistics  # type: ignore[import-not-found]
 import cmath
 import math
 import types
@@ -111,11 +111,10 @@ def prod(space: Space, iterable: Value, /, *, start: Value = Constant(1)) -> Val
     return result
 
 
-if hasattr(math, "sumprod"):
+def _sumprod(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return space.unmodelled(vars(math)["sumprod"], [space.new_list(space.unpack(arg)) for arg in args], kwargs)
 
-    @builtin(math.sumprod)
-    def sumprod(space: Space, left: Value, right: Value, /) -> Value:
-        rows = [space.unpack(left), space.unpack(right)]
-        return space.unmodelled(math.sumprod, [space.new_list(row) for row in rows], {})
 
-    pure(math.sumprod)
+if "sumprod" in vars(math):
+    pure(vars(math)["sumprod"])
+    register(vars(math)["sumprod"], _sumprod)
