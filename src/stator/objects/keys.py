@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stator.objects.value import NotKnown, Value
+from stator import errors
+from stator.objects.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -35,9 +36,12 @@ class IdKey:
         self.anchor = anchor
 
     def __hash__(self) -> int:
-        return id(self.anchor) >> 4
+        # As the number itself: a plain int that the program got hold of before may be this id.
+        return hash(id(self.anchor))
 
     def __eq__(self, other: object) -> bool:
+        if type(other) is int and other == id(self.anchor) and not isinstance(self.anchor, Value):
+            raise Unsupported(errors.UnsupportedCCall("id of an object, compared with a number"))
         return isinstance(other, IdKey) and other.anchor is self.anchor
 
 
