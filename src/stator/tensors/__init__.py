@@ -21,13 +21,14 @@ def install() -> None:
 
     from stator import trace
     from stator.objects.protocol import CALL_HOOKS, MODELS
-    from stator.tensors import calls, constants, nn_module, operators, policy, sizes, specials, symbols
-    from stator.tensors import nn_module, policy, subclass
+    from stator.tensors import calls, constants, contexts, nn_module, operators, policy, sizes, specials, symbols
+    from stator.tensors import data_readers, nn_module, policy, subclass
     from stator.tensors.recorder import Recorder
     from stator.tensors.tensor import TensorValue
 
     MODELS[torch.Tensor] = TensorValue
     constants.install()
+    contexts.install()
     specials.install()
     sizes.install()
     operators.install()
@@ -44,5 +45,5 @@ def install() -> None:
     trace.TRACE_HOOKS.append(begin)
     trace.LITERAL_HOOKS.append(symbols.literal)
     trace.DECIDERS.append(symbols.decide)
-    for part in (nn_module, policy, subclass):
+    for part in (data_readers, nn_module, policy, subclass):
         part.install()

@@ -14,6 +14,7 @@ from stator.objects.value import Value
 from stator.report.stats import STATS
 from stator.tensors.subclass import is_plain_class
 from stator.tensors.tensor import TensorValue
+from stator.tensors import global_state
 from stator.tensors.contract import backend_guards, in_context
 
 if TYPE_CHECKING:
@@ -39,10 +40,12 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     graph = recorder.graph
     nodes = [value.node for value in outputs]  # type: ignore[attr-defined]
     recorder.leave_state()
+    recorder.state.restore()
     graph.output(tuple(nodes))
     eliminate(recorder)
     if not outputs and not any(node in recorder.keep for node in graph.nodes if node not in recorder.state_nodes):
         return None
+    settle_grad_mode(recorder)
     inputs = drop_unused_inputs(recorder)
     graph.lint()
     gm = torch.fx.GraphModule(torch.nn.Module(), graph)
@@ -50,6 +53,8 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
         setattr(gm, name, item)
     sources = [value.source for value in inputs]
     compiled = call_backend(recorder, gm, inputs)
+    if recorder.state_nodes:
+        compiled = _leaving_state_alone(compiled)
     if any(isinstance(v, TensorValue) and not is_plain_class(v.cls) for v in inputs):
         compiled = without_overrides(compiled)
     return CompiledGraph(compiled, sources, gm, sum(node.op.startswith("call") for node in graph.nodes))
@@ -65,12 +70,45 @@ def without_overrides(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _leaving_state_alone(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """An exception must not leave the global state as the middle of the graph has made it."""
+
+    def run(*args: Any) -> Any:
+        before = global_state.snapshot()
+        try:
+            return compiled(*args)
+        except BaseException:
+            global_state.apply(before)
+            raise
+
+    return run
+
+
 def eliminate(recorder: Recorder) -> None:
     """Remove operations nobody uses, except for those that act on something besides their result."""
     graph = recorder.graph
     for node in reversed(list(graph.nodes)):
         if node.op.startswith(("call", "get_attr")) and not node.users and node not in recorder.keep:
             graph.erase_node(node)
+
+
+def settle_grad_mode(recorder: Recorder) -> None:
+    """Keep only those switches of grad mode that an operation is run under."""
+    switch = torch._C._set_grad_enabled
+    now, last = recorder.state.entry[0], None
+    for node in list(recorder.graph.nodes):
+        if node.op == "call_function" and node.target is switch:
+            if last is not None:
+                recorder.graph.erase_node(last)
+            last = node
+        elif node.op.startswith("call") or node.op == "output":
+            if last is not None and last.args[0] is now:
+                recorder.graph.erase_node(last)
+            elif last is not None:
+                now = last.args[0]
+            last = None
+            if node.target is torch.autograd.grad_mode._enter_inference_mode or node in recorder.state_nodes:
+                now = None  # other switches may have changed it
 
 
 def drop_unused_inputs(recorder: Recorder) -> list[Any]:
@@ -99,7 +137,7 @@ def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[...
     examples = [recorder.example_input(value) for value in inputs]
     started = time.perf_counter()
     try:
-        with recorder.state.entered(), in_context(recorder, gm, inputs) as context:
+        with in_context(recorder, gm, inputs) as context:
             compiled = backend(gm, examples)
         recorder.extra_guards += backend_guards(recorder, context)
     except StatorError:

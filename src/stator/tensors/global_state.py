@@ -19,33 +19,35 @@ _C: Any = torch._C
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
 
-def _set_deterministic(value: tuple[bool, bool]) -> None:
-    _C._set_deterministic_algorithms(value[0], warn_only=value[1])
+Calls = list[tuple[Any, tuple[Any, ...]]]
 
-
-def _autocast_setter(device: str) -> Callable[[Any], None]:
-    def setter(value: tuple[bool, Any]) -> None:
-        torch.set_autocast_enabled(device, value[0])
-        torch.set_autocast_dtype(device, value[1])
-
-    return setter
-
-
-def _autocast_getter(device: str) -> Callable[[], Any]:
-    return lambda: (torch.is_autocast_enabled(device), torch.get_autocast_dtype(device))
-
-
-#: name → (read, write) of each part of the state
-PARTS: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
-    "grad": (torch.is_grad_enabled, _C._set_grad_enabled),
-    "autocast cache": (torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled),
-    "default dtype": (torch.get_default_dtype, _C._set_default_dtype),
+#: name → (read, the calls that make it a given value) of each part of the state
+PARTS: dict[str, tuple[Callable[[], Any], Callable[[Any], Calls]]] = {
+    "grad": (torch.is_grad_enabled, lambda to: [(_C._set_grad_enabled, (to,))]),
+    "autocast cache": (torch.is_autocast_cache_enabled, lambda to: [(torch.set_autocast_cache_enabled, (to,))]),
+    "default dtype": (torch.get_default_dtype, lambda to: [(_C._set_default_dtype, (to,))]),
     "deterministic": (
         lambda: (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()),
-        _set_deterministic,
+        lambda to: [(torch.use_deterministic_algorithms, (to[0],))] if not to[1] else [(_deterministic_warning, (to[0],))],
     ),
-    **{f"autocast {d}": (_autocast_getter(d), _autocast_setter(d)) for d in _AUTOCAST_DEVICES},
 }
+
+
+def _deterministic_warning(mode: bool) -> None:
+    torch.use_deterministic_algorithms(mode, warn_only=True)
+
+
+def _autocast_part(device: str) -> tuple[Callable[[], Any], Callable[[Any], Calls]]:
+    def read() -> Any:
+        return torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+
+    def calls(to: Any) -> Calls:
+        return [(torch.set_autocast_enabled, (device, to[0])), (torch.set_autocast_dtype, (device, to[1]))]
+
+    return read, calls
+
+
+PARTS.update({f"autocast {device}": _autocast_part(device) for device in _AUTOCAST_DEVICES})
 
 #: C functions that change the state: performed while tracing, and recorded in the graph
 SETTERS: dict[int, Any] = {
@@ -63,6 +65,9 @@ SETTERS: dict[int, Any] = {
     )
 }
 
+#: those of them that only count, or forget what eager kernels have cached
+NESTING = frozenset({torch.autocast_increment_nesting, torch.autocast_decrement_nesting, torch.clear_autocast_cache})
+
 
 def snapshot() -> tuple[Any, ...]:
     """The state now."""
@@ -71,9 +76,16 @@ def snapshot() -> tuple[Any, ...]:
 
 def apply(state: tuple[Any, ...]) -> None:
     """Make the state what a snapshot says."""
-    for (read, write), wanted in zip(PARTS.values(), state, strict=True):
+    for (read, calls), wanted in zip(PARTS.values(), state, strict=True):
         if read() != wanted:
-            write(wanted)
+            for function, args in calls(wanted):
+                function(*args)
+
+
+def changes(before: tuple[Any, ...], after: tuple[Any, ...]) -> Calls:
+    """The calls that lead from one state to another."""
+    parts = zip(PARTS.values(), before, after, strict=True)
+    return [call for (_, calls), was, wanted in parts if was != wanted for call in calls(wanted)]
 
 
 class State:
@@ -85,6 +97,8 @@ class State:
         #: whether the trace has asked for the state though it has no tensors
         self.used = False
         self.nesting = 0
+        #: context managers the program has entered and not left
+        self.open: list[Any] = []
         self._pending_from = self.entry
         self._check = _check_of()
         self.key = self._key()
@@ -100,9 +114,14 @@ class State:
             self.nesting += 1
         elif function is torch.autocast_decrement_nesting:
             self.nesting -= 1
+        self.note()
+        return result
+
+    def note(self) -> None:
+        """The state has changed."""
+        self.used = True
         self.current = snapshot()
         self.key = self._key()
-        return result
 
     @property
     def changed(self) -> bool:
@@ -119,33 +138,24 @@ class State:
         finally:
             apply(self.current)
 
-    @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
-        """The state of the start, for a while."""
-        apply(self.entry)
-        try:
-            yield
-        finally:
-            apply(self.current)
-
     def restore(self) -> None:
         """Put the process's state back as it was at the start."""
         while self.nesting > 0:
-            torch.autocast_decrement_nesting()
+            if torch.autocast_decrement_nesting() == 0:
+                torch.clear_autocast_cache()
             self.nesting -= 1
         while self.nesting < 0:
             torch.autocast_increment_nesting()
             self.nesting += 1
+        while self.open:
+            self.open.pop().leave_for_real()
         apply(self.entry)
         self.current = self.entry
 
-    def undoing(self) -> list[tuple[Any, tuple[Any, ...]]]:
+    def undoing(self) -> Calls:
         """Calls that lead from the state now to that at the start."""
-        calls: list[tuple[Any, tuple[Any, ...]]] = [
-            (write, (was,))
-            for (_, write), was, now in zip(PARTS.values(), self.entry, self.current, strict=True)
-            if was != now
-        ]
+        calls = [call for context in reversed(self.open) for call in context.leaving()]
+        calls += changes(self.current, self.entry)
         step = torch.autocast_decrement_nesting if self.nesting > 0 else torch.autocast_increment_nesting
         return calls + [(step, ())] * abs(self.nesting)
 
@@ -155,12 +165,9 @@ class State:
 
     def lines(self, writer: Writer) -> list[str]:
         """Generated lines that bring about the state at the end."""
-        changes = [
-            (write, wanted)
-            for (_, write), was, wanted in zip(PARTS.values(), self.entry, self.current, strict=True)
-            if was != wanted
-        ]
-        lines = [f"{writer.const(write)}({writer.const(wanted)})" for write, wanted in changes]
+        lines = [f"{writer.expr(context)}.__enter__()" for context in self.open]
+        for function, args in changes(self.entry, self.current):
+            lines.append(f"{writer.const(function)}({', '.join(map(writer.const, args))})")
         step = torch.autocast_increment_nesting if self.nesting > 0 else torch.autocast_decrement_nesting
         return lines + [f"{writer.const(step)}()"] * abs(self.nesting)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.guards.source import ConstSource, Source
-from stator.objects.protocol import MODELS, register
+from stator.objects.protocol import HANDLERS, MODELS, register
 from stator.objects.value import Known, Raised, Value
 from stator.tensors.calls import function_handler
 
@@ -34,7 +34,9 @@ class OperatorValue(Known):
         return self
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        return function_handler(self.host)(space, args, kwargs)
+        handler = HANDLERS.get(id(self.host))
+        result = None if handler is None else handler(space, args, kwargs)
+        return function_handler(self.host)(space, args, kwargs) if result is None else result
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:

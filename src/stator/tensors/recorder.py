@@ -266,19 +266,29 @@ class Recorder:
     def change_state(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Perform a change of the global state, and record it."""
         result = self.state.perform(function, args, kwargs)
-        node = self.graph.call_function(function, tuple(args), kwargs)
-        self.keep.add(node)
-        self.state_nodes.add(node)
-        self._pending.append(_StateChange(function, args, kwargs))
+        self.add_state_node(function, tuple(args), kwargs)
+        if function not in global_state.NESTING:
+            self._pending.append(_StateChange(function, args, kwargs))
         self.trace.epoch += 1
         return result
 
     def leave_state(self) -> None:
         """End the graph with the nodes that put the global state back as it was at its beginning."""
         for function, args in self.state.undoing():
-            node = self.graph.call_function(function, args)
-            self.keep.add(node)
-            self.state_nodes.add(node)
+            self.add_state_node(function, args)
+
+    def add_state_node(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+        """Add a call that changes the global state to the graph."""
+        node = self.graph.call_function(function, args, kwargs or {})
+        self.keep.add(node)
+        self.state_nodes.add(node)
+        return node
+
+    def enter_inference(self, mode: bool) -> tuple[Any, Any]:
+        """Enter inference mode for real and in the graph; the object to leave it by, and its node."""
+        real = torch._C._InferenceMode(mode)
+        real.__enter__()
+        return real, self.add_state_node(torch.autograd.grad_mode._enter_inference_mode, (mode,))
 
     def example_input(self, value: Any) -> Any:
         """What the backend is shown for an input."""

@@ -107,12 +107,17 @@ class World:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    # Warnings are the business of the real run.
+    # Warnings are the business of the real run, and so is the cache of casts that autocast keeps.
     import warnings
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    caching = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        torch.set_autocast_cache_enabled(caching)
 
 
 def translated(function: Any, error: Exception) -> Exception:
