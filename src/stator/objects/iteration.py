@@ -66,7 +66,8 @@ class Iteration:
         """`a, b, c = value`, with CPython's error messages."""
         value = value.force()
         try:
-            items = self.unpack_up_to(value, count + 1)
+            exact = value.cls is tuple or value.cls is list
+            items = self.unpack(value) if exact else self.unpack_up_to(value, count + 1)
         except Raised as e:
             if issubclass(e.value.cls, TypeError) and self.host_lookup(value.cls, "__iter__") in (MISSING, None):  # type: ignore[attr-defined]
                 raise self.error(TypeError, f"cannot unpack non-iterable {value.cls.__name__} object") from None  # type: ignore[attr-defined]

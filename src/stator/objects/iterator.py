@@ -232,28 +232,43 @@ class PositionIterator(IteratorValue):
         return f"iter({self.base()!r})"
 
 
+class _ItemIterator(PositionIterator):
+    """An iterator over a list or tuple."""
+
+    __slots__ = ()
+
+    def fetch(self, space: Space, target: Value, index: int) -> Value | None:
+        return target.item(index)  # type: ignore[attr-defined, no-any-return]
+
+    def next_value(self, space: Space) -> Value | None:
+        target: Any = self.target
+        if target is None or self.source is not None:
+            return super().next_value(space)
+        item: Value | None = target.item(self.index)
+        space.touch(self)
+        if item is None:
+            self.target = None
+        else:
+            self.index += 1
+        return item
+
+
 @iterator_type(type(iter([])))
-class ListIterator(PositionIterator):
+class ListIterator(_ItemIterator):
     """`iter([])`: sees what happens to the list meanwhile."""
 
     __slots__ = ()
     host_type: ClassVar[Any] = type(iter([]))
     base = list
 
-    def fetch(self, space: Space, target: Value, index: int) -> Value | None:
-        return target.item(index)  # type: ignore[attr-defined, no-any-return]
-
 
 @iterator_type(type(iter(())))
-class TupleIterator(PositionIterator):
+class TupleIterator(_ItemIterator):
     """`iter(())`."""
 
     __slots__ = ()
     host_type: ClassVar[Any] = type(iter(()))
     base = tuple
-
-    def fetch(self, space: Space, target: Value, index: int) -> Value | None:
-        return target.item(index)  # type: ignore[attr-defined, no-any-return]
 
 
 @iterator_type(type(reversed([])))

@@ -137,7 +137,9 @@ class Sequence(Value):
             if index < self.kind.__len__(self.host):
                 return self._child(index)
             items = self.items
-        return items[index] if index < len(items) else None
+        if index < len(items):
+            return items[index]
+        return None
 
     def unpack(self, space: Space) -> list[Value]:
         return list(self.items)

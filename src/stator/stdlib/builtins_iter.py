@@ -122,16 +122,28 @@ class EnumerateValue(_Composed):
         self.iterator, self.count = parts[0], Constant(number)
 
     def produce(self, space: Space) -> Value | None:
-        before = [mover.steps for mover in self.movers]
-        item = space.next(self.iterator)
-        for mover, steps in zip(self.movers, before, strict=True):
-            mover.steps = steps
+        if self.movers:
+            item = self._step_for_real(space)
+        else:
+            item = space.next(self.iterator)
         space.touch(self)
         self.steps += 1
         if item is None:
             return None
-        count, self.count = self.count, space.binary("+", self.count, _ONE)
+        count = self.count
+        if type(count) is Constant and type(count.host) is int:
+            self.count = Constant(count.host + 1)
+        else:
+            self.count = space.binary("+", count, _ONE)
         return space.new_tuple([count, item])
+
+    def _step_for_real(self, space: Space) -> Value | None:
+        """A step of an existing one: taking it after the graph will move what it iterates over as well."""
+        before = [mover.steps for mover in self.movers]
+        item = space.next(self.iterator)
+        for mover, steps in zip(self.movers, before, strict=True):
+            mover.steps = steps
+        return item
 
     def made(self, writer: Writer) -> str:
         return f"enumerate({writer.expr(self.iterator)}, {writer.expr(self.count)})"
