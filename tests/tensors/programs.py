@@ -93,19 +93,19 @@ def _snapshot(value: Any) -> Any:
     return value if isinstance(value, int | float | str | type | None) else type(value)
 
 
-def assert_same(got: Any, want: Any, where: str) -> None:
-    """Equal types, tensors bit for bit."""
+def assert_same(got: Any, want: Any, where: str, rtol: float = 0.0) -> None:
+    """Equal types, tensors bit for bit unless a tolerance is given."""
     assert type(got) is type(want), (where, got, want)
     if isinstance(want, torch.Tensor):
         assert got.dtype == want.dtype and got.shape == want.shape and got.stride() == want.stride(), where
-        assert torch.equal(got, want) or torch.allclose(got, want, rtol=0, atol=0, equal_nan=True), (where, got, want)
+        assert torch.equal(got, want) or torch.allclose(got, want, rtol=rtol, atol=rtol / 10, equal_nan=True), (where, got, want)
     elif isinstance(want, dict):
         assert list(got) == list(want), where
         for key in want:
-            assert_same(got[key], want[key], f"{where}[{key!r}]")
+            assert_same(got[key], want[key], f"{where}[{key!r}]", rtol)
     elif isinstance(want, list | tuple):
         assert len(got) == len(want), (where, got, want)
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
-            assert_same(g, w, f"{where}[{i}]")
+            assert_same(g, w, f"{where}[{i}]", rtol)
     else:
         assert got == want or (got != got and want != want), (where, got, want)

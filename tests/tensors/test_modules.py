@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import stator
-from tests.tensors.programs import agree
+from tests.tensors.programs import agree, assert_same
 
 
 class Counting(nn.Module):
@@ -346,3 +346,28 @@ def test_attention() -> None:
 
 def test_lazy_linear() -> None:
     agree(lambda: (nn.Sequential(nn.LazyLinear(4), nn.ReLU(), nn.LazyBatchNorm1d()), (x(3, 4),)), breaks=None, calls=3)
+
+
+def test_packed_sequences() -> None:
+    class Packed(nn.Module):
+        def __init__(self, kind: Any) -> None:
+            super().__init__()
+            self.layer = kind(4, 6, batch_first=True)
+
+        def forward(self, y: Any, lengths: Any) -> Any:
+            packed = nn.utils.rnn.pack_padded_sequence(y, lengths, batch_first=True, enforce_sorted=False)
+            out, state = self.layer(packed)
+            return nn.utils.rnn.pad_packed_sequence(out, batch_first=True)[0], state
+
+    for kind in (nn.LSTM, nn.GRU, nn.RNN):
+        compiled = stator.compile(module := Packed(kind), backend="eager")
+        for n in (3, 5, 7):
+            y, lengths = x(n, 6, 4), torch.randint(1, 6, (n,))
+            assert_same(compiled(y, lengths), module(y, lengths), f"{kind.__name__} of {n}")
+
+
+def test_sizes_in_a_tensor() -> None:
+    def run(y: Any, where: Any) -> Any:
+        return torch.tensor_split(y * 2, where), (y + 1).tensor_split(where)
+
+    agree(lambda: (run, (x(6, 4), torch.tensor([2, 3]))), breaks=2)

@@ -28,14 +28,6 @@ def _always(args: list[Value], kwargs: dict[str, Value]) -> bool:
     return True
 
 
-def _is_packed(args: list[Value], kwargs: dict[str, Value]) -> bool:
-    """Whether a recurrent layer is called on a packed sequence: `(data, batch_sizes, hx, …)`, not `(input, hx, …)`."""
-    if len(args) < 3:
-        return True
-    second, third = args[1].force(), args[2].force()
-    return isinstance(second, TensorValue) and (isinstance(third, TensorValue) or len(args) == 8)
-
-
 def _tensor_at(*positions: int, names: tuple[str, ...]) -> Reads:
     def reads(args: list[Value], kwargs: dict[str, Value]) -> bool:
         given = [args[i] for i in positions if i < len(args)] + [kwargs[n] for n in names if n in kwargs]
@@ -57,9 +49,10 @@ def install() -> None:
     """Register the models."""
     for host in (torch._C._VariableFunctions._pack_padded_sequence, torch._C._VariableFunctions._pad_packed_sequence):
         register(host, _guarded(host, _always, function_handler(host)))
-    for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
+    # A packed sequence is given as `(data, batch_sizes, hx, …)`, another as `(input, hx, …)`; the hx of LSTM is a list.
+    for name, place in (("lstm", 1), ("gru", 2), ("rnn_tanh", 2), ("rnn_relu", 2)):
         host = getattr(torch._C._VariableFunctions, name)
-        register(host, _guarded(host, _is_packed, function_handler(host)))
+        register(host, _guarded(host, _tensor_at(place, names=("batch_sizes",)), function_handler(host)))
     lengths = _tensor_at(2, 3, names=("input_lengths", "target_lengths"))
     for host in (F.ctc_loss, torch.ctc_loss):
         register(host, _guarded(host, lengths, function_handler(host)))

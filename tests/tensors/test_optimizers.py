@@ -1,0 +1,99 @@
+"""Optimizers, schedulers, gradient clipping: a step leaves what eager leaves."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import nn, optim
+
+import stator
+from tests.tensors.programs import assert_same
+
+#: when compiled, torch's optimizers keep the step count a tensor, and compute corrections in its precision
+RTOL = 1e-4
+OPTIMIZERS: dict[str, Any] = {
+    "sgd": lambda p: optim.SGD(p, 0.1),
+    "momentum": lambda p: optim.SGD(p, 0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "foreach": lambda p: optim.SGD(p, 0.1, momentum=0.9, foreach=True),
+    "adam": lambda p: optim.Adam(p, 0.01),
+    "amsgrad": lambda p: optim.Adam(p, 0.01, amsgrad=True, weight_decay=0.1),
+    "adam foreach": lambda p: optim.Adam(p, 0.01, foreach=True),
+    "adamw": lambda p: optim.AdamW(p, 0.01),
+    "adamw capturable": lambda p: optim.AdamW(p, torch.tensor(0.01), foreach=False),
+    "rmsprop": lambda p: optim.RMSprop(p, 0.01, momentum=0.5, centered=True),
+    "adagrad": lambda p: optim.Adagrad(p, 0.1),
+    "adadelta": lambda p: optim.Adadelta(p),
+    "adamax": lambda p: optim.Adamax(p),
+    "nadam": lambda p: optim.NAdam(p),
+    "radam": lambda p: optim.RAdam(p),
+    "asgd": lambda p: optim.ASGD(p),
+    "rprop": lambda p: optim.Rprop(p),
+    "groups": lambda p: optim.AdamW([{"params": p[:2], "lr": 0.1}, {"params": p[2:], "weight_decay": 0.0}]),
+}
+
+
+def model() -> Any:
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+
+
+def train(make: Any, wrap: Any, steps: int = 4) -> Any:
+    """What a few steps leave behind; `wrap` compiles the step of the optimizer."""
+    net = model()
+    optimizer = make(list(net.parameters()))
+    step = wrap(optimizer.step)
+    trail = []
+    for i in range(steps):
+        x = torch.randn(5, 4, generator=torch.Generator().manual_seed(i))
+        net(x).square().mean().backward()
+        step()
+        optimizer.zero_grad()
+        trail.append(copy.deepcopy([p.detach() for p in net.parameters()]))
+    return trail, optimizer.state_dict()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_step(name: str) -> None:
+    expected = train(OPTIMIZERS[name], lambda step: step)
+    stator.reset()
+    got = train(OPTIMIZERS[name], lambda step: stator.compile(step, backend="eager"))
+    assert_same(got, expected, name, RTOL)
+    print(name, stator.stats().graphs, stator.stats().recompiles, stator.stats().breaks)
+
+
+def loop(wrap: Any, *, clip: bool = False, schedule: bool = False, closure: bool = False) -> Any:
+    net = model()
+    optimizer = optim.AdamW(net.parameters(), 0.01)
+    scheduler = optim.lr_scheduler.StepLR(optimizer, 2, 0.5) if schedule else None
+
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        if clip:
+            nn.utils.clip_grad_norm_(net.parameters(), 0.1)
+        optimizer.step()
+        if scheduler is not None:
+            scheduler.step()
+        return loss.detach()
+
+    run = wrap(step)
+    losses = []
+    for i in range(5):
+        generator = torch.Generator().manual_seed(i)
+        x, y = torch.randn(6, 4, generator=generator), torch.randint(0, 2, (6,), generator=generator)
+        losses.append(run(x, y))
+    return losses, [p.detach() for p in net.parameters()], optimizer.state_dict()
+
+
+@pytest.mark.parametrize("options", [{}, {"clip": True}, {"schedule": True}])
+def test_training_step(options: Any) -> None:
+    expected = loop(lambda f: f, **options)
+    stator.reset()
+    got = loop(lambda f: stator.compile(f, backend="eager"), **options)
+    assert_same(got, expected, str(options), RTOL)
+    stats = stator.stats()
+    print(options, stats.graphs, stats.recompiles, stats.breaks)
