@@ -92,6 +92,10 @@ class Trace(Services):
         """The trace is over: give back what higher layers have taken (modes, global state)."""
         if self.recorder is not None:
             self.recorder.close()
+        # The trace is part of reference cycles: what the program passed in must not have to wait for their collection.
+        for held in (self.space._by_id, self.space._kept, self._globals, self._constants, self._extensions):
+            held.clear()
+        self.frame = None
 
     # -- what the trace assumes and does ----------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from stator.objects import (  # noqa: F401
     dict_,
     exception,
     exception_group,
+    exception_native,
     float_,
     function,
     generator,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _abc
+import _abc  # type: ignore[import-not-found]
 import builtins
 import sys
 import types
@@ -105,8 +105,8 @@ def _check_cell(space: Space, cell: Value, made: Value) -> None:
         text = f"__class__ not set defining {made.host.__name__!r} as {_shown(space, made)}. "
         raise space.error(RuntimeError, f"{text}Was __classcell__ propagated to type.__new__?")
     if cell.contents.force() is not made:
-        text = f"__class__ set to {_shown(space, cell.contents)} defining {made.host.__name__!r} as {_shown(space, made)}"
-        raise space.error(TypeError, text)
+        named = f"{made.host.__name__!r} as {_shown(space, made)}"
+        raise space.error(TypeError, f"__class__ set to {_shown(space, cell.contents)} defining {named}")
 
 
 def _shown(space: Space, value: Value) -> str:

@@ -7,7 +7,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.guard import Predicate
+from stator.guards.guard import Distinct, Predicate
 from stator.guards.raw import type_lookup
 from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.objects.attributes import MISSING
@@ -80,11 +80,15 @@ class FieldDescriptor(Known):
             if slots is None:
                 raise self.unmodelled(instance)
             raise space.attribute_error(instance, self.host.__name__)
-        if is_set(self.host, instance.identity(space)):
+        obj = instance.identity(space)
+        if is_set(self.host, obj):
+            if type(instance.source) is not ConstSource:
+                # A guard that only loads: the slot must hold something, even if what it holds is never looked at.
+                space.trace.guard(Distinct(self.source_in(instance.source, obj), ()))
             return self.read_existing(space, instance)
-        check = Predicate((instance.source,), Unset(self.host), f"{instance.source.expr()}.{self.host.__name__} is unset")
         if type(instance.source) is not ConstSource:
-            space.trace.guard(check)
+            text = f"{instance.source.expr()}.{self.host.__name__} is unset"
+            space.trace.guard(Predicate((instance.source,), Unset(self.host), text))
         raise space.attribute_error(instance, self.host.__name__)
 
     def read_existing(self, space: Space, instance: Value) -> Value:
@@ -164,7 +168,8 @@ def is_slot(host: Any) -> bool:
     if not isinstance(host, types.MemberDescriptorType):
         return False
     owner = host.__objclass__
-    return bool(owner.__flags__ & _HEAP_TYPE) and not owner.__flags__ & _IMMUTABLE_TYPE and "__slots__" in owner.__dict__
+    program_class = owner.__flags__ & (_HEAP_TYPE | _IMMUTABLE_TYPE) == _HEAP_TYPE
+    return bool(program_class and "__slots__" in owner.__dict__)
 
 
 def is_set(descriptor: Any, obj: Any) -> bool:

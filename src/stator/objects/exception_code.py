@@ -41,7 +41,8 @@ def reconstruct(exc: ExceptionValue, writer: Writer) -> str:
 
 def _group(exc: ExceptionValue, writer: Writer) -> str:
     parts = [writer.expr(v) for v in exc.arg_values(exc.space)]
-    name: str = writer.assign("group", f"{writer.const(BaseExceptionGroup)}.__new__({writer.const(exc.cls)}, {', '.join(parts)})")
+    made = f"{writer.const(BaseExceptionGroup)}.__new__({writer.const(exc.cls)}, {', '.join(parts)})"
+    name = writer.assign("group", made)
     writer.name_value(exc, name)
     return name
 

@@ -44,7 +44,7 @@ class ModuleDict(AttrDict):
     def __init__(self, owner: Value, module: types.ModuleType) -> None:
         super().__init__(owner)
         assert owner.source is not None
-        self.host = types.ModuleType.__dict__["__dict__"].__get__(module)
+        self.host = namespace_of(module)
         self.table = GlobalsTable(self.host, owner.source, str(self.host.get("__name__", "?")))
         self.source = self.table.source
 
@@ -124,8 +124,14 @@ class ModuleValue(Known):
         return space.new_list([key for key, _ in self.attr_dict(space).value(space).pairs(space)])
 
 
+def namespace_of(module: types.ModuleType) -> dict[str, Any]:
+    """The module's real `__dict__`, whatever a subclass does."""
+    own: Any = vars(types.ModuleType)["__dict__"]
+    return own.__get__(module)  # type: ignore[no-any-return]
+
+
 def _name(module: types.ModuleType) -> str:
-    return str(types.ModuleType.__dict__["__dict__"].__get__(module).get("__name__", "?"))
+    return str(namespace_of(module).get("__name__", "?"))
 
 
 __all__ = ["ModuleDict", "ModuleValue"]

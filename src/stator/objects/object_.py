@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import types
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.objects.instance import new_instance
@@ -46,12 +46,12 @@ register(_NEW, _object_new)
 
 def _layout(cls: type) -> type:
     """The class whose C-level `__new__` allocates instances of `cls`."""
-    base: type | None = cls
-    while base is not None:
-        made = base.__dict__.get("__new__")
-        if made is not None and getattr(made, "__self__", None) is base:
-            return base
-        base = base.__base__
+    step: type | None = cls
+    while step is not None:
+        made: Any = step.__dict__.get("__new__")
+        if made is not None and getattr(made, "__self__", None) is step:
+            return step
+        step = step.__base__
     return object
 
 
@@ -178,7 +178,7 @@ def object_ne(space: Space, self: Value, other: Value, /) -> Value:
     return FALSE if space.truth(result) else TRUE
 
 
-@builtin(object.__lt__, object.__le__, object.__gt__, object.__ge__)
+@builtin(*[object.__dict__[name] for name in ("__lt__", "__le__", "__gt__", "__ge__")])
 def object_order(space: Space, self: Value, other: Value, /) -> Value:
     return NOT_IMPLEMENTED
 

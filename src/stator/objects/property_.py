@@ -56,7 +56,9 @@ class PropertyValue(Value):
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
         return PropertyValue(cls.force().as_host(space))
 
-    def tp_init(self, space: Space, fget: Value = NONE, fset: Value = NONE, fdel: Value = NONE, doc: Value = NONE) -> Value:
+    def tp_init(
+        self, space: Space, fget: Value = NONE, fset: Value = NONE, fdel: Value = NONE, doc: Value = NONE
+    ) -> Value:
         if self.source is not None:
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
         space.touch(self)
@@ -214,10 +216,10 @@ def _host_name(host: property) -> str | None:
 
 def _named(host: property) -> str | None:
     # 3.11 and 3.12 show the name only in a message; an accessor that exists would run, so ask for one that is missing.
-    for method, part, rest in (("__get__", host.fget, ()), ("__set__", host.fset, (None,)), ("__delete__", host.fdel, ())):
+    for method, part in (("__get__", host.fget), ("__set__", host.fset), ("__delete__", host.fdel)):
         if part is None:
             try:
-                getattr(property, method)(host, _NoClass(), *rest)
+                getattr(property, method)(host, *[_NoClass(), None][: 2 if method == "__set__" else 1])
             except AttributeError as e:
                 words = str(e).split(" of ")[0].split("'")
                 return words[1] if len(words) > 2 else None

@@ -38,7 +38,7 @@ def blank_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[
     try:
         if all(type_lookup(base, "__init_subclass__") is _INIT_SUBCLASS for base in bases):
             return type.__new__(meta, name, bases, namespace)
-        cls = type.__new__(meta, name, (_stand_in(bases),), namespace)
+        cls: type = type.__new__(meta, name, (_stand_in(bases),), namespace)
         type.__dict__["__bases__"].__set__(cls, bases)
     except (TypeError, ValueError) as e:
         raise SkeletonError(str(e)) from e

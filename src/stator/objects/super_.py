@@ -85,8 +85,8 @@ class SuperValue(Value):
         assert self.this is not None
         if sys.version_info < (3, 13):
             return "super(type, obj): obj must be an instance or subtype of type"
-        known = space.known(obj)
-        is_class = known is not NotKnown and isinstance(known, type)
+        known = space.known(obj)  # type: ignore[unreachable]
+        is_class = known is not NotKnown and issubclass(type(known), type)
         shown = f"type {known.__name__}" if is_class else f"instance of {obj.cls.__name__}"
         return f"super(type, obj): obj ({shown}) is not an instance or subtype of type ({self.this.__name__})."
 

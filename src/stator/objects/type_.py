@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Predicate
+from stator.guards.raw import type_lookup
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import MISSING
 from stator.objects.protocol import CALL_HOOKS, HANDLERS, IMMUTABLE, NONE, PURE, builtin, models
@@ -65,7 +66,8 @@ class ClassValue(Known):
         return self.recipe.shell(writer)  # type: ignore[no-any-return]
 
     def key(self, space: Space) -> Any:
-        if type(self.host).__hash__ is type.__hash__ and type(self.host).__eq__ is type.__eq__:
+        meta = type(self.host)
+        if all(type_lookup(meta, name) is type_lookup(type, name) for name in ("__hash__", "__eq__")):
             return self.host
         return super(Known, self).key(space)
 
@@ -197,8 +199,8 @@ class ClassValue(Known):
 
     def tp_repr(self, space: Space) -> Value:
         if self.recipe is not None:
-            module, name = space.getattr(self, "__module__"), space.getattr(self, "__qualname__")
-            return Constant(f"<class '{space.str_(module)}.{space.str_(name)}'>")
+            module, qualname = space.getattr(self, "__module__"), space.getattr(self, "__qualname__")
+            return Constant(f"<class '{space.str_(module)}.{space.str_(qualname)}'>")
         if can_change(self.host):
             for name in ("__module__", "__qualname__"):
                 space.getattr(self, name).force()

@@ -1,0 +1,130 @@
+"""`__new__`, `__init__` and `__str__` of the builtin exception classes: their own C code, on what stands for values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of
+from stator.objects.protocol import NONE, builtin
+from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+_HEAP_TYPE = 1 << 9
+
+
+def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Any:
+    """Call the C constructor on what stands for the arguments."""
+    group = getattr(function, "__self__", None) is BaseExceptionGroup
+    hosts = [host_of(space, a) for a in args]
+    if group and len(args) == 2 and isinstance(hosts[1], Hole):
+        sequence = args[1].force()
+        if issubclass(sequence.cls, (list, tuple)):
+            hosts[1] = [host_of(space, item) for item in space.unpack(sequence)]
+    named = {k: host_of(space, v) for k, v in kwargs.items()}
+    holes = any(isinstance(h, Hole) for h in (*hosts, *named.values()))
+    if holes and _parses(function) and any(isinstance(h, Hole) and issubclass(h.value.cls, _PARSED) for h in hosts):
+        raise Unsupported(errors.UnsupportedCCall(f"{function.__qualname__} with an argument that is not known"))
+    try:
+        return function(target, *hosts, **named)
+    except (TypeError, ValueError) as e:
+        if holes and _parses(function):
+            raise Unsupported(errors.UnsupportedCCall(function.__qualname__)) from None
+        raise Raised(space.exception(e)) from None
+    except HoleSeen:
+        raise Unsupported(errors.UnsupportedCCall(function.__qualname__)) from None
+
+
+#: constructors that look at the types of their arguments, and the types they look for
+_PARSED = (int, str, bytes)
+_PARSING = (OSError, SyntaxError, UnicodeError, BaseExceptionGroup)
+
+
+def _parses(function: Any) -> bool:
+    owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
+    return isinstance(owner, type) and issubclass(owner, _PARSING)
+
+
+def _new_model(native: type[BaseException]) -> Any:
+    function = native.__dict__["__new__"]
+
+    def new(space: Space, cls_value: Value, /, *args: Value, **kwargs: Value) -> Value:
+        cls = space.known(cls_value)
+        if cls is NotKnown or not isinstance(cls, type) or not issubclass(cls, native):
+            try:
+                function(cls)
+            except TypeError as e:
+                raise Raised(space.exception(e)) from None
+        value = made_of(space, _construct(space, function, cls, args, kwargs))
+        if issubclass(native, BaseExceptionGroup):
+            value.args = list(args)
+        return value
+
+    return new
+
+
+def _init_model(native: type[BaseException]) -> Any:
+    function = native.__dict__["__init__"]
+
+    def init(space: Space, self: Value, /, *args: Value, **kwargs: Value) -> Value:
+        self = self.force()
+        if not isinstance(self, ExceptionValue) or self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
+        space.touch(self)
+        _construct(space, function, self.real, args, kwargs)
+        self.args = list(args) if issubclass(native, BaseExceptionGroup) else None
+        return NONE
+
+    return init
+
+
+def _str_model(function: Any) -> Any:
+    def text(space: Space, self: Value, /) -> Value:
+        self = self.force()
+        if not isinstance(self, ExceptionValue) or self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, function.__name__))
+        try:
+            return Constant(function(self.real))
+        except HoleSeen:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, function.__name__)) from None
+
+    return text
+
+
+@builtin(KeyError.__str__)
+def key_error_str(space: Space, self: Value, /) -> Value:
+    self = self.force()
+    assert isinstance(self, ExceptionValue)
+    args = self.arg_values(space)
+    if len(args) != 1:
+        return self.tp_str(space)
+    from stator.stdlib.repr_ import repr_of
+
+    return repr_of(space, args[0])
+
+
+def _builtin_exceptions() -> list[type[BaseException]]:
+    found: dict[type[BaseException], None] = {}
+    todo: list[type[BaseException]] = [BaseException]
+    while todo:
+        cls = todo.pop()
+        if not cls.__flags__ & _HEAP_TYPE:
+            found[cls] = None
+            todo += cls.__subclasses__()
+    return list(found)
+
+
+def _register_all() -> None:
+    for native in _builtin_exceptions():
+        names = vars(native)
+        if "__new__" in names:
+            builtin(names["__new__"])(_new_model(native))
+        if "__init__" in names:
+            builtin(names["__init__"])(_init_model(native))
+        if native is not BaseException and native is not KeyError and "__str__" in names:
+            builtin(names["__str__"])(_str_model(names["__str__"]))
+
+
+_register_all()
