@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.identities import separate_changed
+
 if TYPE_CHECKING:
     from stator.objects.value import Value
     from stator.residual.writer import Writer
@@ -33,6 +35,7 @@ class Effects:
 
     def prepare(self, writer: Writer) -> list[str]:
         """Emit what the effects need, and return the lines that perform them."""
+        separate_changed(writer.trace.space, self._mutated.values())
         lines: list[str] = []
         done: set[int] = set()
         # Writing one object back may realise others that were mutated too: hence the loop.

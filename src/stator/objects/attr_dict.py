@@ -44,11 +44,11 @@ class AttrDict(DictValue):
     `owner` is the object, `host` the existing object it stands for, or None where the traced program has made it.
     """
 
-    __slots__ = ("_shared", "owner")
+    __slots__ = ("_shared", "dict_owner")
 
     def __init__(self, owner: Value, host: Any = None) -> None:
         super().__init__()
-        self.owner = owner
+        self.dict_owner = owner
         #: the same dict, met as a dict before it was met as the attributes of its object
         self._shared: DictValue | None = None
         if host is not None:
@@ -113,4 +113,4 @@ class AttrDict(DictValue):
             return writer.source(self.source)
         from stator.objects.instance import dict_text
 
-        return dict_text(writer, self.owner.cls, writer.expr(self.owner))
+        return dict_text(writer, self.dict_owner.cls, writer.expr(self.dict_owner))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.objects.identities import used_as_key
 from stator.objects.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def traced_key(space: Space, value: Value) -> Any:
     cls = value.cls
     hash_slot = space.host_lookup(cls, "__hash__")
     if hash_slot is object.__hash__ and space.host_lookup(cls, "__eq__") is object.__eq__:
+        used_as_key(space, value)
         return IdentityKey(space.identity(value))
     if hash_slot is None:
         raise space.error(TypeError, f"unhashable type: '{cls.__name__}'")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.objects.attributes import MISSING
+from stator.objects.identities import separate
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
 
@@ -186,6 +187,7 @@ class Operators:
             return bool(
                 a == b and type(a) in (int, str, bytes, float, complex) and repr(a) == repr(b) and self._interned(a)
             )
+        separate(self, left, right)  # type: ignore[arg-type]
         return False
 
     @staticmethod

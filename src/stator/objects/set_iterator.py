@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.guard import Equals
+from stator.guards.guard import Equals, raw_length
 from stator.guards.source import CallSource, Source
 from stator.objects.dict_iterators import advance
 from stator.objects.protocol import models
@@ -70,16 +70,20 @@ class SetIterator(Value):
 
     plain_iters: tuple[Any, ...] = (_ITERATOR.__iter__,)
 
-    def __init__(self, space: Space, shown: SetValue | None, start: int = 0) -> None:
+    def __init__(self, space: Space, shown: SetValue | None, start: int | None = None) -> None:
         self.cls = _ITERATOR
         self.source: Source | None = None
         self.host: Any = None
         self.shown = shown
-        self.position = start
+        self.position = start or 0
         self.taken = 0
         self._items: list[Value] = []
         self._version = self.size = 0
-        if shown is not None:
+        if shown is not None and start is not None and shown.table.log:
+            # An iterator made before the trace over a set that the trace has changed already.
+            self._version = -1
+            self.size = raw_length(shown.host)
+        elif shown is not None:
             self._items = shown.unpack(space)
             self._version = shown.table.version
             self.size = len(self._items)
@@ -95,9 +99,6 @@ class SetIterator(Value):
         if steps >= 0:
             shown = space.wrap(iterated_set(host), CallSource(iterated_set, source, "iterated")).force()
         self = cls(space, shown, max(steps, 0))
-        if shown is not None and shown.table.log:  # the trace has changed the set already
-            self._version = -1
-            self.size = int(shown.solid.__len__(shown.host))
         self.host = host
         self.source = source
         return self

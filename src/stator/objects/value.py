@@ -41,6 +41,8 @@ class Value:
     lazy: ClassVar[bool] = False
     #: true for values whose number is only known as a symbol (SymInt …)
     symbolic: ClassVar[bool] = False
+    #: the object whose `__dict__` this value is, where it is one
+    dict_owner: Any = None
 
     cls: type
     source: Source | None
@@ -161,6 +163,12 @@ class Constant(Known):
     """A known object of an immutable type: int, str, None, range, dtype, re.Match …"""
 
     __slots__ = ()
+
+    def key(self, space: Space) -> Any:
+        host = self.host
+        if type(host) is float and host != host:
+            space.guard_identity(self)  # a NaN equals nothing, and is found by its identity
+        return host
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None and not writer.is_literal(self.host):

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
+from stator.objects.identities import separate, used_as_key
 from stator.objects.keys import IdKey
 from stator.objects.protocol import builtin
-from stator.objects.value import NotKnown, Value
+from stator.objects.value import Constant, NotKnown, Value
 from stator.stdlib.support import bool_value, hooked
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class IdValue(Value):
         return id(host)
 
     def key(self, space: Space) -> Any:
+        used_as_key(space, self.target)
         return IdKey(self, self.anchor(space))
 
     def describe(self) -> str:
@@ -58,8 +60,7 @@ class ThreadIdent(IdValue):
     __slots__ = ()
 
     def __init__(self) -> None:
-        self.cls = int
-        self.source = None
+        super().__init__(Constant(_thread))
 
     def anchor(self, space: Space) -> Any:
         return _thread
@@ -94,7 +95,10 @@ def _comparison(host: Any, same: bool) -> None:
     def model(space: Space, left: Value, right: Value, /) -> Value:
         left, right = left.force(), right.force()
         if isinstance(left, IdValue) and isinstance(right, IdValue):
-            return bool_value((left.anchor(space) is right.anchor(space)) == same)
+            one = left.anchor(space) is right.anchor(space)
+            if not one:
+                separate(space, left.target, right.target)
+            return bool_value(one == same)
         return hooked(space, host, [left, right])
 
     builtin(host)(model)

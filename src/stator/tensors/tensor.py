@@ -9,6 +9,7 @@ import torch
 from stator import errors
 from stator.guards.guard import TensorMatch
 from stator.guards.source import ConstSource
+from stator.objects.identities import used_as_key
 from stator.objects.instance import InstanceValue
 from stator.objects.keys import IdentityKey
 from stator.objects.value import Unsupported, Value
@@ -107,6 +108,7 @@ class TensorValue(Value):
         return self if self.host is None else self.host
 
     def key(self, space: Space) -> Any:
+        used_as_key(space, self)
         return IdentityKey(self.identity(space))
 
     def attr_dict(self, space: Space) -> Any:

@@ -1,0 +1,245 @@
+"""Sets that exist before the trace, sets that leave it, and their order."""
+
+import copy
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import stator
+
+
+def compiled(function):
+    return stator.compile(function, backend="eager", fullgraph=True)
+
+
+def shown(value):
+    """A structure with its sets as lists in their order."""
+    if isinstance(value, set | frozenset):
+        return type(value), list(value), len(value)
+    if isinstance(value, list | tuple):
+        return type(value), [shown(item) for item in value]
+    if isinstance(value, dict):
+        return type(value), [(shown(k), shown(v)) for k, v in value.items()]
+    return type(value), value
+
+
+def outcome(function, args):
+    try:
+        return "returned", shown(function(*args))
+    except Exception as e:
+        return type(e), e.args
+
+
+def agrees(function, *makers):
+    """The compiled function does what the plain one does, to its arguments too; each maker makes the arguments anew."""
+    fast = compiled(function)
+    for make in makers:
+        mine, theirs = make(), make()
+        assert outcome(fast, mine) == outcome(function, theirs)
+        assert shown(mine) == shown(theirs)
+
+
+def count_of_traces(function, *calls):
+    fast = compiled(function)
+    traces = []
+    before = stator.stats()
+    for args in calls:
+        assert outcome(fast, copy.deepcopy(args)) == outcome(function, copy.deepcopy(args))
+        now = stator.stats()
+        traces.append(now.diff(before).frames)
+        before = now
+    return traces
+
+
+class Thing:
+    def __init__(self, n):
+        self.n = n
+
+
+def test_membership_depends_on_that_element_alone():
+    def f(s):
+        return "a" in s, 5 in s
+
+    assert count_of_traces(f, ({"a"},), ({"a", "b", 7},), ({5, "b"},), (frozenset("a"),)) == [1, 0, 1, 1]
+
+
+def test_size_and_order_are_noticed():
+    def f(s):
+        return len(s)
+
+    def g(s):
+        return list(s)
+
+    assert count_of_traces(f, ({1, 2},), ({3, 4},), ({1},)) == [1, 0, 1]
+    agrees(g, lambda: ({1, 2},), lambda: ({8, 16},), lambda: ({16, 8},), lambda: (set("hello"),), lambda: (set(),))
+
+
+def test_sets_of_objects_are_followed_in_their_own_order():
+    things = [Thing(n) for n in range(20)]
+
+    def f(s):
+        return [thing.n for thing in s]
+
+    fast = compiled(f)
+    for some in (things[:4], things[4:8], things[8:12]):
+        assert fast(set(some)) == f(set(some))
+
+
+def test_objects_looked_up_by_identity():
+    one, two, three = Thing(1), Thing(2), Thing(3)
+
+    def f(a, b):
+        return b in {a}, len({a, b})
+
+    fast = compiled(f)
+    for a, b in [(one, two), (two, three), (three, three), (one, one), (one, two)]:
+        assert fast(a, b) == f(a, b)
+
+
+def test_changes_are_written_back():
+    def f(s):
+        s.add("x")
+        s.discard("a")
+        s.update({"p": 1}, {"q", "r"}, ["t"])
+        s.difference_update({"p"})
+        return "x" in s, len(s)
+
+    agrees(f, lambda: ({"a", "b"},), lambda: (set(),), lambda: ({"x", "q"},))
+
+
+def test_clearing_and_filling():
+    def f(s):
+        s.clear()
+        s.update([64, 0, 8], {16, 24})
+        return list(s)
+
+    agrees(f, lambda: ({1, 2, 3},), lambda: (set(),), lambda: (set(range(100)),))
+
+
+def test_intersection_and_symmetric_difference_in_place():
+    def f(s, t):
+        s &= t
+        t ^= {1, 99}
+        return len(s), len(t)
+
+    agrees(f, lambda: ({1, 2, 3}, {2, 3, 4}), lambda: ({1}, {1}), lambda: (set(), {5}))
+
+
+def test_a_set_and_itself():
+    def f(s, t):
+        s |= t
+        s.symmetric_difference_update(t)
+        return len(s)
+
+    def one():
+        s = {1, 2}
+        return s, s
+
+    agrees(f, lambda: ({1, 2}, {3}), one, lambda: ({1, 2}, {1, 2}))
+
+
+def test_iterating_over_objects_made_in_the_trace_breaks():
+    def f():
+        return [thing.n for thing in {Thing(1), Thing(2)}]
+
+    with pytest.raises(stator.GraphBreakError, match="addresses"):
+        compiled(f)()
+    assert sorted(stator.compile(f, backend="eager")()) == [1, 2]
+
+
+def test_an_existing_set_that_grew_is_not_iterated():
+    def f(s):
+        s.add(1000)
+        return list(s)
+
+    with pytest.raises(stator.GraphBreakError):
+        compiled(f)({1, 2, 3})
+    for start in ({1, 2, 3}, {8, 16}, set(range(30))):
+        assert stator.compile(f, backend="eager")(set(start)) == f(set(start))
+
+
+def test_an_existing_set_that_shrank_is_iterated():
+    def f(s):
+        s.discard(2)
+        return list(s)
+
+    agrees(f, lambda: ({1, 2, 3},), lambda: ({5},), lambda: ({2},))
+
+
+def test_an_iterator_made_before():
+    def f(it):
+        return next(it), list(it), next(it, "end")
+
+    results = []
+    for run in (f, compiled(f)):
+        it = iter({3, 1, 2, 7})
+        next(it)
+        results.append((run(it), list(it)))
+    assert results[0] == results[1]
+
+
+def test_an_iterator_over_a_set_that_changes():
+    def f(it, s):
+        s.add("new")
+        return next(it)
+
+    for run in (f, compiled(f)):
+        s = {"a"}
+        it = iter(s)
+        with pytest.raises(RuntimeError, match="Set changed size"):
+            run(it, s)
+        with pytest.raises(RuntimeError, match="Set changed size"):
+            next(it)
+
+
+ELEMENTS = st.one_of(st.integers(-40, 80).map(repr), st.sampled_from(["'a'", "'bc'", "None", "1.0", "(1, 8)", "True"]))
+LISTS = st.lists(ELEMENTS, max_size=6).map(lambda items: f"[{', '.join(items)}]")
+STEPS = st.one_of(
+    st.builds("s.add({})".format, ELEMENTS),
+    st.builds("s.discard({})".format, ELEMENTS),
+    st.builds("s.remove({})".format, ELEMENTS),
+    st.builds("out.append({} in s)".format, ELEMENTS),
+    st.builds("s.update({})".format, LISTS),
+    st.builds("s |= set({})".format, LISTS),
+    st.builds("s = s | set({})".format, LISTS),
+    st.builds("s = s - set({})".format, LISTS),
+    st.builds("s = s & set({})".format, LISTS),
+    st.builds("s = s ^ set({})".format, LISTS),
+    st.builds("s &= set({})".format, LISTS),
+    st.builds("s -= set({})".format, LISTS),
+    st.builds("s ^= set({})".format, LISTS),
+    st.builds("s = s.union({}, (8, 16))".format, LISTS),
+    st.builds("s = s.intersection({})".format, LISTS),
+    st.builds("s = s.difference(dict.fromkeys({}))".format, LISTS),
+    st.builds("out.append(s >= set({}))".format, LISTS),
+    st.builds("out.append(s.isdisjoint({}))".format, LISTS),
+    st.sampled_from(
+        "s = s.copy();out.append(s);out.append(frozenset(s));s = set(s);out.append(len(s));s.clear()".split(";")
+    ),
+)
+LOOKS = st.sampled_from(["out.append(list(s))", "out.append(s.pop())", "out.append(repr(s))", "out.append([*s])"])
+
+
+@settings(max_examples=80, deadline=None)
+@given(LISTS, st.lists(st.one_of(STEPS, LOOKS), min_size=1, max_size=8))
+def test_random_programs_over_a_new_set(start, steps):
+    body = "".join(f"    {step}\n" for step in steps)
+    namespace = {}
+    exec(f"def f():\n    out = []\n    s = set({start})\n{body}    return out, s\n", namespace)
+    function = namespace["f"]
+    whole = outcome(compiled(function), ())
+    assert whole == outcome(function, ()) or (whole[0] is stator.GraphBreakError and "history" in whole[1][1])
+    assert outcome(stator.compile(function, backend="eager"), ()) == outcome(function, ())
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(-40, 80), max_size=6), st.lists(STEPS, min_size=1, max_size=6))
+def test_random_programs_over_an_existing_set(start, steps):
+    body = "".join(f"    {step}\n" for step in steps)
+    namespace = {}
+    exec(f"def f(s):\n    out = []\n{body}    return len(out), len(s), sorted(map(str, s))\n", namespace)
+    function = namespace["f"]
+    mine, theirs = set(start), set(start)
+    assert outcome(stator.compile(function, backend="eager"), (mine,)) == outcome(function, (theirs,))
+    assert mine == theirs
