@@ -1,7 +1,7 @@
 """Stator: a just-in-time tracer for PyTorch programs."""
 
 from stator import config, testing
-from stator.api import compile, list_backends, reset, stats
+from stator.api import compile, generated_source, install, list_backends, reset, stats, uninstall
 from stator.errors.exceptions import (
     BackendError,
     ConfigError,
@@ -10,8 +10,17 @@ from stator.errors.exceptions import (
     RecompileLimitError,
     StatorError,
 )
-from stator.marks import assume_constant_result, disable, graph_break, is_compiling, substitute_in_graph
+from stator.marks import (
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    graph_break,
+    is_compiling,
+    substitute_in_graph,
+)
 from stator.report.stats import Stats
+from stator.stance import set_stance
+from stator.tensor_marks import mark_dynamic, mark_static, mark_unbacked
 from stator.version import __version__
 
 __all__ = [
@@ -23,15 +32,23 @@ __all__ = [
     "StatorError",
     "Stats",
     "__version__",
+    "allow_in_graph",
     "assume_constant_result",
     "compile",
     "config",
     "disable",
+    "generated_source",
     "graph_break",
+    "install",
     "is_compiling",
     "list_backends",
+    "mark_dynamic",
+    "mark_static",
+    "mark_unbacked",
     "reset",
+    "set_stance",
     "stats",
     "substitute_in_graph",
     "testing",
+    "uninstall",
 ]

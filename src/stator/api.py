@@ -133,6 +133,30 @@ def stats() -> Stats:
     return STATS.snapshot(sum(bucket.hits() for bucket in list(BUCKETS)))
 
 
+def generated_source(compiled: Any) -> str:
+    """The Python that was generated for what `compile()` returned, newest entry last; "" before the first call."""
+    bucket: Bucket = compiled._stator_bucket
+    return "\n".join(entry.owner.text for code in bucket.codes() for entry in bucket.region.entries(code) if entry.owner)
+
+
+def install() -> None:
+    """Route `torch.compile` through Stator for the whole process, so that unmodified programs use it."""
+    _torch_compile().install()
+
+
+def uninstall() -> None:
+    """Undo `install()`."""
+    _torch_compile().uninstall()
+
+
+def _torch_compile() -> Any:
+    if not torch_present():
+        raise errors.ConfigError("stator.install() routes torch.compile through Stator, and torch is not installed")
+    from stator.tensors import torch_compile
+
+    return torch_compile
+
+
 def list_backends() -> list[str]:
     """The names that `compile(backend=…)` takes."""
     if not torch_present():
@@ -142,4 +166,4 @@ def list_backends() -> list[str]:
     return backends.list_backends()
 
 
-__all__ = ["compile", "errors", "list_backends", "reset", "stats", "torch_present"]
+__all__ = ["compile", "errors", "generated_source", "install", "list_backends", "reset", "stats", "torch_present", "uninstall"]

@@ -38,7 +38,26 @@ def _parser() -> argparse.ArgumentParser:
     _command(commands, "codes", _codes, "list the codes of all graph breaks")
     why = _command(commands, "why", _why, "explain one code")
     why.add_argument("code", metavar="CODE", help="for example SB0201")
+    run = commands.add_parser("run", help="run a script with torch.compile routed through Stator")
+    run.add_argument("script", help="a Python file")
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
+    run.set_defaults(run=_run_script)
     return parser
+
+
+def _run_script(options: argparse.Namespace) -> int:
+    import runpy
+
+    from stator.api import install
+
+    if not os.path.isfile(options.script):
+        print(f"stator run: no such file: {options.script}", file=sys.stderr)
+        return BAD_USAGE
+    install()
+    sys.argv = [options.script, *options.arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(options.script))
+    runpy.run_path(options.script, run_name="__main__")
+    return FINE
 
 
 def _command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:

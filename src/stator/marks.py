@@ -72,6 +72,15 @@ def is_compiling() -> bool:
     return False
 
 
+def allow_in_graph(fn: F) -> F:
+    """The function becomes one node of the graph, called with tensors at run time; it is not traced into.
+
+    It must take and give tensors, numbers, strings and containers of them, and have no side effects.
+    """
+    fn._stator_allow_in_graph = True  # type: ignore[attr-defined]
+    return fn
+
+
 def assume_constant_result(fn: F) -> F:
     """The function's result never changes for the same arguments: it is called once, while tracing."""
     fn._stator_constant_result = True  # type: ignore[attr-defined]
@@ -122,4 +131,4 @@ def _true(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
 register(graph_break, _graph_break)
 register(is_compiling, _true)
 INTERCEPTS.append(_intercept)
-__all__ = ["assume_constant_result", "current_region", "disable", "graph_break", "is_compiling", "substitute_in_graph"]
+__all__ = ["allow_in_graph", "assume_constant_result", "current_region", "disable", "graph_break", "is_compiling", "substitute_in_graph"]

@@ -115,6 +115,10 @@ class Bucket:
         self.add(code, entry)
         return entry
 
+    def codes(self) -> list[CodeType]:
+        """The code objects that have entries here."""
+        return list(self._codes)
+
     def hits(self) -> int:
         """How often an entry of this bucket was used."""
         return sum(entry.hits for code in self._codes for entry in self.region.entries(code))

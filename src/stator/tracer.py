@@ -15,6 +15,7 @@ from stator.cache.policy import worth_tracing
 from stator.guards.program import compile_guards
 from stator.interp.signals import BreakHere, Restart
 from stator.objects.value import Raised, Unsupported
+from stator.stance import current_stance
 from stator.report.stats import STATS, BreakRecord
 from stator.residual.program import Program, Residual
 from stator.trace import Trace
@@ -35,6 +36,12 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
     if code is not bucket.root and not worth_tracing(code):
         set_code_policy(code, 1)
         return None
+    stance = current_stance()
+    if stance == "eager_on_recompile":
+        return None
+    if stance == "fail_on_recompile":
+        where = f"{code.co_filename}:{code.co_firstlineno}"
+        raise RuntimeError(f"{code.co_qualname} ({where}) would be compiled, and the stance is fail_on_recompile")
     if not bucket.may_compile(code, function, args):
         return None
     limit = sys.getrecursionlimit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import functools
 import types
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,8 @@ def intercept(host: Any) -> Handler | None:
     """How a Python function is handled that is not to be traced into; None: trace into it (trace.INTERCEPTS)."""
     module = getattr(host, "__module__", None)
     name = getattr(host, "__qualname__", "")
+    if "_stator_allow_in_graph" in host.__dict__ or _allowed_by_torch(host):
+        return function_handler(host)
     if module == "torch._tensor" and name.startswith("Tensor."):
         return _tensor_function(host, name[7:])
     if host in tables.tensor_functions():
@@ -70,6 +73,12 @@ def intercept(host: Any) -> Handler | None:
     if module in tables.OPERATION_MODULES and name.isidentifier() and name[0] != "_" and name not in tables.TRACED:
         return function_handler(host)
     return None
+
+
+def _allowed_by_torch(host: Any) -> bool:
+    """Marked by `torch.compiler.allow_in_graph`: torch._dynamo keeps the list, and is there if anyone has used it."""
+    rules = sys.modules.get("torch._dynamo.trace_rules")
+    return rules is not None and rules.is_callable_allowed(host)
 
 
 def _tensor_function(host: Any, name: str) -> Handler | None:
