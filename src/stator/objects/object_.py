@@ -48,11 +48,11 @@ def _layout(cls: type) -> type:
     """The class whose C-level `__new__` allocates instances of `cls`."""
     step: type | None = cls
     while step is not None:
-        made: Any = step.__dict__.get("__new__")
+        made: Any = vars(step).get("__new__")
         if made is not None and getattr(made, "__self__", None) is step:
-            return step
+            break
         step = step.__base__
-    return object
+    return step or object
 
 
 def _is_program_class(cls: type) -> bool:
