@@ -67,6 +67,7 @@ class Operation:
         for value in self.made_values:
             if value._fake is None:
                 value._fake = part(result, value.path)
+                self.recorder.noted(value)
 
     def replay(self, world: World) -> None:
         """Run on fake tensors."""
@@ -247,6 +248,10 @@ class Recorder:
             self._refresh(observed.written)
         return outcome
 
+    def noted(self, value: TensorValue) -> None:
+        """A new tensor has got its fake tensor: writes to the storage it shares must be seen in it."""
+        self._made.append(value)
+
     def _refresh(self, written: set[int]) -> None:
         """Tensors that share a written storage may have other metadata now."""
         for value in [*self.tensors, *self._made]:
@@ -328,7 +333,7 @@ class _Adopting(list[Any]):
 
     def append(self, value: Any) -> None:
         value._fake = part(self.result, value.path)
-        value.recorder._made.append(value)
+        value.recorder.noted(value)
         super().append(value)
 
 

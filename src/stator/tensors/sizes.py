@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.objects.protocol import MODELS, bad_call, register
+from stator.objects.protocol import MODELS, bad_call, pure, register
 from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
@@ -57,5 +57,6 @@ def install() -> None:
     own = vars(torch.Size)
     register(torch.Size.__new__, _new)
     register(own["numel"], _numel)
+    pure(own["__repr__"], own["__reduce__"])
     for name in ("__add__", "__getitem__", "__mul__", "__rmul__"):
         register(own[name], _again(name))
