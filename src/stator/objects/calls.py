@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -49,7 +50,8 @@ class Calls:
             result = self.immutable_fallback(host, args)
             if result is not None:
                 return result
-        owner = getattr(host, "__objclass__", None)
+        # Such a call is rejected before it does anything (the first argument of a class method is a class).
+        owner = getattr(host, "__objclass__", None) if type(host) is not types.ClassMethodDescriptorType else None
         if owner is not None and args and not issubclass(args[0].force().cls, owner):
             return bad_call(self, host, args, kwargs)  # type: ignore[arg-type]
         name = getattr(host, "__qualname__", None) or repr(host)
