@@ -29,6 +29,10 @@ class Effects:
         """Whether the existing object has been changed by the traced program."""
         return id(value) in self._mutated
 
+    def besides(self, kind: type) -> bool:
+        """Whether anything is to be done but calls of objects of this kind."""
+        return bool(self._mutated) or not all(isinstance(function, kind) for function, _, _ in self._deferred)
+
     def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
         """`function(*args, **kwargs)` acts on the world outside: perform it after the graph, in order."""
         self._deferred.append((function, args, kwargs))

@@ -172,6 +172,7 @@ def test_a_cached_function_is_called_as_often_as_by_the_plain_program():
     compiled = stator.compile(lambda n: once(n), backend="eager", fullgraph=True)
     assert compiled(1) is compiled(1) is once(1)
     assert calls == [1]
+    assert once.cache_info().hits == 2 and once.cache_info().misses == 1
     once.cache_clear()
     assert compiled(1) == [1]
     assert calls == [1, 1]
@@ -185,3 +186,42 @@ def test_getters_leave_the_graph_whole():
     assert item([0, 5]) == 5
     assert repr(attribute) == "operator.attrgetter('a.b')"
     assert method("-") == "a-b"
+
+
+def test_a_cached_function_is_not_called_before_what_the_program_does_first():
+    log = []
+
+    @functools.cache
+    def once(n):
+        log.append(("once", n))
+
+    def program(n):
+        log.append(("program", n))
+        return once(n)
+
+    traced = stator.compile(program, backend="eager")
+    for n in (1, 1, 2):
+        traced(n)
+    assert log == [("program", 1), ("once", 1), ("program", 1), ("program", 2), ("once", 2)]
+
+
+def test_caches_of_all_kinds():
+    for options in ({"maxsize": 1}, {"maxsize": None}, {"maxsize": 2, "typed": True}, {"maxsize": None, "typed": True}):
+        calls = []
+
+        @functools.lru_cache(**options)
+        def kept(a, b=1):
+            calls.append((a, b))
+            return (a, b)
+
+        def program(a):
+            return kept(a), kept(a, b=2), kept(float(a)), kept("x")
+
+        eager = [program(n) for n in (1, 1, 2)]
+        expected, info = list(calls), kept.cache_info()
+        kept.cache_clear()
+        calls.clear()
+        traced = stator.compile(program, backend="eager")
+        assert [traced(n) for n in (1, 1, 2)] == eager
+        assert calls == expected
+        assert kept.cache_info() == info

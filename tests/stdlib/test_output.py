@@ -122,7 +122,7 @@ def test_warnings_name_the_line_of_the_program():
 
 
 def test_a_warning_is_shown_once_where_the_filter_says_so():
-    traced = compiled(warn_twice)
+    traced = stator.compile(warn_twice, backend="eager")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("once")
         traced()
@@ -144,7 +144,7 @@ def test_warnings_as_errors_are_raised_by_the_program():
         assert traced() is None
         warnings.simplefilter("error")
         assert traced() == "careful"
-    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("ignore")
         assert traced() is None
 
 
@@ -235,3 +235,14 @@ def test_existing_locks_break_the_graph():
         compiled(program)()
     assert stator.compile(program, backend="eager")() is True
     assert not lock.locked()
+
+
+def test_recorded_warnings_can_be_read_at_once():
+    def program(caught):
+        warnings.warn("careful")
+        return len(caught)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        traced = compiled(program)
+        assert [traced(caught), traced(caught)] == [1, 2]

@@ -250,16 +250,18 @@ class FunctionValue(Value):
             return writer.source(self.source)
         empty = [cell for cell in self._cells or () if cell.source is None and not writer.is_made(cell)]
         closure = [writer.expr(c) if c.source is not None or writer.is_made(c) else writer.early(c) for c in self._cells or ()]
-        defaults = [writer.expr(v) for v in self._defaults or ()]
         made = writer.shell_of(self)
         if made is not None:
             return made
         parts = [writer.const(self.code), writer.const(self.globals), writer.expr(self.fields["__name__"])]
-        parts.append(_tuple_text(defaults) if defaults else "None")
+        parts.append("None")
         if closure:
             parts.append(_tuple_text(closure))
         name = writer.assign(self.code.co_name, f"{writer.const(types.FunctionType)}({', '.join(parts)})")
         writer.name_value(self, name)
+        if self._defaults:
+            # Like the closure, they may refer to the function.
+            writer.line(f"{name}.__defaults__ = {_tuple_text([writer.expr(v) for v in self._defaults])}")
         for cell in empty:
             cell.fill(writer)
         for line in self._finishing(writer, name):

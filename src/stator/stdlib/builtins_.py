@@ -280,7 +280,7 @@ def delattr_(space: Space, value: Value, name: Value, /) -> Value:
 @builtin(vars)
 def vars_(space: Space, value: Value | None = None, /) -> Value:
     if value is None:
-        return locals_(space)
+        return space.call_builtin(locals, [], {})
     found = space.getattr_or_none(value, "__dict__")
     if found is None:
         raise space.error(TypeError, "vars() argument must have __dict__ attribute")
@@ -290,7 +290,7 @@ def vars_(space: Space, value: Value | None = None, /) -> Value:
 @builtin(dir)
 def dir_(space: Space, value: Value | None = None, /) -> Value:
     if value is None:
-        return sorted_(space, locals_(space))
+        return sorted_(space, space.call_builtin(locals, [], {}))
     value = value.force()
     slot = space.special(value, "__dir__")
     if slot is None:
@@ -304,11 +304,6 @@ def dir_(space: Space, value: Value | None = None, /) -> Value:
 @builtin(globals)
 def globals_(space: Space) -> Value:
     return space.trace.globals_of(space.trace.current_frame.globals).value(space)  # type: ignore[no-any-return]
-
-
-@builtin(locals)
-def locals_(space: Space) -> Value:
-    raise Unsupported(errors.UnsupportedCCall("locals"))
 
 
 @builtin(builtins.__import__)

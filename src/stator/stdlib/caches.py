@@ -8,7 +8,8 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.guard import IdIs, NoKey
+from stator.guards.source import ConstSource, DictItemSource
 from stator.objects.attributes import MISSING
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import NONE, models
@@ -75,28 +76,37 @@ class Cached(Value):
 
 
 class ExistingCache(Cached):
-    """An existing function with a cache (`functools.lru_cache`, `functools.cache`).
+    """An existing function with a cache.
 
-    What it returns depends on its past calls, and the first call of each kind may have side effects: so it is called
-    for real, once while tracing and once in the guards of each run, exactly as often as by the plain program.
+    What it returns depends on its past calls, and a call may have side effects unless its result is in the cache:
+    so a result is taken from the cache, and guarded to be there. Where there is none the function is called for real,
+    once, as by the plain program.
     """
 
     __slots__ = ()
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        source = self.source
-        assert source is not None
+        assert self.source is not None
         name = getattr(self.host, "__qualname__", "function")
-        hosts = [_operand(space, arg, name) for arg in args]
+        space.guard_identity_of(self.source, self.host)
+        results = Results.of(self.host)
+        hosts = tuple([_operand(space, arg, name) for arg in args])
         named = {key: _operand(space, value, name) for key, value in kwargs.items()}
-        if space.trace.effects and (named or not has_result(self.host, tuple(hosts))):
-            raise refuse(f"{name}, which may depend on side effects not yet performed")
-        call = CachedCall(tuple(hosts), named)
-        try:
-            result = call(self.host)
-        except Exception:
-            raise refuse(f"{name}, which raised") from None
-        return space.wrap(result, CallSource(call, source, name)).force()
+        key = results.key(hosts, named)
+        count = CountHit(self.host, hosts, named)
+        if key not in results.cache:
+            if space.trace.effects.besides(CountHit) or results.is_full():
+                # Once the result is there, the call can be traced.
+                space.trace.guard(NoKey(ConstSource(results.cache, f"cache of {name}"), key))
+                raise refuse(f"{name}, which may depend on side effects not yet performed")
+            try:
+                self.host(*hosts, **named)
+            except Exception:
+                raise refuse(f"{name}, which raised") from None
+            count.skip = 1
+        result = results.wrap(space, key, name)
+        space.trace.defer(count, [])
+        return result
 
     def identity(self, space: Space) -> Any:
         return self.host
@@ -111,6 +121,83 @@ class ExistingCache(Cached):
     def reconstruct(self, writer: Writer) -> str:
         assert self.source is not None
         return writer.source(self.source)
+
+
+class CountHit:
+    """The call itself, whose result is known: it keeps the statistics and the order of use as they would be."""
+
+    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+        #: how many calls the trace has made already
+        self.skip = 0
+
+    def __call__(self) -> None:
+        if self.skip:
+            self.skip -= 1
+        else:
+            self.function(*self.args, **self.kwargs)
+
+
+class Results:
+    """The cache of an existing function: results by key, of which a bounded one keeps only links."""
+
+    def __init__(self, function: Any, cache: dict[Any, Any]) -> None:
+        parameters = function.cache_parameters()
+        self.function = function
+        self.cache = cache
+        self.typed = parameters["typed"]
+        self.maxsize = parameters["maxsize"]
+
+    @classmethod
+    def of(cls, function: Any) -> Results:
+        """The results of a function; those of one without a size are nowhere."""
+        own = function.__dict__
+        caches = [part for part in gc.get_referents(function) if type(part) is dict and part is not own]
+        if len(caches) != 1 or "cache_parameters" not in own or function.cache_parameters()["maxsize"] == 0:
+            raise refuse("a function with a cache of size 0")
+        return cls(function, caches[0])
+
+    def is_full(self) -> bool:
+        """Whether another result would replace one."""
+        return self.maxsize is not None and len(self.cache) >= self.maxsize
+
+    def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """`lru_cache_make_key`."""
+        if not self.typed and not kwargs and len(args) == 1 and type(args[0]) in (int, str):
+            return args[0]
+        key = args
+        if kwargs:
+            key += (_KEYWORDS, *(part for item in kwargs.items() for part in item))
+        if self.typed:
+            key += tuple(map(type, args)) + tuple(map(type, kwargs.values()))
+        return key
+
+    def wrap(self, space: Space, key: Any, name: str) -> Value:
+        """The value of the result, found in the cache at each run."""
+        if key not in self.cache:
+            raise refuse(f"{name}, whose result was not kept")
+        place = DictItemSource(ConstSource(self.cache, f"cache of {name}"), key)
+        if self.maxsize is None:
+            return space.wrap(self.cache[key], place).force()
+        # Links show nothing, but the function's referents list each key followed by its result.
+        stored = next(each for each in self.cache if each == key)
+        parts = gc.get_referents(self.function)
+        at = next((i for i, part in enumerate(parts) if part is stored), len(parts))
+        if at + 1 >= len(parts):
+            raise refuse(f"{name}, whose cache cannot be read")
+        space.trace.guard(IdIs(place, self.cache[key]))
+        return space.existing(parts[at + 1], f"result of {name}")
+
+
+@functools.lru_cache(maxsize=None)
+def _probe(**keywords: int) -> None:
+    """Fills its cache with one key, to show what marks the keywords in it."""
+
+
+_probe(a=1)
+_KEYWORDS = next(part for part in next(iter(Results.of(_probe).cache)) if type(part) is object)
 
 
 class FreshCache(Cached):
@@ -182,26 +269,6 @@ class FreshCache(Cached):
             for key, value in self._attrs.entries(None):
                 writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
         return name
-
-
-class CachedCall:
-    """A call with these operands, as a function of what is called."""
-
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.args = args
-        self.kwargs = kwargs
-
-    def __call__(self, function: Any) -> Any:
-        return function(*self.args, **self.kwargs)
-
-
-def has_result(function: Any, args: tuple[Any, ...]) -> bool:
-    """Whether the cache has the result for these arguments, so that calling the function runs nothing."""
-    if function.cache_parameters()["typed"]:
-        return False
-    key = args[0] if len(args) == 1 and type(args[0]) in (int, str) else args
-    own = function.__dict__
-    return any(type(part) is dict and part is not own and key in part for part in gc.get_referents(function))
 
 
 def _operand(space: Space, value: Value, name: str) -> Any:

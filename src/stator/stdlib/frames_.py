@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from stator.objects.exception import exc_info
+from stator.objects.frame_ import Frames
 from stator.objects.protocol import NONE, builtin
 from stator.objects.value import Constant
 from stator.stdlib.support import refuse
@@ -19,6 +20,21 @@ if TYPE_CHECKING:
 def sys_exc_info(space: Space) -> Value:
     handled = space.trace.current_frame.handled
     return space.new_tuple([NONE, NONE, NONE] if handled is None else exc_info(space, handled))
+
+
+@builtin(sys._getframe)
+def sys_getframe(space: Space, depth: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
+    frame = space.trace.current_frame
+    for _ in range(space.int_(depth)):
+        frame = frame.parent
+        if frame is None:
+            raise refuse("sys._getframe, of a frame outside the trace")
+    return space.trace.extension(Frames).value(frame)
+
+
+@builtin(locals)
+def locals_(space: Space) -> Value:
+    return space.trace.extension(Frames).value(space.trace.current_frame).locals(space)
 
 
 @builtin(sys.exception)

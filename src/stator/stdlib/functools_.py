@@ -110,13 +110,10 @@ class PartialValue(Value):
         if self.source is not None:
             return writer.source(self.source)
         assert self._function is not None and self._args is not None and self._keywords is not None
-        parts = [writer.expr(part) for part in (self._function, self._args, self._keywords)]
-        shell = writer.shell_of(self)
-        if shell is not None:
-            return shell
-        # The constructor would see through a function that is itself a partial.
+        # The constructor would see through a function that is itself a partial; and the parts may refer to the object.
         name: str = writer.assign("partial", f"{writer.const(self.cls)}({writer.const(callable)})")
         writer.name_value(self, name)
+        parts = [writer.expr(part) for part in (self._function, self._args, self._keywords)]
         writer.line(f"{name}.__setstate__(({', '.join(parts)}, None))")
         if self._attrs is not None:
             for key, value in self._attrs.entries(None):

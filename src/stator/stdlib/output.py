@@ -102,10 +102,11 @@ def warn(
     module, filename, line = _place(space, max(space.int_(stacklevel), 1))
     where: list[Value] = [Constant(filename), Constant(line), Constant(module)]
     arguments = [message, space.class_value(kind), *where]
-    if _redirected(space) or not _quiet(warnings):
+    ordinary = is_ordinary(warnings)
+    if not ordinary or _redirected(space):
         return space.call(space.existing(show_warning), arguments, {})
     origin = ConstSource(warnings, "warnings")
-    space.trace.guard(Predicate((origin,), _quiet, "no warning filter has the action 'error'"))
+    space.trace.guard(Predicate((origin,), is_ordinary, "warnings are only written"))
     space.trace.defer(deliver, arguments)
     return NONE
 
@@ -174,5 +175,8 @@ def _redirected(space: Space) -> bool:
     return False
 
 
-def _quiet(module: Any) -> bool:
-    return all(entry[0] != "error" for entry in module.filters)
+def is_ordinary(module: Any) -> bool:
+    """Whether warnings are only written: none is an exception, and no code of the program's sees one."""
+    shown = module.showwarning is module._showwarning_orig
+    impl = getattr(module._showwarnmsg_impl, "__module__", None) == "warnings"
+    return shown and impl and all(entry[0] != "error" for entry in module.filters)
