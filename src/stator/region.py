@@ -15,7 +15,7 @@ from stator.report.stats import STATS, BreakRecord
 if TYPE_CHECKING:
     from stator.config import Config
     from stator.guards.program import GuardProgram
-    from stator.trace import Trace
+    from stator.guards.guard import Guard
 
 #: all buckets alive, so that `reset()` can clear them
 BUCKETS: weakref.WeakSet[Bucket] = weakref.WeakSet()
@@ -102,7 +102,7 @@ class Bucket:
         self._codes.add(code)
         self.region.add(code, entry)
 
-    def give_up(self, code: CodeType, why: str, trace: Trace) -> Entry | None:
+    def give_up(self, code: CodeType, why: str, guards: list[Guard]) -> Entry | None:
         """This frame runs as ordinary Python, for arguments like these; its callees may still be traced."""
         brk = errors.FrameGivenUp(code.co_qualname, why)
         if self.fullgraph:
@@ -111,7 +111,7 @@ class Bucket:
         if code.co_flags & (0x20 | 0x80 | 0x200):
             set_code_policy(code, 1)
             return None
-        entry = Entry(compile_guards(list(trace.guards.values())), None)
+        entry = Entry(compile_guards(guards), None)
         self.add(code, entry)
         return entry
 

@@ -40,8 +40,8 @@ DECIDERS: list[Callable[[Any, Value], Any]] = []
 TRACE_HOOKS: list[Callable[[Any], None]] = []
 
 _SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-#: instructions of a frame's prologue, before which a break cannot be placed
-_PROLOGUE = frozenset({"MAKE_CELL", "COPY_FREE_VARS", "RETURN_GENERATOR"})
+#: instructions before which a break cannot be placed: a frame's prologue, and the finishing of a function (3.13)
+_PROLOGUE = frozenset({"MAKE_CELL", "COPY_FREE_VARS", "RETURN_GENERATOR", "SET_FUNCTION_ATTRIBUTE"})
 
 
 class Trace(Services):
@@ -92,6 +92,11 @@ class Trace(Services):
         """The trace is over: give back what higher layers have taken (modes, global state)."""
         if self.recorder is not None:
             self.recorder.close()
+        self.space.release()
+        for cyclic in (self._extensions, self._globals, self._constants, self._intercepts, self.fresh_classes):
+            cyclic.clear()
+        self.class_overlays.clear()
+        self.recorder = self.frame = None
         # The trace is part of reference cycles: what the program passed in must not have to wait for their collection.
         for held in (self.space._by_id, self.space._kept, self._globals, self._constants, self._extensions):
             held.clear()

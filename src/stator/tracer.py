@@ -21,6 +21,7 @@ from stator.residual.program import Program, Residual
 from stator.trace import Trace
 
 if TYPE_CHECKING:
+    from stator.guards.guard import Guard
     from stator.interp.frame import Frame
     from stator.region import Bucket
 
@@ -57,6 +58,7 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> 
     started = time.perf_counter()
     backend_before = STATS.backend_seconds
     stop_at, reason = bucket.forced_stop(code)
+    guards: list[Guard] = []
     try:
         for _ in range(_MAX_RESTARTS):
             trace = Trace(
@@ -71,10 +73,11 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> 
                 return _attempt(bucket, trace, function, code, args)
             except Restart as e:
                 stop_at, reason = e.step, e.brk
+                guards = list(trace.guards.values())
                 _refuse_if_fullgraph(bucket, trace, e.brk)
             finally:
                 trace.close()
-        return bucket.give_up(code, "it does not trace the same way twice", trace)
+        return bucket.give_up(code, "it does not trace the same way twice", guards)
     finally:
         STATS.add_seconds(time.perf_counter() - started, STATS.backend_seconds - backend_before)
 
@@ -82,15 +85,15 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> 
 def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
     program = Program(trace, bucket.region.call, code.co_name)
     if code.co_flags & _SUSPENDABLE:
-        return bucket.give_up(code, "it is a generator or coroutine", trace)
+        return bucket.give_up(code, "it is a generator or coroutine", [])
     try:
         residual, broke = _run(bucket, trace, program, trace.root(function, code, args, UNBOUND))
     except ContinuationError as e:
-        return bucket.give_up(code, f"it cannot be resumed after the break ({e})", trace)
+        return bucket.give_up(code, f"it cannot be resumed after the break ({e})", list(trace.guards.values()))
     except Unsupported as e:
         # What must leave the frame cannot be made by generated code.
         _refuse_if_fullgraph(bucket, trace, e.brk)
-        return bucket.give_up(code, e.brk.reason, trace)
+        return bucket.give_up(code, e.brk.reason, list(trace.guards.values()))
     return _entry(bucket, trace, code, function, residual, broke)
 
 

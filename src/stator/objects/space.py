@@ -27,3 +27,14 @@ class Space(Wrapping, Attributes, Operators, Iteration, Calls, Text):
         self._class_values: dict[tuple[type, str], Any] = {}
         self._by_id: dict[int, Any] = {}
         self._kept: list[Any] = []
+
+    def release(self) -> None:
+        """The trace is over: let go of the host objects it looked at, without waiting for the garbage collector."""
+        for value in self._by_id.values():
+            for slot in ("host", "_attrs", "_shared", "dict_owner", "table"):
+                if hasattr(value, slot):
+                    setattr(value, slot, None)
+        self._by_id.clear()
+        self._kept.clear()
+        self._lookups.clear()
+        self._class_values.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from stator._core import set_code_policy
 from stator.cache.policy import GIVEN_UP
 from stator.guards.source import Source
 from stator.interp.signals import FrameState
+from stator.objects.exception import places
 from stator.objects.value import Value
 from stator.residual import runtime
 from stator.residual.native import NATIVE, Native
@@ -62,7 +64,7 @@ class Program:
 
     def raises(self, value: Value) -> Residual:
         """An exception leaves the frame."""
-        frames = self.writer.const(value.tb_entries[::-1])  # type: ignore[attr-defined]
+        frames = self.writer.const(places(value.tb_entries))  # type: ignore[attr-defined]
         if value.source is None:
             value.tb_entries = []  # type: ignore[attr-defined]  # raising it makes them
         exc = self.writer.expr(value)
@@ -183,6 +185,7 @@ class Program:
         filename = f"<stator {self.name} {next(_serial)}>"
         exec(compile(text, filename, "exec"), writer.namespace)
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+        weakref.finalize(writer.namespace[safe], linecache.cache.pop, filename, None).atexit = False
         return Residual(writer.namespace[safe], text, sources, graph)
 
     def _graph_args(self, inputs: list[Any], blocks: list[Any]) -> list[str]:

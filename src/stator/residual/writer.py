@@ -138,11 +138,11 @@ class Writer:
         return host is None or host is ... or host is NotImplemented or type(host) in (int, bool, str, bytes)
 
     def traceback(self, name: str, entries: list[tuple[CodeType, int]]) -> None:
-        """Emit that the exception called `name` has left these frames, innermost first."""
+        """Emit that the exception called `name` has left these frames, outermost first."""
         from stator.residual.runtime import with_frames
 
         if entries:
-            self.line(f"{self.const(with_frames)}({name}, {self.const(entries[::-1])})")
+            self.line(f"{self.const(with_frames)}({name}, {self.const(entries)})")
 
     def generator(self, value: GeneratorValue) -> str:
         """A suspended generator of the traced program, made anew at the place where it is suspended."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -85,14 +86,24 @@ def storage_of(tensor: Any) -> int:
         return id(tensor)
 
 
+def _new_mode(shape_env: Any) -> Any:
+    """A FakeTensorMode. Made on a thread of its own, because it remembers the stack it was made on in a reference cycle,
+    and the frames of that stack hold the user's tensors."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    made: list[Any] = []
+    maker = threading.Thread(target=lambda: made.append(FakeTensorMode(shape_env=shape_env)))
+    maker.start()
+    maker.join()
+    return made[0]
+
+
 class World:
     """A fake tensor mode, and the running of operations in it."""
 
     def __init__(self, shape_env: Any = None) -> None:
-        from torch._subclasses.fake_tensor import FakeTensorMode
-
         self.shape_env = shape_env
-        self.mode = FakeTensorMode(shape_env=shape_env)
+        self.mode = _new_mode(shape_env)
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Observed:
         """Call a function on fake tensors. Raises Failure for its own errors, Unsupported for what cannot be faked."""
