@@ -22,7 +22,7 @@ def install() -> None:
     from stator import trace
     from stator.objects.protocol import CALL_HOOKS, MODELS
     from stator.tensors import calls, constants, contexts, nn_module, operators, policy, sizes, specials, symbols
-    from stator.tensors import data_readers, optim, profiling, subclass
+    from stator.tensors import data_readers, optim, subclass
     from stator.tensors.recorder import Recorder
     from stator.tensors.tensor import TensorValue
 
@@ -45,5 +45,5 @@ def install() -> None:
     trace.TRACE_HOOKS.append(begin)
     trace.LITERAL_HOOKS.append(symbols.literal)
     trace.DECIDERS.append(symbols.decide)
-    for part in (data_readers, optim, profiling, subclass):
+    for part in (data_readers, optim, subclass):
         part.install()

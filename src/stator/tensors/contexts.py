@@ -13,6 +13,7 @@ import torch
 from stator import errors
 from stator.objects.protocol import FALSE, NONE, models, register
 from stator.objects.value import Constant, Unsupported, Value
+from stator.tensors.subclass import FunctionState
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -56,13 +57,14 @@ class OpenContext(Value):
 
 @models(_C.DisableTorchFunctionSubclass)
 class OverridesDisabled(OpenContext):
-    """`torch._C.DisableTorchFunctionSubclass()`: no tensor that is traced has overrides, so nothing changes."""
+    """`torch._C.DisableTorchFunctionSubclass()`."""
 
-    __slots__ = ()
+    __slots__ = ("before",)
 
     def __init__(self) -> None:
         self.cls = _C.DisableTorchFunctionSubclass
         self.source = None
+        self.before = True
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Any) -> Value:
@@ -75,10 +77,13 @@ class OverridesDisabled(OpenContext):
 
     def __enter__(self, space: Space) -> Value:
         self.enter(space)
+        state = space.trace.extension(FunctionState)
+        self.before, state.enabled = state.enabled, False
         return NONE
 
     def __exit__(self, space: Space, *exc: Value) -> Value:
         self.leave(space)
+        space.trace.extension(FunctionState).enabled = self.before
         return FALSE
 
 

@@ -17,7 +17,7 @@ import torch.overrides
 from stator import errors
 from stator.objects.attributes import MISSING
 from stator.objects.method import BoundMethod
-from stator.objects.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, Handler, builtin, models, pure, register
+from stator.objects.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, Handler, builtin, pure, register
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
 from stator.tensors.tensor import TensorValue
 
@@ -51,6 +51,8 @@ def _raw(cls: type, name: str) -> Any:
 
 class FunctionState:
     """Whether overrides are in force, at the point that the trace has reached."""
+
+    __slots__ = ("enabled",)
 
     def __init__(self, trace: Trace) -> None:
         self.enabled: bool = trace.recorder.overrides == _C._TorchFunctionState.ENABLED
@@ -286,38 +288,7 @@ def tensor_as_subclass(space: Space, self: Value, cls: Value, /) -> Value:
     return as_subclass(space, tensor, wanted)
 
 
-# -- switching overrides off ------------------------------------------------------------------------------------------
-
-
-@models(_C.DisableTorchFunctionSubclass)
-class Disabling(Value):
-    """`with torch._C.DisableTorchFunctionSubclass():`"""
-
-    __slots__ = ("before",)
-
-    def __init__(self) -> None:
-        self.cls = _C.DisableTorchFunctionSubclass
-        self.source = None
-        self.before = True
-
-    @staticmethod
-    def tp_new(space: Space, cls_value: Value, /) -> Value:
-        return Disabling()
-
-    def tp_init(self, space: Space) -> Value:
-        return NONE
-
-    def tp_enter(self, space: Space) -> Value:
-        if space.trace.frame.resumable:
-            # A break inside would have to leave the process in that state.
-            raise Unsupported(errors.UnknownContextManager("DisableTorchFunctionSubclass"))
-        state = space.trace.extension(FunctionState)
-        self.before, state.enabled = state.enabled, False
-        return NONE
-
-    def tp_exit(self, space: Space, *exc: Value) -> Value:
-        space.trace.extension(FunctionState).enabled = self.before
-        return FALSE
+# -- models ---------------------------------------------------------------------------------------------------------
 
 
 def _has_torch_function(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
