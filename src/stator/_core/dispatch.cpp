@@ -24,20 +24,34 @@ Outcome outcome_of(Entry* entry, Ref& held) {
     return entry->target == Py_None ? Outcome::kNative : Outcome::kHit;
 }
 
+// What is known of a call while one program after the other is tried: `passed` operations of the last one hold,
+// and the registers are those they loaded.
+struct Walk {
+    size_t passed = 0;
+
+    // Tries the link's program from where it differs from the last one's; see run_program() for the outcome.
+    Py_ssize_t next(const Link& link, const Call& call, Registers& registers) {
+        if (passed < link.shared) return static_cast<Py_ssize_t>(passed);  // it fails where the last one did
+        registers.truncate(link.registers);
+        Py_ssize_t outcome = run_program(link.entry->program, call, registers, link.shared);
+        if (outcome >= 0) passed = static_cast<size_t>(outcome);
+        return outcome;
+    }
+};
+
 }  // namespace
 
 Outcome find_entry(Context& context, Bucket* bucket, const Call& call, Registers& registers, Ref& entry) {
-    if (!bucket || !bucket->entries) return Outcome::kMiss;
+    if (!bucket || !bucket->chain) return Outcome::kMiss;
     QuietScope quiet(context);
-    Ref entries = Ref::borrow(bucket->entries);
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(entries.get()); i++) {
-        auto* candidate = reinterpret_cast<Entry*>(PyTuple_GET_ITEM(entries.get(), i));
-        registers.truncate(0);
-        Py_ssize_t outcome = run_program(candidate->program, call, registers, 0);
+    auto chain = bucket->chain;  // a guard may run code that adds or clears entries
+    Walk walk;
+    for (const Link& link : chain->links()) {
+        Py_ssize_t outcome = walk.next(link, call, registers);
         if (outcome == kRaised) return Outcome::kError;
         bool passed = outcome == kPassed;
-        if (state.strict && !twin_agrees(candidate->program, call, passed, registers)) return Outcome::kError;
-        if (passed) return outcome_of(candidate, entry);
+        if (state.strict && !twin_agrees(link.entry->program, call, passed, registers)) return Outcome::kError;
+        if (passed) return outcome_of(link.entry, entry);
     }
     return Outcome::kMiss;
 }

@@ -22,7 +22,7 @@ void forget_bucket(Bucket* bucket) {
 CodeCache::~CodeCache() {
     while (!buckets.empty()) {
         Bucket* bucket = buckets.begin()->second;
-        Ref entries = Ref::steal(bucket->entries);
+        auto chain = std::move(bucket->chain);
         forget_bucket(bucket);
     }
     Py_CLEAR(stand_in);
@@ -38,7 +38,7 @@ Bucket* CodeCache::bucket(Region* region) {
 
 Bucket* CodeCache::make_bucket(Region* region) {
     if (Bucket* found = bucket(region)) return found;
-    auto* made = new Bucket{region, this};
+    auto* made = new Bucket{region, this, nullptr};
     buckets.emplace(region, made);
     region->buckets->insert(made);
     last_ = made;
@@ -59,19 +59,19 @@ CodeCache* code_cache(PyCodeObject* code, bool create) {
 
 void free_code_cache(void* cache) { delete static_cast<CodeCache*>(cache); }
 
-bool add_entry(Region* region, PyCodeObject* code, PyObject* entry) {
+bool add_entry(Region* region, PyCodeObject* code, Entry* entry) {
     CodeCache* cache = code_cache(code, true);
     if (!cache) return false;
     Bucket* bucket = cache->make_bucket(region);
-    Py_ssize_t count = bucket->entries ? PyTuple_GET_SIZE(bucket->entries) : 0;
-    PyObject* entries = PyTuple_New(count + 1);
-    if (!entries) return false;
-    PyTuple_SET_ITEM(entries, 0, Py_NewRef(entry));
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyTuple_SET_ITEM(entries, i + 1, Py_NewRef(PyTuple_GET_ITEM(bucket->entries, i)));
+    while (true) {
+        auto old = bucket->chain;
+        auto chain = Chain::prepend(entry, old.get());  // compares operands, which may run Python code
+        if (PyErr_Occurred()) return false;
+        bucket = cache->make_bucket(region);
+        if (bucket->chain != old) continue;  // that code, or another thread, was here meanwhile
+        bucket->chain = std::move(chain);
+        return true;
     }
-    Py_XSETREF(bucket->entries, entries);
-    return true;
 }
 
 namespace {
@@ -79,10 +79,10 @@ namespace {
 Region* as_region(PyObject* self) { return reinterpret_cast<Region*>(self); }
 
 void clear_buckets(Region* self) {
-    std::vector<Ref> released;  // destructors run only when the tables are consistent again
+    std::vector<std::shared_ptr<const Chain>> released;  // destructors run only when the tables are consistent again
     while (!self->buckets->empty()) {
         Bucket* bucket = *self->buckets->begin();
-        released.push_back(Ref::steal(bucket->entries));
+        released.push_back(std::move(bucket->chain));
         forget_bucket(bucket);
     }
 }
@@ -103,7 +103,10 @@ int region_traverse(PyObject* object, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->owner);
     if (self->buckets) {
-        for (Bucket* bucket : *self->buckets) Py_VISIT(bucket->entries);
+        for (Bucket* bucket : *self->buckets) {
+            if (!bucket->chain) continue;
+            for (const Link& link : bucket->chain->links()) Py_VISIT(link.entry);
+        }
     }
     return 0;
 }
@@ -145,7 +148,9 @@ bool check_code(PyObject* code) {
 PyObject* region_add(PyObject* object, PyObject* args) {
     PyObject *code, *entry;
     if (!PyArg_ParseTuple(args, "OO!:add", &code, state.entry_type, &entry) || !check_code(code)) return nullptr;
-    if (!add_entry(as_region(object), reinterpret_cast<PyCodeObject*>(code), entry)) return nullptr;
+    if (!add_entry(as_region(object), reinterpret_cast<PyCodeObject*>(code), reinterpret_cast<Entry*>(entry))) {
+        return nullptr;
+    }
     Py_RETURN_NONE;
 }
 
@@ -154,9 +159,11 @@ PyObject* region_entries(PyObject* object, PyObject* code) {
     CodeCache* cache = code_cache(reinterpret_cast<PyCodeObject*>(code), false);
     if (!cache && PyErr_Occurred()) return nullptr;
     Bucket* bucket = cache ? cache->bucket(as_region(object)) : nullptr;
-    if (!bucket || !bucket->entries) return PyList_New(0);
-    PyObject* entries = PySequence_List(bucket->entries);
-    if (entries && PyList_Reverse(entries) < 0) Py_CLEAR(entries);
+    PyObject* entries = PyList_New(0);
+    auto chain = bucket ? bucket->chain : nullptr;
+    for (size_t i = chain ? chain->links().size() : 0; entries && i-- > 0;) {
+        if (PyList_Append(entries, as_object(chain->links()[i].entry)) < 0) Py_CLEAR(entries);
+    }
     return entries;
 }
 

@@ -1,9 +1,10 @@
 // Regions (one per stator.compile() call), the caches of code objects, and the buckets where the two meet.
 #pragma once
+#include <memory>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ref.h"
+#include "chain.h"
 
 namespace stator {
 
@@ -14,7 +15,7 @@ struct CodeCache;
 struct Bucket {
     Region* region;
     CodeCache* cache;
-    PyObject* entries = nullptr;  // a tuple, newest first, replaced as a whole: a walk over it stays valid; or null
+    std::shared_ptr<const Chain> chain;  // replaced as a whole, so that a walk over it stays valid; null if empty
 };
 
 enum class Policy { kTrace = 0, kSkip = 1, kRunRecursively = 2 };
@@ -47,7 +48,7 @@ CodeCache* code_cache(PyCodeObject* code, bool create);
 
 void free_code_cache(void* cache);
 
-bool add_entry(Region* region, PyCodeObject* code, PyObject* entry);
+bool add_entry(Region* region, PyCodeObject* code, Entry* entry);
 
 extern PyType_Spec region_spec;
 

@@ -74,13 +74,14 @@ bool dims_match(const TensorCheck& check, const char* impl) {
 
 Verdict read_verdict(const TensorCheck& check, PyObject* object) {
     if (Py_TYPE(object) != check.type) return Verdict::kNo;
-    if (!layout.known || !check.kind_known) return Verdict::kUnknown;
-    const char* impl = plain_impl(object);
+    const char* impl = layout.known ? plain_impl(object) : nullptr;
     if (!impl) return Verdict::kUnknown;
-    bool matches = read<uint64_t>(impl, layout.keys) == check.keys &&
-                   (read<uint64_t>(impl, layout.kind) & layout.kind_mask) == check.kind &&
-                   dims_match(check, impl) && reads_requires_grad(impl) == check.requires_grad;
-    return matches ? Verdict::kYes : Verdict::kNo;
+    if (read<uint64_t>(impl, layout.keys) != check.keys || !dims_match(check, impl) ||
+        reads_requires_grad(impl) != check.requires_grad) {
+        return Verdict::kNo;
+    }
+    if (!check.kind_known) return Verdict::kUnknown;
+    return (read<uint64_t>(impl, layout.kind) & layout.kind_mask) == check.kind ? Verdict::kYes : Verdict::kNo;
 }
 
 bool matches_in_python(PyObject* spec, PyObject* object) {
