@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.attributes import Attributes
@@ -32,7 +33,7 @@ class Space(Wrapping, Attributes, Operators, Iteration, Calls, Text):
         """The trace is over: let go of the host objects it looked at, without waiting for the garbage collector."""
         for value in self._by_id.values():
             for slot in ("host", "_attrs", "_shared", "dict_owner", "table"):
-                if hasattr(value, slot):
+                with contextlib.suppress(AttributeError):
                     setattr(value, slot, None)
         self._by_id.clear()
         self._kept.clear()
