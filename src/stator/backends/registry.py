@@ -109,6 +109,8 @@ def _inductor(gm: Any, example_inputs: Any) -> Any:
     return Inductor(None, {})(gm, example_inputs)
 
 
+#: runs the operations one after the other as they were recorded: aliases among inputs behave as in eager execution
+_eager.keeps_order = True  # type: ignore[attr-defined]
 register_backend(_eager, name="eager")
 register_backend(_aot_eager, name="aot_eager")
 register_backend(_inductor, name="inductor")

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Guard, Predicate
+from stator.guards.guard import Distinct, Guard, Predicate
+from stator.guards.source import AttrSource, DictItemSource
+from stator.tensors.world import storage_of
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
 
-__all__ = ["backend_guards", "in_context"]
+__all__ = ["backend_guards", "distinct_guards", "in_context", "is_member"]
 
 _frames = itertools.count()
 
@@ -65,6 +67,42 @@ def backend_guards(recorder: Recorder, context: Any) -> list[Guard]:
         else:
             raise NotImplementedError(f"guard of AOTAutograd: {assumption!r}")
     return guards
+
+
+def distinct_guards(recorder: Recorder, inputs: list[Any]) -> list[Guard]:
+    """Inputs that the graph changes share no memory with others: backends reorder reads and writes.
+
+    A module's own tensors are taken to stay apart from each other and from the arguments, as long as they are other
+    objects.
+    """
+    existing = [value for value in inputs if isinstance(value.host, torch.Tensor)]
+    guards: list[Guard] = []
+    for value in recorder.written:
+        others = [other for other in existing if other is not value]
+        alike = [o.source for o in others if o.cls is value.cls and o.dtype == value.dtype and o.device == value.device]
+        if alike and value in existing:
+            guards.append(Distinct(value.source, tuple(alike)))
+        loose = [other for other in others if not is_member(other)]
+        if loose and not is_member(value) and value in existing:
+            together = [o for o in loose if storage_of(o.host) == storage_of(value.host)]
+            if not together:
+                sources = (value.source, *(o.source for o in loose))
+                guards.append(Predicate(sources, _apart, f"{value.source.expr()} shares memory with no other input"))
+    return guards
+
+
+def _apart(tensor: Any, *others: Any) -> bool:
+    storage = storage_of(tensor)
+    return all(storage_of(other) != storage for other in others)
+
+
+def is_member(value: Any) -> bool:
+    """Whether an input is a parameter or buffer found in a module."""
+    base = value.source
+    if isinstance(base, DictItemSource):
+        base = base.base
+        return isinstance(base, AttrSource) and base.name in ("_parameters", "_buffers")
+    return False
 
 
 class _Overlap:

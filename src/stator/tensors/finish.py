@@ -15,7 +15,7 @@ from stator.report.stats import STATS
 from stator.tensors.subclass import is_plain_class
 from stator.tensors.tensor import TensorValue
 from stator.tensors import global_state
-from stator.tensors.contract import backend_guards, in_context
+from stator.tensors.contract import backend_guards, distinct_guards, in_context, is_member
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
@@ -47,11 +47,12 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
         return None
     settle_grad_mode(recorder)
     inputs = drop_unused_inputs(recorder)
+    inputs = members_last(inputs)
     graph.lint()
     gm = torch.fx.GraphModule(torch.nn.Module(), graph)
     for name, item in recorder.attributes.items():
         setattr(gm, name, item)
-    sources = [value.source for value in inputs]
+    sources = grouped(inputs)
     compiled = call_backend(recorder, gm, inputs)
     if recorder.state_nodes:
         compiled = _leaving_state_alone(compiled)
@@ -130,6 +131,25 @@ def drop_unused_inputs(recorder: Recorder) -> list[Any]:
     return sorted(used, key=lambda value: order[value.node])
 
 
+def members_last(inputs: list[Any]) -> list[Any]:
+    """The inputs in another order, here and in the graph: members of modules, which are handed over as one, last."""
+    members = [value for value in inputs if is_member(value)]
+    others = [value for value in inputs if not is_member(value)]
+    last = inputs[-1].node if inputs else None
+    for value in members if others else ():
+        if value.node is not last:
+            last.append(value.node)
+            last = value.node
+    return others + members
+
+
+def grouped(inputs: list[Any]) -> list[Any]:
+    """The sources of the inputs; those of two or more members of modules as one tuple at the end."""
+    count = sum(is_member(value) for value in inputs)
+    sources = [value.source for value in inputs]
+    return sources if count < 2 else [*sources[:-count], tuple(sources[-count:])]
+
+
 def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[..., Any]:
     """Hand the graph to the backend in the global state of the start, and check what comes back."""
     backend = recorder.trace.bucket.backend  # type: ignore[attr-defined]
@@ -140,12 +160,18 @@ def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[...
         with in_context(recorder, gm, inputs) as context:
             compiled = backend(gm, examples)
         recorder.extra_guards += backend_guards(recorder, context)
+        if not getattr(backend, "keeps_order", False):
+            recorder.extra_guards += distinct_guards(recorder, inputs)
     except StatorError:
         raise
     except Exception as e:
         raise BackendError(f"backend {name!r} failed: {type(e).__name__}: {e}", backend=name) from e
     finally:
         STATS.backend_seconds += time.perf_counter() - started
+        for node in gm.graph.nodes:
+            release = getattr(node.meta, "release", None)
+            if release is not None:
+                release()
     if not callable(compiled):
         raise BackendError(f"backend {name!r} returned {type(compiled).__name__}, which is not callable", backend=name)
     return compiled

@@ -34,6 +34,10 @@ class NodeMeta(dict[str, Any]):
             chain, self.chain = self.chain, ()
             super().setdefault("stack_trace", _text(chain))
 
+    def release(self) -> None:
+        """The trace is over: what has not been asked for can no longer be made."""
+        self.make = None
+
     def _settle_all(self) -> None:
         for key in _MADE:
             self.settle(key)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.objects.value import Constant, Unsupported, Value
+from stator.objects.value import Unsupported, Value
 from stator.tensors.metadata import TensorMeta, meta_of
 from stator.tensors.world import Observed, storage_of
 
@@ -40,14 +40,16 @@ class Result:
 class TensorResult(Result):
     """A new tensor; `meta` is None for a kind that has no short description."""
 
-    __slots__ = ("lasting", "meta")
+    __slots__ = ("alias", "lasting", "meta")
 
-    def __init__(self, meta: TensorMeta | None, lasting: bool) -> None:
+    def __init__(self, meta: TensorMeta | None, lasting: bool, alias: int | None) -> None:
         self.meta = meta
+        #: the position of the operand whose memory it shares
+        self.alias = alias
         self.lasting = lasting and meta is not None
 
     def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
-        return operation.made(self.meta, path)
+        return operation.made(self.meta, path, self.alias)
 
     def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
         return operation.recorder.example(values[path])
@@ -150,26 +152,37 @@ def _holds_traced(result: Result) -> bool:
 
 def outcome_of(observed: Observed, operands: list[Any], name: str) -> Outcome:
     """Describe a run on the given fake operands."""
-    result = describe(observed.result, {id(t): i for i, t in enumerate(operands)}, name)
-    written = tuple(i for i, t in enumerate(operands) if observed.written and storage_of(t) in observed.written)
+    tensors = {i: t for i, t in enumerate(operands) if isinstance(t, torch.Tensor)}
+    result = _Description(tensors, name).of(observed.result)
+    written = tuple(i for i, t in tensors.items() if observed.written and storage_of(t) in observed.written)
     effectful = bool(written) or observed.random or observed.effectful or observed.result is None
     return Outcome(result, written, effectful, result.lasting)
 
 
-def describe(result: Any, operands: dict[int, int], name: str) -> Result:
-    """The description of a host result."""
-    if isinstance(result, torch.Tensor):
-        index = operands.get(id(result))
-        if index is not None:
-            return ArgumentResult(index)
-        return TensorResult(meta_of(result), getattr(result, "constant", None) is None)
-    if isinstance(result, _SYMBOLIC):
-        return SymbolicResult(result)
-    if isinstance(result, torch.Size | list | tuple):
-        return SequenceResult(type(result), [describe(item, operands, name) for item in result])
-    if result is NotImplemented or isinstance(result, _HOSTS):
-        return HostResult(result)
-    raise Unsupported(errors.OpaqueResult(f"{type(result).__module__}.{type(result).__qualname__} ({name})"))
+class _Description:
+    """Describes the result of a call on the given tensors."""
+
+    def __init__(self, operands: dict[int, Any], name: str) -> None:
+        self.by_id = {id(t): i for i, t in operands.items()}
+        self.by_storage = {storage_of(t): i for i, t in operands.items()}
+        self.name = name
+
+    def of(self, result: Any) -> Result:
+        """The description of a host result."""
+        if isinstance(result, torch.Tensor):
+            index = self.by_id.get(id(result))
+            if index is not None:
+                return ArgumentResult(index)
+            alias = self.by_storage.get(storage_of(result))
+            return TensorResult(meta_of(result), getattr(result, "constant", None) is None, alias)
+        if isinstance(result, _SYMBOLIC):
+            return SymbolicResult(result)
+        if isinstance(result, torch.Size | list | tuple):
+            return SequenceResult(type(result), [self.of(item) for item in result])
+        if result is NotImplemented or isinstance(result, _HOSTS):
+            return HostResult(result)
+        kind = f"{type(result).__module__}.{type(result).__qualname__}"
+        raise Unsupported(errors.OpaqueResult(f"{kind} ({self.name})"))
 
 
-__all__ += ["ArgumentResult", "Constant", "HostResult", "SequenceResult", "SymbolicResult", "describe"]
+__all__ += ["ArgumentResult", "HostResult", "SequenceResult", "SymbolicResult"]

@@ -10,8 +10,9 @@ import torch
 import torch.fx
 from stator.tensors.finish import CompiledGraph, finish
 
+from stator import errors
 from stator.guards.guard import Guard
-from stator.objects.value import Value
+from stator.objects.value import Unsupported, Value
 from stator.tensors import dynamism, global_state
 from stator.tensors.memo import MEMO
 from stator.tensors.node_meta import NodeMeta, call_chain
@@ -48,11 +49,13 @@ class Operation:
         values = {value.path: value for value in self.made_values}
         return self.result.example(self, values, ())
 
-    def made(self, meta: Any, path: tuple[int, ...]) -> TensorValue:
-        """The traced tensor found at `path` of the result."""
+    def made(self, meta: Any, path: tuple[int, ...], alias: int | None = None) -> TensorValue:
+        """The traced tensor found at `path` of the result; `alias` is the operand whose memory it shares."""
         value = TensorValue(self.recorder, torch.Tensor, meta)
         value.operation = self
         value.path = path
+        if alias is not None:
+            value.root = self.operands[alias].root  # type: ignore[attr-defined]
         self.made_values.append(value)
         return value
 
@@ -116,6 +119,9 @@ class Recorder:
         self.attributes: dict[str, Any] = {}
         self._pending: list[Any] = []
         self._made: list[Any] = []
+        #: existing tensors whose contents the graph changes
+        self.written: dict[TensorValue, None] = {}
+        self._restructured: set[int] = set()
         self._input_names: dict[str, int] = {}
         self._parts: dict[tuple[Any, int], Any] = {}
         self._world: World | None = None
@@ -130,6 +136,8 @@ class Recorder:
 
     def adopt(self, value: TensorValue) -> None:
         """An existing tensor has been met: guard and describe it."""
+        if self._restructured and storage_of(value.host) in self._restructured:
+            raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that shares memory"))
         dims = dynamism.dims(self.trace, value)
         self.tensors.append(value)
         if not dims:
@@ -255,8 +263,19 @@ class Recorder:
     def _refresh(self, written: set[int]) -> None:
         """Tensors that share a written storage may have other metadata now."""
         for value in [*self.tensors, *self._made]:
-            if value._fake is not None and value.meta is not None and storage_of(value._fake) in written:
-                value.meta = describe_existing(value._fake)
+            if value._fake is None or value.meta is None or storage_of(value._fake) not in written:
+                continue
+            meta = describe_existing(value._fake)
+            if meta is not value.meta and value.host is not None:
+                self._restructure(value)
+            value.meta = meta
+
+    def _restructure(self, value: TensorValue) -> None:
+        """The metadata of an existing tensor has changed: that of others in its memory may have, unseen."""
+        storage = storage_of(value.host)
+        self._restructured.add(storage)
+        if any(t._fake is None and storage_of(t.host) == storage for t in self.tensors):
+            raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that shares memory"))
 
     def _emit(self, call: Call, operation: Operation, outcome: Outcome) -> None:
         args, kwargs = call.node_args()
@@ -264,6 +283,10 @@ class Recorder:
         operation.result = outcome.result
         node.meta = NodeMeta(operation.example, call_chain(self.trace.frame))
         self.ops += 1
+        for index in outcome.written:
+            root = call.operands[index].root  # type: ignore[attr-defined]
+            if root.host is not None:
+                self.written[root] = None
         if outcome.effectful:
             self.keep.add(node)
             self.trace.epoch += 1

@@ -35,7 +35,7 @@ class TensorValue(Value):
     traced program has assigned.
     """
 
-    __slots__ = ("_attrs", "_fake", "_node", "fields", "host", "meta", "operation", "path", "recorder")
+    __slots__ = ("_attrs", "_fake", "_node", "fields", "host", "meta", "operation", "path", "recorder", "root")
 
     def __init__(self, recorder: Recorder, cls: type, meta: TensorMeta | None) -> None:
         self.cls = cls
@@ -45,6 +45,8 @@ class TensorValue(Value):
         self.host: Any = None
         self.operation: Operation | None = None
         self.path: tuple[int, ...] = ()
+        #: the tensor whose memory this one shares; itself, unless it is a view
+        self.root: TensorValue = self
         self.fields: dict[str, Value] = {}
         self._node: Any = None
         self._fake: Any = None
