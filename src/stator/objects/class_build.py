@@ -28,6 +28,13 @@ _CONFLICT = (
 )
 
 
+#: what `type.__setattr__` does not put into the class's own namespace
+_OF_TYPE = frozenset(
+    "__bases__ __mro__ __dict__ __name__ __base__ __basicsize__ __itemsize__ __flags__ __weakrefoffset__ "
+    "__dictoffset__ __text_signature__ __abstractmethods__".split()
+)
+
+
 # -- the class statement ----------------------------------------------------------------------------------------------
 
 
@@ -252,6 +259,10 @@ class _FreshClass:
         namespace["__qualname__"] = str(space.known(self.fields["__qualname__"]))
         meta: type = self.meta.as_host(space)
         bases = tuple(base.as_host(space) for base in self.bases)
+        if space.host_lookup(meta, "mro") is not type.__dict__["mro"]:
+            raise self._refuse("its metaclass has a method mro")
+        if any(name in _OF_TYPE for name in self.attributes):
+            raise self._refuse("its namespace has an attribute that is one of type's own")
         if any(is_data_descriptor_of(meta, name) for name in namespace):
             raise self._refuse("its metaclass has a data descriptor for one of its attributes")
         try:
@@ -277,11 +288,11 @@ class _FreshClass:
         """`cls.name = value` after the class was made."""
         space.touch(self.value)
         if value is None:
-            if name not in self.attributes and name not in type.__dict__["__dict__"].__get__(self.skeleton):
-                text = f"type object '{self.name}' has no attribute '{name}'"
-                raise space.error(AttributeError, text if sys.version_info >= (3, 12) else name)
+            try:
+                type.__delattr__(self.skeleton, name)
+            except AttributeError as e:
+                raise Raised(space.exception(e)) from None
             self.attributes.pop(name, None)
-            type.__delattr__(self.skeleton, name)
         else:
             value = value.force()
             self.attributes[name] = value

@@ -49,6 +49,8 @@ class SuperValue(Value):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        if len(args) > 2:
+            raise space.error(TypeError, f"super expected at most 2 arguments, got {len(args)}")
         return SuperValue(cls.force().as_host(space))
 
     def tp_init(self, space: Space, this: Value | None = None, obj: Value = NONE, /) -> Value:

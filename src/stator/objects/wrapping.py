@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stator.objects.cell import CellValue
     from stator.trace import Trace
 
+_HEAP_TYPE = 1 << 9
 #: types whose instances are equal when they print equal, so that a guard compares values rather than identities
 LITERALS: frozenset[type] = frozenset(
     {int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented)}
@@ -146,8 +147,10 @@ class Wrapping:
         try:
             return value.as_host(self)  # type: ignore[arg-type]
         except NotKnown:
+            # Only C code runs: the constructor of the type that lays the object out.
+            native = next(base for base in value.cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
             try:
-                return object.__new__(value.cls)
+                return native.__new__(value.cls)
             except Exception:
                 return None
 

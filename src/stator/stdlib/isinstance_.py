@@ -59,7 +59,7 @@ def is_instance(space: Space, value: Value, classes: Value) -> bool:
         raise space.error(TypeError, f"isinstance() {_GENERIC}")
     slot = space.special(classes, "__instancecheck__")
     if slot is None:
-        raise space.error(TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union")
+        return _abstract_instance(space, value, classes)
     return space.truth(space.call(slot, [classes, value], {}))
 
 
@@ -100,17 +100,54 @@ def is_subclass(space: Space, cls: Value, classes: Value) -> bool:
         raise space.error(TypeError, f"issubclass() {_GENERIC}")
     slot = space.special(classes, "__subclasscheck__")
     if slot is None:
-        if not issubclass(cls.cls, type):
-            raise space.error(TypeError, "issubclass() arg 1 must be a class")
-        raise space.error(TypeError, "issubclass() arg 2 must be a class, a tuple of classes, or a union")
+        return _checked_abstract_subclass(space, cls, classes)
     return space.truth(space.call(slot, [classes, cls], {}))
 
 
 def real_subclass(space: Space, cls: Value, classes: Value) -> bool:
     """`type.__subclasscheck__`."""
     if not issubclass(cls.cls, type):
-        raise space.error(TypeError, "issubclass() arg 1 must be a class")
+        return _checked_abstract_subclass(space, cls, classes)
     return known_host(space, classes, "issubclass") in known_host(space, cls, "issubclass").__mro__
+
+
+# -- objects that act as classes by having `__bases__` ----------------------------------------------------------------
+
+
+def _bases(space: Space, cls: Value) -> list[Value] | None:
+    """`abstract_get_bases`: the `__bases__` of anything, if they are a tuple."""
+    found = space.getattr_or_none(cls, "__bases__")
+    if found is None or not issubclass(found.force().cls, tuple):
+        return None
+    return [base.force() for base in space.unpack(found)]
+
+
+def _abstract_subclass(space: Space, derived: Value, cls: Value) -> bool:
+    while not space.is_(derived, cls):
+        bases = _bases(space, derived)
+        if not bases:
+            return False
+        if len(bases) > 1:
+            return any(_abstract_subclass(space, base, cls) for base in bases)
+        derived = bases[0]
+    return True
+
+
+def _check_class(space: Space, cls: Value, words: str) -> None:
+    if _bases(space, cls) is None:
+        raise space.error(TypeError, words)
+
+
+def _abstract_instance(space: Space, value: Value, classes: Value) -> bool:
+    _check_class(space, classes, "isinstance() arg 2 must be a type, a tuple of types, or a union")
+    claimed = space.getattr_or_none(value, "__class__")
+    return claimed is not None and _abstract_subclass(space, claimed.force(), classes)
+
+
+def _checked_abstract_subclass(space: Space, cls: Value, classes: Value) -> bool:
+    _check_class(space, cls, "issubclass() arg 1 must be a class")
+    _check_class(space, classes, "issubclass() arg 2 must be a class, a tuple of classes, or a union")
+    return _abstract_subclass(space, cls, classes)
 
 
 def _union_args(space: Space, union: Value, function: str) -> list[Value]:
