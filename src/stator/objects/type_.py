@@ -313,7 +313,7 @@ def construct(space: Space, cls_value: ClassValue, args: list[Value], kwargs: di
     host = cls_value.host
     new = _unbound(space, cls_value, "__new__")
     made = space.call(new, [cls_value, *args], kwargs).force()
-    if not issubclass(made.cls, host):
+    if host not in made.cls.__mro__:
         return made
     initialise(space, made, args, kwargs)
     return made

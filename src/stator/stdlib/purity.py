@@ -136,7 +136,8 @@ def _inert_host(host: Any) -> bool:
         return all(map(_inert_host, host))
     if type(host) is dict:
         return all(map(_inert_host, host)) and all(map(_inert_host, host.values()))
-    return type(host) in IMMUTABLE or isinstance(host, re.RegexFlag)
+    # Flags of `re`, and its mark for a flag that is not given, are ints of classes of its own.
+    return type(host) in IMMUTABLE or (isinstance(host, int) and type(host).__module__ == "re")
 
 
 pure_python(re.compile, re._compile, re.match, re.fullmatch, re.search)  # type: ignore[attr-defined]
