@@ -38,6 +38,8 @@ MAKERS = {
     "reversed range": lambda: reversed(range(6)),
     "enumerate": lambda: enumerate([1, 2, 3, 4, 5], 7),
     "enumerate of zip": lambda: enumerate(zip("abcde", iter(range(5)))),
+    "dict": lambda: iter({1: 2, 3: 4, 5: 6, 7: 8, 9: 0}),
+    "enumerate of items": lambda: enumerate({1: 2, 3: 4, 5: 6, 7: 8, 9: 0}.items()),
     "zip": lambda: zip([1, 2, 3, 4, 5], "abcde"),
     "strict zip": lambda: zip([1, 2, 3, 4, 5], "abcde", strict=True),
     "map": lambda: map(str, [1, 2, 3, 4, 5]),

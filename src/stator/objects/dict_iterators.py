@@ -103,11 +103,13 @@ class Rest:
 class DictIterator(Value):
     """An iterator over the keys, values or items of a dict."""
 
-    __slots__ = ("_entries", "_version", "host", "mapping", "position", "size", "taken")
+    __slots__ = ("_entries", "_version", "host", "mapping", "position", "size", "steps")
 
     plain_iters: tuple[Any, ...] = tuple(t.__iter__ for t in (_KEY, _VALUE, _ITEM, _R_KEY, _R_VALUE, _R_ITEM, _ORDERED))
     #: host types: over a dict, over an OrderedDict
     hosts: ClassVar[tuple[type, type]]
+    #: as of `iterator.PositionIterator`: a step for real moves nothing else and runs no code of the program
+    moves_alone: ClassVar[bool] = True
     #: 0 keys, 1 values, 2 items
     kind: ClassVar[int]
     backwards: ClassVar[bool] = False
@@ -118,7 +120,7 @@ class DictIterator(Value):
         self.mapping = mapping
         self.position = start
         #: steps taken in the trace by an iterator that existed before
-        self.taken = 0
+        self.steps = 0
         self._entries: list[Entry] = []
         self._version = self.size = 0
         self.cls = self.hosts[0]
@@ -151,6 +153,9 @@ class DictIterator(Value):
     def identity(self, space: Space) -> Any:
         return self if self.source is None else self.host
 
+    def open(self, space: Space) -> None:
+        """An existing one is looked into as soon as it is met."""
+
     def project(self, space: Space, entry: Entry) -> Value:
         """What the iterator yields for an entry."""
         raise NotImplementedError
@@ -172,7 +177,7 @@ class DictIterator(Value):
             self._changed(space, mapping)
         if self.source is not None:
             space.touch(self)
-            self.taken += 1
+            self.steps += 1
         if self.position >= len(self._entries):
             self.mapping = None
             return None
@@ -244,7 +249,7 @@ class DictIterator(Value):
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
-        return [f"{writer.const(advance)}({writer.source(self.source)}, {self.taken})"] if self.taken else []
+        return [f"{writer.const(advance)}({writer.source(self.source)}, {self.steps})"] if self.steps else []
 
 
 def _is_ordered(space: Space, mapping: DictValue) -> bool:

@@ -146,6 +146,8 @@ class PositionIterator(IteratorValue):
     host_type: ClassVar[Any]
     base: ClassVar[Any]
     step = 1
+    #: a step for real moves nothing else and runs no code of the program
+    moves_alone: ClassVar[bool] = True
 
     def __init__(self, target: Value | None, index: int = 0) -> None:
         super().__init__(self.host_type)

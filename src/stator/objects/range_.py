@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
@@ -132,6 +132,7 @@ class RangeIterator(IteratorValue):
     """An iterator over a range."""
 
     __slots__ = ("_read", "index", "numbers")
+    moves_alone: ClassVar[bool] = True
 
     def __init__(self, numbers: range, cls: type | None = None) -> None:
         super().__init__(cls or type(iter(numbers)))

@@ -9,7 +9,6 @@ from stator.guards.guard import Equals, Length
 from stator.guards.source import CallSource, ItemSource
 from stator.objects.iterator import IteratorValue, PositionIterator, iterator_type
 from stator.objects.protocol import FALSE, MODELS, NONE
-from stator.objects.range_ import RangeIterator
 from stator.objects.value import Constant, Raised, Unsupported, Value
 from stator.stdlib.support import known_host, refuse
 
@@ -83,8 +82,8 @@ class _Composed(IteratorValue):
 
 def movers(space: Space, iterator: Value) -> list[Any]:
     """The existing iterators that stepping this one for real moves; a break where more than that would happen."""
-    if isinstance(iterator, PositionIterator | RangeIterator) and iterator.source is not None:
-        iterator.open(space)
+    if getattr(iterator, "moves_alone", False) and iterator.source is not None:
+        iterator.open(space)  # type: ignore[attr-defined]
         return [iterator]
     if isinstance(iterator, ZipValue) and iterator.source is not None:
         iterator.open(space)
