@@ -221,6 +221,14 @@ def test_reading_runs_no_torch_function():
     assert tensor_spec(loud).matches(loud)
 
 
+def test_equal_specs_are_one_object_and_go_when_unused():
+    spec = tensor_spec(torch.zeros(4, 6, 3, 1))
+    assert tensor_spec(torch.ones(4, 6, 3, 1)) is spec
+    before = len(reader._specs)
+    del spec
+    assert len(reader._specs) == before - 1
+
+
 def test_equal_specs_make_equal_guards():
     first, second = (TensorMatch(X, tensor_spec(torch.zeros(4, 6))) for _ in range(2))
     assert first == second

@@ -8,6 +8,13 @@
 
 namespace stator {
 
+unsigned int type_version(PyTypeObject* type) {
+#if PY_VERSION_HEX < 0x030d0000
+    if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
+#endif
+    return type->tp_version_tag;
+}
+
 namespace {
 
 // The registers of a check that reads more than one.
@@ -91,24 +98,16 @@ bool lacks_attribute(PyObject* object, const Op& op) {
     return !dict || contains(dict.get(), op, false);
 }
 
-// The version a class's attributes have now, 0 if there is none to rely on.
-unsigned int version_of(PyTypeObject* type) {
-#if PY_VERSION_HEX < 0x030d0000
-    if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
-#endif
-    return type->tp_version_tag;
-}
-
 // A version tag is never given twice, so the same one means: nothing in the whole MRO has changed.
 bool type_attribute_is(const Op& op) {
     auto* memo = static_cast<TypeVersion*>(op.extra.get());
-    if (memo->version != 0 && memo->version == version_of(memo->type)) return true;
+    if (memo->version != 0 && memo->version == type_version(memo->type)) return true;
     if (_PyType_Lookup(memo->type, op.object) != op.second) return false;
-    memo->version = version_of(memo->type);
+    memo->version = type_version(memo->type);
     return true;
 }
 
-bool is_distinct(const Op& op, const Registers& registers) {
+bool is_distinct(const Op& op, PyObject* const* registers) {
     PyObject* object = registers[op.reg];
     for (uint32_t other : registers_of(op)) {
         if (registers[other] == object) return false;
@@ -116,7 +115,7 @@ bool is_distinct(const Op& op, const Registers& registers) {
     return true;
 }
 
-bool predicate(const Op& op, const Registers& registers) {
+bool predicate(const Op& op, PyObject* const* registers) {
     const auto& from = registers_of(op);
     PyObject* few[8];
     std::vector<PyObject*> many;
@@ -129,8 +128,8 @@ bool predicate(const Op& op, const Registers& registers) {
     return is_true(PyObject_Vectorcall(op.object, args, from.size(), nullptr));
 }
 
-std::unique_ptr<OpExtra> register_list(PyObject* registers, Py_ssize_t first) {
-    auto list = std::make_unique<RegisterList>();
+std::shared_ptr<OpExtra> register_list(PyObject* registers, Py_ssize_t first) {
+    auto list = std::make_shared<RegisterList>();
     for (Py_ssize_t i = first; i < PyTuple_GET_SIZE(registers); i++) {
         list->registers.push_back(static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(registers, i))));
     }
@@ -139,7 +138,12 @@ std::unique_ptr<OpExtra> register_list(PyObject* registers, Py_ssize_t first) {
 
 }  // namespace
 
-std::unique_ptr<OpExtra> make_extra(OpCode code, PyObject* registers, PyObject* object) {
+const std::vector<uint32_t>* more_registers(const Op& op) {
+    return op.code == OpCode::PREDICATE || op.code == OpCode::SAME || op.code == OpCode::DISTINCT ? &registers_of(op)
+                                                                                               : nullptr;
+}
+
+std::shared_ptr<OpExtra> make_extra(OpCode code, PyObject* registers, PyObject* object) {
     switch (code) {
         case OpCode::PREDICATE:
             return register_list(registers, 0);
@@ -149,7 +153,7 @@ std::unique_ptr<OpExtra> make_extra(OpCode code, PyObject* registers, PyObject* 
         case OpCode::TENSOR:
             return make_tensor_check(object);
         case OpCode::TYPE_ATTR_IS: {
-            auto memo = std::make_unique<TypeVersion>();
+            auto memo = std::make_shared<TypeVersion>();
             memo->type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(object, 0));
             return memo;
         }
@@ -158,7 +162,7 @@ std::unique_ptr<OpExtra> make_extra(OpCode code, PyObject* registers, PyObject* 
     }
 }
 
-bool check(const Op& op, const Registers& registers) {
+bool check(const Op& op, PyObject* const* registers) {
     switch (op.code) {
         case OpCode::TYPE_IS:
             return as_object(Py_TYPE(registers[op.reg])) == op.object;

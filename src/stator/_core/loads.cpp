@@ -102,7 +102,7 @@ PyObject* referent(PyObject* reference) {
 
 }  // namespace
 
-PyObject* load(const Op& op, const Call& call, const Registers& registers) {
+PyObject* load(const Op& op, const Call& call, PyObject* const* registers) {
     switch (op.code) {
         case OpCode::LOCAL:
             return op.index < call.count ? Py_XNewRef(call.slots[op.index]) : nullptr;

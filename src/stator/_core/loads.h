@@ -4,7 +4,7 @@
 
 namespace stator {
 
-PyObject* load(const Op& op, const Call& call, const Registers& registers);
+PyObject* load(const Op& op, const Call& call, PyObject* const* registers);
 
 // The dict of an object's own attributes; borrowed, null if there is none.  Never a class's.
 PyObject* instance_dict(PyObject* object);

@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include <cstring>
+#include <unordered_map>
 
 #include "checks.h"
 #include "loads.h"
@@ -16,12 +17,12 @@ Py_ssize_t run_program(const Program* program, const Call& call, Registers& regi
     for (size_t at = start; at < ops.size(); at++) {
         const Op& op = ops[at];
         if (op.code < kFirstCheck) {
-            PyObject* loaded = load(op, call, registers);
+            PyObject* loaded = load(op, call, registers.data());
             if (loaded) {
                 registers.push(loaded);
                 continue;
             }
-        } else if (check(op, registers)) {
+        } else if (check(op, registers.data())) {
             continue;
         }
         return PyErr_Occurred() ? kRaised : static_cast<Py_ssize_t>(at);
@@ -186,7 +187,17 @@ bool set_objects(Op& op, PyObject* object) {
     return op.hash != -1;
 }
 
-bool parse_instruction(PyObject* instruction, uint32_t* filled, Op* op) {
+// Operations on one tensor spec share what they know of it: what one has learnt serves all.
+using SharedSpecs = std::unordered_map<PyObject*, std::shared_ptr<OpExtra>>;
+
+std::shared_ptr<OpExtra> extra_for(OpCode code, PyObject* registers, PyObject* object, SharedSpecs& specs) {
+    if (code != OpCode::TENSOR) return make_extra(code, registers, object);
+    auto [place, is_new] = specs.try_emplace(object);
+    if (is_new) place->second = make_extra(code, registers, object);
+    return place->second;
+}
+
+bool parse_instruction(PyObject* instruction, uint32_t* filled, Op* op, SharedSpecs& specs) {
     const char* name;
     PyObject *registers, *object;
     Py_ssize_t index;
@@ -209,7 +220,7 @@ bool parse_instruction(PyObject* instruction, uint32_t* filled, Op* op) {
     }
     op->index = index;
     if (!set_objects(*op, object)) return false;
-    op->extra = make_extra(op->code, registers, object);
+    op->extra = extra_for(op->code, registers, object, specs);
     if (op->code < kFirstCheck) ++*filled;
     return !PyErr_Occurred();
 }
@@ -227,11 +238,12 @@ bool parse_output(PyObject* item, uint32_t filled, Output* output) {
 
 bool fill(Program* self, PyObject* outputs) {
     uint32_t filled = 0;
+    SharedSpecs specs;
     Py_ssize_t count = PyList_GET_SIZE(self->instructions);
     self->ops->resize(static_cast<size_t>(count));
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject* instruction = PyList_GET_ITEM(self->instructions, i);
-        if (!parse_instruction(instruction, &filled, &(*self->ops)[static_cast<size_t>(i)])) return false;
+        if (!parse_instruction(instruction, &filled, &(*self->ops)[static_cast<size_t>(i)], specs)) return false;
     }
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(outputs); i++) {
         if (!parse_output(PyList_GET_ITEM(outputs, i), filled, &self->outputs->emplace_back())) return false;

@@ -21,7 +21,7 @@ struct Op {
     PyObject* object = nullptr;    // borrowed from the program's instruction tuples
     PyObject* second = nullptr;    // ditto
     Py_hash_t hash = -1;           // of `object`, where it is looked up in dicts
-    std::unique_ptr<OpExtra> extra;
+    std::shared_ptr<OpExtra> extra;
 };
 
 // An output: one register, or several handed over as one tuple.

@@ -37,6 +37,7 @@ class Registers {
     }
     void push(PyObject* stolen) { items_[filled_++] = stolen; }
     PyObject* operator[](size_t index) const { return items_[index]; }
+    PyObject* const* data() const { return items_; }
     size_t filled() const { return filled_; }
 
     // Drops all from the `count`-th on.

@@ -131,11 +131,16 @@ bool parse_spec(PyObject* spec, TensorCheck& check) {
 
 }  // namespace
 
-std::unique_ptr<OpExtra> make_tensor_check(PyObject* spec) {
-    auto check = std::make_unique<TensorCheck>();
+std::shared_ptr<OpExtra> make_tensor_check(PyObject* spec) {
+    auto check = std::make_shared<TensorCheck>();
     if (parse_spec(spec, *check) && !PyErr_Occurred()) return check;
     forget_exception();
     return nullptr;
+}
+
+Verdict read_tensor_verdict(const Op& op, PyObject* object) {
+    auto* check = static_cast<const TensorCheck*>(op.extra.get());
+    return check ? read_verdict(*check, object) : Verdict::kUnknown;
 }
 
 bool check_tensor(const Op& op, PyObject* object) {

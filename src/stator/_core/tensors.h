@@ -24,7 +24,10 @@ struct TensorCheck : OpExtra {
 };
 
 // What the operation TENSOR needs, or null if the spec is left to Python.
-std::unique_ptr<OpExtra> make_tensor_check(PyObject* spec);
+std::shared_ptr<OpExtra> make_tensor_check(PyObject* spec);
+
+// The verdict that can be given without running any Python code.
+Verdict read_tensor_verdict(const Op& op, PyObject* object);
 
 // Whether the object is a tensor as the operation's spec says; asks Python where it must.
 bool check_tensor(const Op& op, PyObject* object);

@@ -31,7 +31,7 @@ class TensorFacts(NamedTuple):
     extra: tuple[object, ...]  # what else matters for rare kinds (sparse, quantised)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class TensorSpec:
     """The expected class and metadata of a tensor; ``read`` gives a tensor's facts.
 

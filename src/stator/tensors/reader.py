@@ -6,6 +6,7 @@ import ctypes
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 import torch
 
@@ -63,18 +64,14 @@ def tensor_spec(tensor: Any, dynamic_dims: Collection[int] = (), check_strides: 
     facts = read_facts(tensor)
     sizes = tuple(None if dim in dynamic_dims else size for dim, size in enumerate(facts.sizes))
     strides = _expected_strides(facts, frozenset(dynamic_dims)) if check_strides and facts.strides is not None else None
-    return TensorSpec(
-        type(tensor),
-        facts.dtype,
-        facts.device,
-        facts.layout,
-        facts.requires_grad,
-        facts.keys,
-        sizes,
-        strides,
-        facts.extra,
-        read_facts,
-    )
+    dtype, device, layout, requires_grad, keys, _, _, extra = facts
+    fields = (type(tensor), dtype, device, layout, requires_grad, keys, sizes, strides, extra)
+    spec = _specs.get(fields)
+    return spec if spec is not None else _specs.setdefault(fields, TensorSpec(*fields, read_facts))
+
+
+# Equal specs are one object, so that what the core learns of one serves all tensors alike.
+_specs: WeakValueDictionary[tuple[Any, ...], TensorSpec] = WeakValueDictionary()
 
 
 def _expected_strides(facts: TensorFacts, dynamic: frozenset[int]) -> tuple[int, ...]:
