@@ -14,6 +14,7 @@ from stator.objects import (  # noqa: F401
     exception_group,
     exception_native,
     float_,
+    frame_,
     function,
     generator,
     instance,

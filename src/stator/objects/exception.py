@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _HEAP_TYPE = 1 << 9
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
+#: instructions that send an exception on as it is
+_SENDING_ON = frozenset({"RERAISE", "END_ASYNC_FOR"})
 #: attributes that refer to other exceptions or frames: always kept as values
 _LINKS = ("__cause__", "__context__", "__suppress_context__", "__traceback__")
 
@@ -70,8 +72,8 @@ class ExceptionValue(Value):
         self.fields: dict[str, Value] = {}
         #: slots of the program's own classes, by descriptor
         self.slots: dict[Any, Value | None] = {}
-        #: (code, line) of the frames the exception has left, innermost first
-        self.tb_entries: list[tuple[types.CodeType, int]] = []
+        #: the frames the exception has left, innermost first
+        self.tb_entries: list[Passed] = []
         self._attrs: Any = None
 
     @classmethod
@@ -206,10 +208,10 @@ class ExceptionValue(Value):
         return True
 
     def add_traceback(self, frame: Any, instr: Any) -> None:
-        """The exception passes through a frame."""
-        entry = (frame.code, instr.line)
-        if not self.tb_entries or self.tb_entries[-1] != entry:
-            self.tb_entries.append(entry)
+        """The exception passes through a frame: an entry, unless the instruction sends on what has been caught."""
+        if instr.op in _SENDING_ON or (instr.op == "RAISE_VARARGS" and not instr.arg and frame.handled is self):
+            return
+        self.tb_entries.append(Passed(frame, instr.line, instr.offset))
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:
@@ -296,16 +298,34 @@ class ExceptionValue(Value):
         return effects(self, writer)
 
 
+class Passed:
+    """A frame that an exception has left (or was caught in), and where in it."""
+
+    __slots__ = ("code", "frame", "lasti", "line")
+
+    def __init__(self, frame: Any, line: int, lasti: int) -> None:
+        self.frame = frame
+        self.code: types.CodeType = frame.code
+        self.line = line
+        self.lasti = lasti
+
+
+def places(entries: list[Passed]) -> list[tuple[types.CodeType, int]]:
+    """Code and line of each frame, in the order of tracebacks: outermost first."""
+    return [(entry.code, entry.line) for entry in reversed(entries)]
+
+
 @models(types.TracebackType)
 class TracebackValue(Value):
-    """A traceback: the program may pass it on, and assign it to an exception."""
+    """A traceback: that of an exception of the trace, or an existing one."""
 
     __slots__ = ("entries", "exception", "host")
 
-    def __init__(self, entries: list[tuple[types.CodeType, int]], exception: ExceptionValue | None = None) -> None:
+    def __init__(self, entries: list[Passed], exception: ExceptionValue | None = None) -> None:
         self.cls = types.TracebackType
         self.exception = exception
         self.source: Source | None = None
+        #: innermost first; the traceback object itself stands for the last
         self.entries = entries
         self.host: Any = None
 
@@ -317,6 +337,19 @@ class TracebackValue(Value):
         self.host = host
         return self
 
+    def get_field(self, space: Space, name: str) -> Value | None:
+        from stator.objects.frame_ import Frames
+
+        if self.source is not None:
+            return None
+        if name == "tb_next":
+            rest = self.entries[:-1]
+            return TracebackValue(rest, self.exception) if rest else NONE
+        entry = self.entries[-1]
+        if name == "tb_frame":
+            return space.trace.extension(Frames).value(entry.frame)
+        return Constant(entry.line if name == "tb_lineno" else entry.lasti)
+
     def identity(self, space: Space) -> Any:
         return self if self.source is None else self.host
 
@@ -324,9 +357,10 @@ class TracebackValue(Value):
         if self.source is not None:
             return writer.source(self.source)
         exc = self.exception
-        if exc is None or exc.source is not None or exc.tb_entries != self.entries:
+        if exc is None or exc.source is not None or exc.tb_entries[: len(self.entries)] != self.entries:
             return super().reconstruct(writer)
-        return writer.assign("traceback", f"{writer.expr(exc)}.__traceback__")
+        outer = len(exc.tb_entries) - len(self.entries)
+        return writer.assign("traceback", f"{writer.expr(exc)}.__traceback__{'.tb_next' * outer}")
 
 
 # -- between values and what a real exception holds -----------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.raw import type_lookup
-from stator.objects.exception import ExceptionValue, native_base, own_fields, value_of
+from stator.objects.exception import ExceptionValue, native_base, own_fields, places, value_of
 from stator.objects.instance import dict_text, empty_slot, slot_text
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def reconstruct(exc: ExceptionValue, writer: Writer) -> str:
             shell = writer.assign("error", f"{writer.const(native)}({', '.join(args)})")
         else:
             writer.line(f"{shell}.args = {_tuple_text(args)}")
-        writer.traceback(shell, exc.tb_entries)
+        writer.traceback(shell, places(exc.tb_entries))
         return shell
     if issubclass(native, BaseExceptionGroup):
         name = _group(exc, writer)
@@ -66,7 +66,7 @@ def _read(exc: BaseException, native: type, name: str) -> Any:
 
 
 def _finish(exc: ExceptionValue, writer: Writer, name: str) -> None:
-    writer.traceback(name, exc.tb_entries)
+    writer.traceback(name, places(exc.tb_entries))
     if exc._attrs is not None:
         for key, value in exc._attrs.entries(None):
             writer.line(f"{dict_text(writer, exc.cls, name)}[{key!r}] = {writer.expr(value)}")

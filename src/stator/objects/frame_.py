@@ -1,0 +1,132 @@
+"""Frames of the traced program as objects: what `sys._getframe()` and tracebacks show of them."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.instance import InstanceValue
+from stator.objects.protocol import NONE, models
+from stator.objects.value import Constant, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.interp.frame import Frame
+    from stator.objects.space import Space
+    from stator.trace import Trace
+
+#: before 3.13, one dict shows the variables of a frame, brought up to date whenever it is asked for
+_ONE_LOCALS_DICT = sys.version_info < (3, 13)
+
+
+class Frames:
+    """The frame objects of a trace, one for each frame."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._values: dict[int, FrameValue] = {}
+
+    def value(self, frame: Frame) -> FrameValue:
+        """The frame as an object of the traced program."""
+        found = self._values.get(id(frame))
+        if found is None:
+            found = self._values[id(frame)] = FrameValue(frame)
+        return found
+
+
+@models(types.FrameType)
+class FrameValue(Value):
+    """A frame of the trace."""
+
+    __slots__ = ("frame", "shown")
+
+    def __init__(self, frame: Frame) -> None:
+        self.cls = types.FrameType
+        self.source: Source | None = None
+        self.frame = frame
+        #: the dict that shows its variables, once it has been asked for
+        self.shown: Value | None = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        """An existing frame: something to be passed on."""
+        return InstanceValue.from_host(space, host, source)
+
+    def describe(self) -> str:
+        return f"the frame of {self.frame.code.co_qualname}"
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        frame = self.frame
+        if name == "f_code":
+            return Constant(frame.code)
+        if name == "f_lineno":
+            return Constant(frame.line())
+        if name == "f_lasti":
+            return Constant(frame.instrs[max(frame.index - 1, 0)].offset)
+        if name == "f_globals":
+            return space.trace.globals_of(frame.globals).value(space)  # type: ignore[no-any-return]
+        if name == "f_back":
+            return self._back(space)
+        if name == "f_locals" and (_ONE_LOCALS_DICT or frame.namespace is not None):
+            return self.locals(space)
+        if name == "f_trace":
+            return NONE
+        raise Unsupported(errors.UnsupportedAttribute("frame", name))
+
+    def _back(self, space: Space) -> Value:
+        frame = self.frame
+        if not is_running(space, frame):
+            return NONE
+        if frame.parent is None:
+            raise Unsupported(errors.UnsupportedAttribute("frame", "f_back"))
+        return space.trace.extension(Frames).value(frame.parent)
+
+    def locals(self, space: Space) -> Value:
+        """The dict of the frame's variables (`PyFrame_FastToLocals`)."""
+        frame = self.frame
+        if frame.namespace is not None:
+            return frame.namespace  # type: ignore[no-any-return]
+        if self.shown is None or not _ONE_LOCALS_DICT:
+            self.shown = space.new_dict([])
+        for name, value in variables(frame):
+            key = Constant(name)
+            if value is not None:
+                space.setitem(self.shown, key, value)
+            elif space.truth(space.contains(self.shown, key)):
+                space.delitem(self.shown, key)
+        return self.shown
+
+    def clear(self, space: Space) -> Value:
+        """What a finished frame referred to is out of reach already."""
+        if is_running(space, self.frame):
+            raise space.error(RuntimeError, "cannot clear an executing frame")
+        if self.frame.result is None and self.frame.code.co_flags & _SUSPENDABLE:
+            raise Unsupported(errors.UnsupportedMethod("frame", "clear"))
+        return NONE
+
+
+_SUSPENDABLE = 0x20 | 0x80 | 0x200
+
+
+def is_running(space: Space, frame: Frame) -> bool:
+    """Whether the frame is on the stack."""
+    step = space.trace.frame
+    while step is not None:
+        if step is frame:
+            return True
+        step = step.parent
+    return False
+
+
+def variables(frame: Frame) -> list[tuple[str, Value | None]]:
+    """The variables of a function's frame in the order of CPython, with None for those that have no value."""
+    from stator.objects.value import NULL
+
+    code = frame.code
+    found: list[tuple[str, Value | None]] = []
+    for name in dict.fromkeys((*code.co_varnames, *frame.decoded.varnames, *code.co_cellvars, *code.co_freevars)):
+        cell = frame.cells.get(name)
+        value = frame.locals.get(name) if cell is None else cell.contents
+        found.append((name, None if value is NULL else value))
+    return found
