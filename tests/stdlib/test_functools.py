@@ -225,3 +225,22 @@ def test_caches_of_all_kinds():
         assert [traced(n) for n in (1, 1, 2)] == eager
         assert calls == expected
         assert kept.cache_info() == info
+
+
+@pytest.mark.parametrize("options", [{}, {"maxsize": 2}, {"maxsize": None}, {"typed": True}, {"maxsize": 0}], ids=str)
+def test_a_cache_made_inside_leaves_with_its_contents(options):
+    def program(calls):
+        @functools.lru_cache(**options)
+        def fib(n, step=1):
+            calls.append(n)
+            return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+        fib(5), fib(3, step=2), fib(2.0), fib(3)
+        return fib
+
+    expected, actual = [], []
+    fib, ours = program(expected), stator.compile(program, backend="eager", fullgraph=True)(actual)
+    assert type(ours) is type(fib) and ours.__name__ == "fib" and ours.cache_info() == fib.cache_info()
+    for made in (fib, ours):
+        made(5), made(1), made(2.0), made(3)
+    assert actual == expected and ours.cache_info() == fib.cache_info()

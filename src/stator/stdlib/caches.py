@@ -11,6 +11,7 @@ from stator import errors
 from stator.guards.guard import IdIs, NoKey
 from stator.guards.source import ConstSource, DictItemSource
 from stator.objects.attributes import MISSING
+from stator.objects.function import FunctionValue
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import NONE, models
 from stator.objects.value import Constant, Unsupported, Value
@@ -191,7 +192,7 @@ class Results:
         return space.existing(parts[at + 1], f"result of {name}")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _probe(**keywords: int) -> None:
     """Fills its cache with one key, to show what marks the keywords in it."""
 
@@ -211,8 +212,8 @@ class FreshCache(Cached):
         self.maxsize = maxsize if maxsize is None else max(maxsize, 0)
         self.typed = typed
         self.info_type = info_type
-        #: results by key, the least recently used first
-        self.entries: dict[Any, Value] = {}
+        #: calls and their results by key, the least recently used first
+        self.entries: dict[Any, Entry] = {}
         self.hits = self.misses = 0
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
@@ -226,16 +227,16 @@ class FreshCache(Cached):
             self.hits += 1
             if self.maxsize is not None:
                 self.entries[key] = self.entries.pop(key)
-            return found
+            return found.result
         self.misses += 1
         result = space.call(self.function, args, kwargs)
-        if self.maxsize is None:
-            self.entries[key] = result
-        elif key not in self.entries:
-            # Otherwise the function has called itself with the same arguments.
-            if len(self.entries) >= self.maxsize:
-                del self.entries[next(iter(self.entries))]
-            self.entries[key] = result
+        if key in self.entries:  # the function has called itself with the same arguments
+            if self.maxsize is None:
+                self.entries[key].result = result
+            return result
+        if self.maxsize is not None and len(self.entries) >= self.maxsize:
+            del self.entries[next(iter(self.entries))]
+        self.entries[key] = Entry(args, kwargs, result)
         return result
 
     def _key(self, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Any:
@@ -256,19 +257,83 @@ class FreshCache(Cached):
         self.hits = self.misses = 0
         return NONE
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.hits or self.misses:
-            raise Unsupported(errors.NotReconstructible("a function whose cache the trace has filled"))
+    def shell(self, writer: Writer) -> str:
+        """The function with an empty cache; what it wraps may refer to it, but never needs it to exist."""
         parts = [writer.expr(self.function), repr(self.maxsize), repr(self.typed), writer.expr(self.info_type)]
-        shell = writer.shell_of(self)
-        if shell is not None:
-            return shell
-        name = str(writer.assign("cached", f"{writer.const(_CACHED)}({', '.join(parts)})"))
+        return f"{writer.const(_CACHED)}({', '.join(parts)})"
+
+    def reconstruct(self, writer: Writer) -> str:
+        text = self.shell(writer)
+        name = writer.shell_of(self) or str(writer.assign("cached", text))
         writer.name_value(self, name)
         if self._attrs is not None:
             for key, value in self._attrs.entries(None):
                 writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
+        if self.hits or self.misses:
+            self._refill(writer, name)
         return name
+
+    def _refill(self, writer: Writer, name: str) -> None:
+        function = self.function.force()
+        if not isinstance(function, FunctionValue):
+            raise Unsupported(errors.NotReconstructible("a cache of results of a function written in C"))
+        calls = [f"({entry.args_text(writer)}, {writer.expr(entry.result)})" for entry in self.entries.values()]
+        numbers = f"{self.hits}, {self.misses}"
+        writer.line(f"{writer.const(refill)}({name}, {writer.expr(function)}, [{', '.join(calls)}], {numbers})")
+
+
+class Entry:
+    """A call that a cache remembers."""
+
+    __slots__ = ("args", "kwargs", "result")
+
+    def __init__(self, args: list[Value], kwargs: dict[str, Value], result: Value) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self.result = result
+
+    def args_text(self, writer: Writer) -> str:
+        """Positional and keyword arguments as two expressions."""
+        positional = "".join(f"{writer.expr(arg)}, " for arg in self.args)
+        named = ", ".join(f"{name!r}: {writer.expr(value)}" for name, value in self.kwargs.items())
+        return f"({positional}), {{{named}}}"
+
+
+class Waiting:
+    """A constant of code whose attribute is another result each time."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Any] = []
+
+    @property
+    def real(self) -> Any:
+        """The next result."""
+        return self.waiting.pop()
+
+
+_STAND_IN: types.CodeType = (lambda *args, **kwargs: (9753).real).__code__
+
+
+def refill(cached: Any, function: types.FunctionType, calls: list[Any], hits: int, misses: int) -> None:
+    """Fill the cache of a function with results known already; the function has other code for the while."""
+    results = Waiting()
+    code = function.__code__
+    consts = tuple(results if const == 9753 else const for const in _STAND_IN.co_consts)
+    function.__code__ = _STAND_IN.replace(co_consts=consts, co_freevars=code.co_freevars)
+    try:
+        for _ in range(misses - len(calls)):
+            try:
+                cached(object())  # a miss that leaves nothing behind, for the list is empty
+            except IndexError:
+                pass
+        for args, kwargs, result in calls:
+            results.waiting.append(result)
+            cached(*args, **kwargs)
+        for _ in range(hits if calls else 0):
+            args, kwargs, _ = calls[-1]
+            cached(*args, **kwargs)
+    finally:
+        function.__code__ = code
 
 
 def _operand(space: Space, value: Value, name: str) -> Any:

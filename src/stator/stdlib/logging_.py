@@ -7,7 +7,6 @@ Python it is, up to what breaks the graph.
 from __future__ import annotations
 
 import functools
-
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +98,7 @@ class EnabledFor:
         return bool(logging.Logger.isEnabledFor(logger, self.level))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _enabled_for(level: int) -> EnabledFor:
     return EnabledFor(level)
 
