@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _HEAP_TYPE = 1 << 9
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
 #: instructions that send an exception on as it is
-_SENDING_ON = frozenset({"RERAISE", "END_ASYNC_FOR"})
+_SENDING_ON = frozenset({"RERAISE", "END_ASYNC_FOR", "CLEANUP_THROW"})
 #: attributes that refer to other exceptions or frames: always kept as values
 _LINKS = ("__cause__", "__context__", "__suppress_context__", "__traceback__")
 
@@ -211,6 +211,8 @@ class ExceptionValue(Value):
         """The exception passes through a frame: an entry, unless the instruction sends on what has been caught."""
         if instr.op in _SENDING_ON or (instr.op == "RAISE_VARARGS" and not instr.arg and frame.handled is self):
             return
+        if self.source is not None:
+            frame.space.touch(self)
         self.tb_entries.append(Passed(frame, instr.line, instr.offset))
 
     def attr_dict(self, space: Space) -> Any:

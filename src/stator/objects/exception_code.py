@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.raw import type_lookup
 from stator.objects.exception import ExceptionValue, native_base, own_fields, places, value_of
 from stator.objects.instance import dict_text, empty_slot, slot_text
+from stator.residual.runtime import with_frames
 
 if TYPE_CHECKING:
     from stator.residual.writer import Writer
@@ -96,6 +97,9 @@ def effects(exc: ExceptionValue, writer: Writer) -> list[str]:
     lines += [f"{empty}({d}, {name})" if v is None else f"{d}.__set__({name}, {v})" for d, v in slots]
     if "__traceback__" in exc.fields:
         lines.append(f"{name}.__traceback__ = None")
+    if exc.tb_entries:
+        frames = writer.const(places(exc.tb_entries))
+        lines.append(f"{writer.const(with_frames)}({name}, {frames}, {name}.__traceback__)")
     return lines + _links(exc, writer, name)
 
 

@@ -65,8 +65,7 @@ class Program:
     def raises(self, value: Value) -> Residual:
         """An exception leaves the frame."""
         frames = self.writer.const(places(value.tb_entries))  # type: ignore[attr-defined]
-        if value.source is None:
-            value.tb_entries = []  # type: ignore[attr-defined]  # raising it makes them
+        value.tb_entries = []  # type: ignore[attr-defined]  # raising it makes them
         exc = self.writer.expr(value)
         self.tail = self._effects()
         self.tail.append(f"{self.writer.const(runtime.raise_through)}({frames}, {exc})")

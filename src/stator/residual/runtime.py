@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
 END: Any = type("END", (), {"__repr__": lambda self: "END"})()
@@ -158,10 +158,15 @@ def raise_through(frames: list[tuple[CodeType, int]], exc: BaseException) -> Any
     return call()
 
 
-def with_frames(exc: BaseException, frames: list[tuple[CodeType, int]]) -> None:
-    """Give an exception that is not raised now the traceback of the traced frames it has left, outermost first."""
+def with_frames(
+    exc: BaseException, frames: list[tuple[CodeType, int]], inner: TracebackType | None = None
+) -> None:
+    """Give an exception that is not raised now the traceback of the traced frames it has left, outermost first.
+
+    `inner` is the traceback it has had before that.
+    """
     context = exc.__context__
-    exc.__traceback__ = None
+    exc.__traceback__ = inner
     try:
         raise_through(frames, exc)
     except BaseException:

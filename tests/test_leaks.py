@@ -1,0 +1,46 @@
+"""Nothing that was compiled or looked at outlives its owner."""
+
+import gc
+import weakref
+
+import stator
+
+
+class Big:
+    value = 3
+
+
+def program(x, other):
+    return x.value + other[0].value
+
+
+def test_arguments_are_freed_without_the_garbage_collector():
+    gc.collect()
+    gc.disable()
+    try:
+        first, second = Big(), Big()
+        second.extra = [first]
+        alive = [weakref.ref(first), weakref.ref(second)]
+        wrapped = stator.compile(program, backend="eager")
+        assert wrapped(first, [second]) == 6
+        assert wrapped(first, [second]) == 6
+        del first, second
+        assert [ref() for ref in alive] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_rounds_of_compile_and_reset_do_not_grow():
+    def one_round():
+        wrapped = stator.compile(program, backend="eager")
+        wrapped(Big(), [Big()])
+        stator.reset()
+
+    for _ in range(50):
+        one_round()
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(200):
+        one_round()
+    gc.collect()
+    assert len(gc.get_objects()) - before < 100

@@ -1,0 +1,36 @@
+"""Two threads may trace, and run what was traced, at once."""
+
+import threading
+
+import stator
+
+
+def program(n, items):
+    total = 0
+    for i in range(n):
+        total += i
+    stator.graph_break()
+    items.append(total)
+    return [total, {"n": n}]
+
+
+def test_threads_trace_and_run_at_once():
+    wrapped = stator.compile(program, backend="eager", recompile_limit=100)
+    failures = []
+    start = threading.Barrier(6)
+
+    def work(seed):
+        start.wait()
+        for n in range(12):
+            items: list[int] = []
+            expected: list[int] = []
+            if wrapped(n + seed % 2, items) != program(n + seed % 2, expected) or items != expected:
+                failures.append((seed, n))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    assert not any(thread.is_alive() for thread in threads)
