@@ -4,6 +4,8 @@ import time
 from collections import namedtuple
 from typing import NamedTuple
 
+from apptests.marks import expected_break
+
 Point = namedtuple("Point", "x y", defaults=(0,))
 
 
@@ -141,12 +143,10 @@ def test_typed_named_tuple():
     assert item.double().name == "a"
 
 
+@expected_break("namedtuple() evaluates source text")
 def test_named_tuple_made_inside():
     Local = namedtuple("Local", ["a", "b"])
     assert Local(1, 2).b == 2
-
-
-test_named_tuple_made_inside.expected_break = "namedtuple() evaluates source text"
 
 
 def test_subclass():

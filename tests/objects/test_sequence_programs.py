@@ -38,7 +38,9 @@ LIST_STEPS = st.one_of(
     st.tuples(st.just("__getitem__"), st.tuples(slices)),
     st.tuples(st.just("__setitem__"), st.tuples(slices, lists)),
     st.tuples(st.just("__delitem__"), st.tuples(slices)),
-    st.tuples(st.sampled_from(["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__"]), st.tuples(lists)),
+    st.tuples(
+        st.sampled_from(["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__add__"]), st.tuples(lists)
+    ),
 )
 DEQUE_STEPS = st.one_of(
     *COMMON,
