@@ -7,14 +7,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from stator import _core, errors
+from stator import errors
+from stator._core import Compiled, set_miss_handler
 from stator.config import current
 from stator.interp import all_opcodes as _opcodes  # noqa: F401
 from stator.region import BUCKETS, Bucket
 from stator.report.stats import STATS, Stats
 from stator.tracer import on_miss
 
-_core.set_miss_handler(on_miss)
+set_miss_handler(on_miss)
 
 
 def compile(
@@ -116,7 +117,7 @@ def _wrap(model: Any, bucket: Bucket) -> Any:
         stand_in = module_stand_in(model, bucket)
         if stand_in is not None:
             return stand_in
-    compiled = _core.Compiled(model, bucket.region)
+    compiled = Compiled(model, bucket.region)
     compiled.__dict__["_stator_bucket"] = bucket
     return compiled
 
@@ -141,7 +142,7 @@ def generated_source(compiled: Any) -> str:
 
 def install() -> None:
     """Route `torch.compile` through Stator for the whole process, so that unmodified programs use it."""
-    _torch_compile().install()
+    _torch_compile().install(compile)
 
 
 def uninstall() -> None:

@@ -46,7 +46,7 @@ class set_stance:
 
 
 def _set(stance: Stance) -> None:
-    from stator import _core
+    from stator._core import set_force_eager
 
     _current[-1] = stance
-    _core.set_force_eager(stance == "force_eager")
+    set_force_eager(stance == "force_eager")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from stator import _core
+from stator._core import GuardProgram as CoreProgram
+from stator._core import set_code_policy
 
 from .guard import Guard
 from .intern import Source, _forget
 from .twin import Twin
 
 # A source's end may come while traced code runs; the note it leaves in the table is no part of the program.
-_core.set_code_policy(_forget.__code__, 2)
+set_code_policy(_forget.__code__, 2)
 
 __all__ = ["GuardProgram", "Output", "compile_guards"]
 
@@ -21,7 +22,7 @@ Output = Source | tuple[Source, ...]
 Instruction = tuple[str, tuple[int, ...], int, object]
 
 
-class GuardProgram(_core.GuardProgram):
+class GuardProgram(CoreProgram):
     """Guards and outputs with the C++ program made from them.
 
     ``run(func, args)`` gives the outputs, or the index of the instruction that failed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stator import _core
+from stator._core import Compiled
 from stator.guards.source import ConstSource, GetAttrSource
 from stator.objects.instance import InstanceValue
 from stator.objects.method import BoundMethod
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
 
 
-@models(_core.Compiled)
+@models(Compiled)
 class CompiledValue(InstanceValue):
     """A compiled callable: the outer compiled function absorbs it, with its own settings."""
 

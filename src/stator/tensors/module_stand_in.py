@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator import _core
+from stator._core import Compiled
 
 if TYPE_CHECKING:
     from stator.region import Bucket
@@ -37,7 +37,7 @@ def module_stand_in(model: Any, bucket: Bucket) -> Any:
     made = object.__new__(cls)
     object.__setattr__(made, "__dict__", original.__dict__)
     call = types.MethodType(type(original).__call__, original)
-    cls.__dict__["__call__"].__set__(made, _core.Compiled(call, bucket.region))
+    cls.__dict__["__call__"].__set__(made, Compiled(call, bucket.region))
     return made
 
 

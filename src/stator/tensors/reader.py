@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 import torch
 
-from stator import _core
+from stator._core import configure_tensors, read_tensor
 from stator.guards.tensor import TensorFacts, TensorSpec, packed
 
 __all__ = ["configure", "read_facts", "tensor_spec"]
@@ -112,10 +112,10 @@ def configure() -> bool:
         layout = _find_layout()
     except (_Unclear, OSError, AttributeError):
         return False
-    _core.configure_tensors(**layout)
+    configure_tensors(**layout)
     if all(_core_agrees(tensor) for tensor in _samples()):
         return True
-    _core.configure_tensors(**dict.fromkeys(layout, 0))
+    configure_tensors(**dict.fromkeys(layout, 0))
     return False
 
 
@@ -267,4 +267,4 @@ def _samples() -> list[Any]:
 
 def _core_agrees(tensor: Any) -> bool:
     facts = read_facts(tensor)
-    return _core.read_tensor(tensor) == (facts.keys, facts.requires_grad, facts.sizes, facts.strides)
+    return read_tensor(tensor) == (facts.keys, facts.requires_grad, facts.sizes, facts.strides)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,12 +11,12 @@ import torch
 _original: Any = None
 
 
-def install() -> None:
-    """From now on `torch.compile` is `stator.compile`; a second call changes nothing."""
+def install(compile: Callable[..., Any]) -> None:
+    """From now on `torch.compile` is `compile` (that of `stator.api`); a second call changes nothing."""
     global _original
     if _original is None:
         _original = torch.compile
-        torch.compile = _compile
+        torch.compile = _with_torchs_signature(compile)
 
 
 def uninstall() -> None:
@@ -25,27 +27,10 @@ def uninstall() -> None:
         _original = None
 
 
-def _compile(
-    model: Any = None,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    backend: Any = "inductor",
-    mode: str | None = None,
-    options: dict[str, Any] | None = None,
-    disable: bool = False,
-    **others: Any,
-) -> Any:
-    """`torch.compile`'s signature; what Stator always does (`isolate_recompiles`) is accepted and dropped."""
-    from stator.api import compile
+def _with_torchs_signature(compile: Callable[..., Any]) -> Any:
+    @functools.wraps(torch.compile)
+    def torch_compile(model: Any = None, *, isolate_recompiles: bool = True, shapes_spec: Any = None, **options: Any) -> Any:
+        # Isolated recompiles are what Stator always does; shape specifications are hints it does without.
+        return compile(model, **options)
 
-    return compile(
-        model,
-        backend=backend,
-        fullgraph=fullgraph,
-        dynamic=dynamic,
-        mode=mode,
-        options=options,
-        disable=disable,
-        recompile_limit=others.get("recompile_limit"),
-    )
+    return torch_compile
