@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.objects.protocol import IMMUTABLE, FALSE, Handler, NONE, TRUE, pure, register
+from stator.guards.guard import GlobalState
+from stator.objects.protocol import FALSE, IMMUTABLE, NONE, TRUE, Handler, pure, register
 from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
@@ -26,15 +28,14 @@ _ANSWERS: dict[tuple[str, str], Constant] = {
     ("torch._jit_internal", "is_scripting"): FALSE,
     ("torch.jit._trace", "is_tracing"): FALSE,
     ("torch.jit", "is_tracing"): FALSE,
-    ("torch._utils_internal", "log_compilation_event"): NONE,
-    ("torch._logging._internal", "warning_once"): NONE,
 }
 
+_CUDA = ("is_available", "device_count", "is_bf16_supported", "is_initialized", "current_device", "_is_compiled")
+_CUDA += ("get_device_capability", "get_device_name", "is_current_stream_capturing")
 #: Python functions that are run for real: they look at the machine or at the process
 _FOR_REAL = frozenset(
     {
-        *(("torch.cuda", name) for name in ("is_available", "device_count", "is_bf16_supported", "is_initialized", "current_device")),
-        *(("torch.cuda", name) for name in ("get_device_capability", "get_device_name", "_is_compiled", "is_current_stream_capturing")),
+        *(("torch.cuda", name) for name in _CUDA),
         ("torch.xpu", "is_available"),
         ("torch.mps", "is_available"),
         ("torch.backends.mps", "is_available"),
@@ -45,28 +46,52 @@ _FOR_REAL = frozenset(
     }
 )
 
-
-def _state_readers() -> list[Any]:
-    names = ("is_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "is_autocast_enabled", "get_autocast_dtype")
-    names += ("is_autocast_cpu_enabled", "get_autocast_gpu_dtype", "get_autocast_cpu_dtype", "is_autocast_cache_enabled")
-    names += ("is_anomaly_enabled", "is_anomaly_check_nan_enabled")
-    found = [getattr(torch, name) for name in names if hasattr(torch, name)]
-    inner = ("_get_deterministic_algorithms", "_get_deterministic_algorithms_warn_only", "_is_torch_function_enabled")
-    inner += ("_len_torch_function_stack", "_len_torch_dispatch_stack", "_get_default_device", "_is_any_autocast_enabled")
-    inner += ("_is_autocast_available", "_is_torch_function_all_disabled")
-    inner += ("_is_torch_function_mode_enabled", "_get_math_sdp_enabled", "_get_flash_sdp_enabled")
-    inner += ("_get_mem_efficient_sdp_enabled", "_get_cudnn_enabled", "_get_mkldnn_enabled", "_get_float32_matmul_precision")
-    return found + [getattr(_C, name) for name in inner if hasattr(_C, name)]
+#: readers of the state that the guard on torch's global state is about
+_GUARDED = ("is_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "is_autocast_enabled")
+_GUARDED += ("get_autocast_dtype", "is_autocast_cpu_enabled", "get_autocast_gpu_dtype", "get_autocast_cpu_dtype")
+_GUARDED += ("is_autocast_cache_enabled", "_get_deterministic_algorithms", "_is_any_autocast_enabled")
+_GUARDED += ("_get_deterministic_algorithms_warn_only", "_is_torch_function_enabled", "_len_torch_function_stack")
+_GUARDED += ("_len_torch_dispatch_stack", "_is_torch_function_all_disabled", "_is_torch_function_mode_enabled")
+#: readers of other state: what they answer is guarded by itself
+_READERS = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "_get_default_device", "_is_autocast_available")
+_READERS += ("_get_math_sdp_enabled", "_get_flash_sdp_enabled", "_get_mem_efficient_sdp_enabled")
+_READERS += ("_get_cudnn_enabled", "_get_mkldnn_enabled", "_get_float32_matmul_precision")
 
 
-def _reader(host: Any) -> Handler:
+def _found(names: tuple[str, ...]) -> list[Any]:
+    hosts = [getattr(torch, name, None) or getattr(_C, name, None) for name in names]
+    return [host for host in hosts if host is not None]
+
+
+def _reader(host: Any, guarded: bool) -> Handler:
     """A reader of the global state, which the trace then depends on."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        space.trace.recorder.state.used = True
-        return space.run_known(host, args, kwargs)
+        result = space.run_known(host, args, kwargs)
+        if guarded:
+            space.trace.recorder.state.used = True
+        else:
+            operands = tuple([space.known(arg) for arg in args])
+            space.trace.guard(GlobalState(_answers(host, operands, space.known(result)), f"{host.__name__}() is as it was"))
+        return result
 
     return handler
+
+
+class _Answers:
+    """Whether a reader still gives the same answer."""
+
+    def __init__(self, host: Any, args: tuple[Any, ...], answer: Any) -> None:
+        self.host, self.args, self.answer = host, args, answer
+
+    def __call__(self) -> bool:
+        return bool(self.host(*self.args) == self.answer)
+
+
+@functools.cache
+def _answers(host: Any, args: tuple[Any, ...], answer: Any) -> _Answers:
+    # One object per assumption, so that equal guards are kept once.
+    return _Answers(host, args, answer)
 
 
 def _answer(constant: Value) -> Handler:
@@ -93,10 +118,13 @@ def _has_torch_function(space: Space, args: list[Value], kwargs: dict[str, Value
 
 def install() -> None:
     """Register types and functions."""
-    IMMUTABLE.update({torch.dtype, torch.device, torch.layout, torch.memory_format, torch.finfo, torch.iinfo, torch.qscheme})
-    for host in _state_readers():
-        register(host, _reader(host))
-    pure(torch.promote_types, torch.can_cast, _C._get_tracing_state, torch.is_vulkan_available, _C._get_privateuse1_backend_name)
+    IMMUTABLE.update({torch.dtype, torch.device, torch.layout, torch.memory_format, torch.qscheme})
+    IMMUTABLE.update({torch.finfo, torch.iinfo})
+    for host in _found(_GUARDED):
+        register(host, _reader(host, guarded=True))
+    for host in _found(_READERS):
+        register(host, _reader(host, guarded=False))
+    pure(torch.promote_types, torch.can_cast, torch.is_vulkan_available, _C._get_privateuse1_backend_name)
     for name in ("_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic"):
         register(getattr(_C, name), _has_torch_function)
     register(_C._log_api_usage_once, _answer(NONE))

@@ -59,7 +59,8 @@ def _ask(call: Call, filling: int) -> Exception | None:
 def _real(meta: Any, cls: type, filling: int) -> Any:
     with torch.no_grad():
         span = _bytes(meta) // meta.dtype.itemsize
-        tensor = torch.full((span,), filling, dtype=meta.dtype).as_strided(meta.shape, meta.stride, meta.offset).detach()
+        memory = torch.full((span,), filling, dtype=meta.dtype)
+        tensor = memory.as_strided(meta.shape, meta.stride, meta.offset).detach()
     if meta.requires_grad and meta.is_leaf:
         tensor.requires_grad_()
     if cls is torch.nn.Parameter:

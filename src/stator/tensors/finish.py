@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.fx
 
+from stator import errors
 from stator.errors import BackendError, StatorError
-from stator.objects.value import Value
+from stator.objects.value import Unsupported, Value
 from stator.report.stats import STATS
-from stator.tensors.subclass import is_plain_class
-from stator.tensors.tensor import TensorValue
 from stator.tensors import global_state
 from stator.tensors.contract import backend_guards, distinct_guards, in_context, is_member
+from stator.tensors.node_meta import NodeMeta
+from stator.tensors.subclass import is_plain_class
+from stator.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
@@ -48,10 +50,12 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     settle_grad_mode(recorder)
     inputs = drop_unused_inputs(recorder)
     inputs = members_last(inputs)
+    refuse_strangers(graph)
     graph.lint()
-    gm = torch.fx.GraphModule(torch.nn.Module(), graph)
+    root = torch.nn.Module()
     for name, item in recorder.attributes.items():
-        setattr(gm, name, item)
+        setattr(root, name, item)
+    gm = torch.fx.GraphModule(root, graph)
     sources = grouped(inputs)
     compiled = call_backend(recorder, gm, inputs)
     if recorder.state_nodes:
@@ -83,6 +87,12 @@ def _leaving_state_alone(compiled: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return run
+
+
+def refuse_strangers(graph: torch.fx.Graph) -> None:
+    """What was made in the body of an operation cannot be used outside of it (see subgraph)."""
+    if any(used.graph is not graph for node in graph.nodes for used in node.all_input_nodes):
+        raise Unsupported(errors.NotReconstructible("a tensor made inside another operation"))
 
 
 def eliminate(recorder: Recorder) -> None:
@@ -131,6 +141,15 @@ def drop_unused_inputs(recorder: Recorder) -> list[Any]:
     return sorted(used, key=lambda value: order[value.node])
 
 
+def _release_examples(gm: Any, *, show: bool) -> None:
+    """The trace is over: example values are made now, for whoever looks at the graph later, or not at all."""
+    for node in gm.graph.nodes:
+        if isinstance(node.meta, NodeMeta):
+            if show:
+                node.meta.settle("example_value")
+            node.meta.release()
+
+
 def members_last(inputs: list[Any]) -> list[Any]:
     """The inputs in another order, here and in the graph: members of modules, which are handed over as one, last."""
     members = [value for value in inputs if is_member(value)]
@@ -157,21 +176,19 @@ def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[...
     examples = [recorder.example_input(value) for value in inputs]
     started = time.perf_counter()
     try:
-        with in_context(recorder, gm, inputs) as context:
+        if getattr(backend, "keeps_order", False):
             compiled = backend(gm, examples)
-        recorder.extra_guards += backend_guards(recorder, context)
-        if not getattr(backend, "keeps_order", False):
-            recorder.extra_guards += distinct_guards(recorder, inputs)
+        else:
+            with in_context(recorder, gm, inputs) as context:
+                compiled = backend(gm, examples)
+            recorder.extra_guards += backend_guards(recorder, context) + distinct_guards(recorder, inputs)
     except StatorError:
         raise
     except Exception as e:
         raise BackendError(f"backend {name!r} failed: {type(e).__name__}: {e}", backend=name) from e
     finally:
         STATS.backend_seconds += time.perf_counter() - started
-        for node in gm.graph.nodes:
-            release = getattr(node.meta, "release", None)
-            if release is not None:
-                release()
+        _release_examples(gm, show=not getattr(backend, "keeps_order", False))
     if not callable(compiled):
         raise BackendError(f"backend {name!r} returned {type(compiled).__name__}, which is not callable", backend=name)
     return compiled

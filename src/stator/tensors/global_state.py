@@ -28,7 +28,7 @@ PARTS: dict[str, tuple[Callable[[], Any], Callable[[Any], Calls]]] = {
     "default dtype": (torch.get_default_dtype, lambda to: [(_C._set_default_dtype, (to,))]),
     "deterministic": (
         lambda: (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()),
-        lambda to: [(torch.use_deterministic_algorithms, (to[0],))] if not to[1] else [(_deterministic_warning, (to[0],))],
+        lambda to: [(_deterministic_warning if to[1] else torch.use_deterministic_algorithms, (to[0],))],
     ),
 }
 

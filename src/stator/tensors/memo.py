@@ -118,8 +118,8 @@ def _made(meta: TensorMeta) -> Any:
         span = meta.offset
     with torch.no_grad():
         if meta.offset:
-            tensor = torch.empty(span, dtype=meta.dtype, device=meta.device).as_strided(meta.shape, meta.stride, meta.offset)
-            tensor = tensor.detach()
+            memory = torch.empty(span, dtype=meta.dtype, device=meta.device)
+            tensor = memory.as_strided(meta.shape, meta.stride, meta.offset).detach()
         else:
             tensor = torch.empty_strided(meta.shape, meta.stride, dtype=meta.dtype, device=meta.device)
         if meta.bits[0]:

@@ -35,7 +35,7 @@ class NodeMeta(dict[str, Any]):
             super().setdefault("stack_trace", _text(chain))
 
     def release(self) -> None:
-        """The trace is over: what has not been asked for can no longer be made."""
+        """What has not been asked for can no longer be made."""
         self.make = None
 
     def _settle_all(self) -> None:

@@ -60,13 +60,11 @@ def _data(host: Any, branch: bool) -> Any:
 
 def _contents(space: Space, host: Any, tensor: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The value for a tensor made from constants in the trace (torch.tensor(3)), or None."""
-    recorder = space.trace.recorder
     if not isinstance(tensor, TensorValue) or tensor.source is not None or tensor.meta is None:
         return None
     constant = getattr(tensor.fake, "constant", None)
     if constant is None or len(args) != 1 or kwargs:
         return None
-    recorder.trace.epoch += 0
     try:
         return space.fresh(host(constant))
     except Exception:
@@ -79,7 +77,8 @@ def _requires_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     flags = [*args[1:], *kwargs.values()] or [TRUE]
     if isinstance(tensor, TensorValue) and len(flags) == 1 and space.known(flags[0].force()) is tensor.requires_grad:
         return tensor
-    raise Unsupported(errors.UnsupportedTensorOperation("Tensor.requires_grad_", "it starts or ends a graph of autograd"))
+    why = "it starts or ends a graph of autograd"
+    raise Unsupported(errors.UnsupportedTensorOperation("Tensor.requires_grad_", why))
 
 
 def install() -> None:

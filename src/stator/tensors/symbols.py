@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stator.residual.writer import Writer
     from stator.tensors.recorder import Operation, Recorder
 
-__all__ = ["SymValue", "decide", "install", "literal", "specialise"]
+__all__ = ["SymValue", "decide", "literal", "models", "specialise"]
 
 _CLASSES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 
@@ -35,7 +35,9 @@ class SymValue(Value):
     meta = None
     host = None
 
-    def __init__(self, recorder: Recorder, number: Any, operation: Operation | None, path: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, recorder: Recorder, number: Any, operation: Operation | None, path: tuple[int, ...] = ()
+    ) -> None:
         self.cls = _CLASSES.get(type(number), int)
         self.source: Source | None = None
         self.recorder = recorder
@@ -150,13 +152,17 @@ def _method(function: Callable[..., Any], swap: bool = False) -> Any:
         values = [arg.force() for arg in args]
         if not any(isinstance(v, SymValue) for v in values):
             return None
-        if not all(isinstance(v, SymValue) or (type(v) is Constant and type(v.host) in (int, float, bool)) for v in values):
+        if not all(map(_is_number, values)):
             return NOT_IMPLEMENTED if len(values) == 2 else None
         if len(values) == 2 and values[0].cls is int and values[1].cls is float:
             return NOT_IMPLEMENTED  # int leaves it to float's reflected method
         return compute(space, function, values[::-1] if swap else values)
 
     return handler
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, SymValue) or (type(value) is Constant and type(value.host) in (int, float, bool))
 
 
 def _truth(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

@@ -12,21 +12,25 @@ import torch
 
 from stator import errors
 
+_ARITHMETIC = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow")
+_ARITHMETIC += ("lshift", "rshift", "and", "or", "xor")
 #: special methods recorded as Python's operators: name → (operator, arguments exchanged)
 BINARY: dict[str, tuple[Callable[..., Any], bool]] = {
     **{
         f"__{name}__": (getattr(operator, name if name not in ("and", "or") else f"{name}_"), False)
-        for name in ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor")
+        for name in _ARITHMETIC
     },
     **{
         f"__r{name}__": (getattr(operator, name if name not in ("and", "or") else f"{name}_"), True)
-        for name in ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor")
+        for name in _ARITHMETIC
     },
     **{
         f"__i{name}__": (getattr(operator, f"i{name}"), False)
-        for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor")
+        for name in _ARITHMETIC
+        if name != "matmul"
     },
-    **{f"__{name}__": (getattr(operator, name), False) for name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs")},
+    **{f"__{name}__": (getattr(operator, name), False) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"__{name}__": (getattr(operator, name), False) for name in ("neg", "pos", "abs")},
     "__invert__": (operator.invert, False),
     "__getitem__": (operator.getitem, False),
     "__setitem__": (operator.setitem, False),
@@ -43,8 +47,8 @@ METADATA = frozenset(
     {
         *("size", "stride", "dim", "ndimension", "numel", "nelement", "element_size", "storage_offset", "get_device"),
         *("is_contiguous", "is_floating_point", "is_complex", "is_signed", "is_conj", "is_neg", "is_inference", "type"),
-        *("is_same_size", "is_distributed", "is_coalesced", "sparse_dim", "dense_dim", "qscheme", "dim_order", "sym_size"),
-        *("sym_numel", "sym_stride", "sym_storage_offset", "is_non_overlapping_and_dense", "is_strides_like"),
+        *("is_same_size", "is_distributed", "is_coalesced", "sparse_dim", "dense_dim", "qscheme", "dim_order"),
+        *("is_non_overlapping_and_dense", "is_strides_like"),
     }
 )
 
@@ -72,14 +76,16 @@ def _kind(name: str) -> Any:
 #: methods that break the graph, and why
 REFUSED: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("numpy", "__array__", "__array_wrap__", "__dlpack__", "__complex__"), _value),
-    **dict.fromkeys(("backward", "register_hook", "register_post_accumulate_grad_hook", "retain_grad", "reinforce"), _autograd),
+    **dict.fromkeys(("backward", "register_hook", "retain_grad", "reinforce"), _autograd),
+    "register_post_accumulate_grad_hook": _autograd,
     **dict.fromkeys(("__repr__", "__format__", "__str__"), _text),
     **dict.fromkeys(
         (
             *("data_ptr", "storage", "untyped_storage", "_typed_storage", "is_pinned", "is_shared", "share_memory_"),
-            *("is_set_to", "__hash__", "__reduce_ex__", "_reduce_ex_internal", "__setstate__", "__deepcopy__", "storage_type"),
-            *("__dlpack_device__", "const_data_ptr", "mutable_data_ptr", "_storage", "_use_count", "_is_view", "record_stream"),
-            *("_clear_non_serializable_cached_data", "module_load", "_fix_weakref", "map_", "map2_", "apply_", "_view_func"),
+            *("is_set_to", "__hash__", "__reduce_ex__", "_reduce_ex_internal", "__setstate__", "__deepcopy__"),
+            *("__dlpack_device__", "const_data_ptr", "mutable_data_ptr", "_storage", "_use_count", "_is_view"),
+            *("_clear_non_serializable_cached_data", "module_load", "_fix_weakref", "map_", "map2_", "apply_"),
+            *("storage_type", "record_stream", "_view_func"),
         ),
         _memory,
     ),
