@@ -15,6 +15,8 @@ class Effects:
     """Mutated objects (in order of their first mutation) and calls put off until the graph has run (in order)."""
 
     def __init__(self) -> None:
+        #: counts the changes, so that one can tell whether a stretch of the program made any
+        self.count = 0
         self._mutated: dict[int, Value] = {}
         self._deferred: list[tuple[Any, list[Value], dict[str, Value]]] = []
 
@@ -23,6 +25,7 @@ class Effects:
 
     def mutated(self, value: Value) -> None:
         """An existing object is about to change; its final state will be written back."""
+        self.count += 1
         self._mutated.setdefault(id(value), value)
 
     def is_mutated(self, value: Value) -> bool:
@@ -35,6 +38,7 @@ class Effects:
 
     def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
         """`function(*args, **kwargs)` acts on the world outside: perform it after the graph, in order."""
+        self.count += 1
         self._deferred.append((function, args, kwargs))
 
     def prepare(self, writer: Writer) -> list[str]:

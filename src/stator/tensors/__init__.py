@@ -21,8 +21,21 @@ def install() -> None:
 
     from stator import trace
     from stator.objects.protocol import CALL_HOOKS, MODELS
-    from stator.tensors import calls, constants, contexts, nn_module, operators, policy, sizes, specials, symbols
-    from stator.tensors import data_readers, optim, subclass
+    from stator.tensors import (
+        autograd_function,
+        calls,
+        constants,
+        contexts,
+        data_readers,
+        nn_module,
+        operators,
+        optim,
+        policy,
+        sizes,
+        specials,
+        subclass,
+        symbols,
+    )
     from stator.tensors.recorder import Recorder
     from stator.tensors.tensor import TensorValue
 
@@ -45,5 +58,5 @@ def install() -> None:
     trace.TRACE_HOOKS.append(begin)
     trace.LITERAL_HOOKS.append(symbols.literal)
     trace.DECIDERS.append(symbols.decide)
-    for part in (data_readers, optim, subclass):
+    for part in (autograd_function, data_readers, optim, subclass):
         part.install()

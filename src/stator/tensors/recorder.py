@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.fx
-from stator.tensors.finish import CompiledGraph, finish
 
 from stator import errors
 from stator.guards.guard import Guard
 from stator.objects.value import Unsupported, Value
 from stator.tensors import dynamism, global_state
+from stator.tensors.finish import CompiledGraph, finish
 from stator.tensors.memo import MEMO
 from stator.tensors.node_meta import NodeMeta, call_chain
 from stator.tensors.outcome import Outcome, outcome_of
@@ -21,9 +21,8 @@ from stator.tensors.tensor import TensorValue, describe_existing, guard_tensor
 from stator.tensors.world import World, describe_callable, storage_of
 
 if TYPE_CHECKING:
-    from stator.tensors.lowering import Call
-
     from stator.residual.writer import Writer
+    from stator.tensors.lowering import Call
     from stator.trace import Trace
 
 __all__ = ["Operation", "Recorder"]
@@ -61,7 +60,7 @@ class Operation:
 
     def made_number(self, number: Any, path: tuple[int, ...]) -> Value:
         """The symbolic number found at `path` of the result."""
-        from stator.tensors.shapes import SymValue
+        from stator.tensors.symbols import SymValue
 
         return SymValue(self.recorder, number, self, path)
 
@@ -107,7 +106,10 @@ class Recorder:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.graph = torch.fx.Graph()
+        #: what is recorded into, and the graph of the trace, which is that ordinarily
+        self.graph = self.whole = torch.fx.Graph()
+        #: the traced values that the nodes compute
+        self.values: dict[Any, Any] = {}
         self.inputs: list[Any] = []
         self.integers: dict[Any, Any] = {}
         self.extra_guards: list[Guard] = []
@@ -160,16 +162,18 @@ class Recorder:
     def node_of(self, value: Any) -> Any:
         """The node of a value used for the first time: a graph input, or a part of an operation's result."""
         if value.operation is None:
-            return self.placeholder(value)
-        node = value.operation.node
-        for index in value.path:
-            node = self._part_node(node, index)
+            node = self.placeholder(value)
+        else:
+            node = value.operation.node
+            for index in value.path:
+                node = self._part_node(node, index)
+        self.values.setdefault(node, value)
         return node
 
     def _part_node(self, node: Any, index: int) -> Any:
         made = self._parts.get((node, index))
         if made is None:
-            made = self._parts[node, index] = self.graph.call_function(_getitem, (node, index))
+            made = self._parts[node, index] = node.graph.call_function(_getitem, (node, index))
             parent = node.meta
             made.meta = NodeMeta(lambda: _item(parent.get("example_value"), index))
         return made
@@ -177,9 +181,9 @@ class Recorder:
     def placeholder(self, value: Any) -> Any:
         """Make a value that existed before the trace an input of the graph."""
         name = self._unique(_input_name(value.source.expr()))
-        root = self.graph._root
-        with self.graph.inserting_after(self._last_input) if self._last_input is not None else self.graph.inserting_after(root):
-            node = self.graph.placeholder(name)
+        root = self.whole._root
+        with self.whole.inserting_after(self._last_input) if self._last_input is not None else self.whole.inserting_after(root):
+            node = self.whole.placeholder(name)
         node.meta = NodeMeta(lambda: self.example(value))
         self._last_input = node
         self.inputs.append(value)
@@ -291,14 +295,20 @@ class Recorder:
             self.keep.add(node)
             self.trace.epoch += 1
 
-    def change_state(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def change_state(self, function: Any, args: list[Any], kwargs: dict[str, Any] | None = None) -> Any:
         """Perform a change of the global state, and record it."""
+        kwargs = kwargs or {}
         result = self.state.perform(function, args, kwargs)
         self.add_state_node(function, tuple(args), kwargs)
         if function not in global_state.NESTING:
             self._pending.append(_StateChange(function, args, kwargs))
         self.trace.epoch += 1
         return result
+
+    def switch(self, function: Any, args: list[Any]) -> None:
+        """Change the global state as C code does around a call: nothing of it appears in the graph."""
+        self.state.perform(function, args, {})
+        self._pending.append(_StateChange(function, args, {}))
 
     def leave_state(self) -> None:
         """End the graph with the nodes that put the global state back as it was at its beginning."""
