@@ -169,9 +169,13 @@ class GeneratorValue(Value):
 
     def _run(self, space: Space, frame: Frame, raised: Raised | None) -> Value:
         """Run to the next yield; raises StopIteration at the end."""
+        from stator.objects import exception
+
         try:
             space.trace.enter_frame(frame)
             if raised is not None:
+                if frame.handlers:
+                    exception.set_context(space, raised.value, frame.handled)
                 frame.unwind(raised, frame.instrs[max(frame.index - 1, 0)])
             result = frame.run()
         except Raised as e:

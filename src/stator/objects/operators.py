@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import operator
 import types
 from collections.abc import Callable
@@ -86,6 +87,7 @@ class Operators:
     def _inplace(self, symbol: str, left: Value, right: Value) -> Value:
         slot = self.special(left, INPLACE[symbol])
         if slot is not None:
+            self._check_repeat(INPLACE[symbol], slot, right)
             result = self.call(slot, [left, right], {})  # type: ignore[attr-defined]
             if not self.is_not_implemented(result):
                 return result  # type: ignore[no-any-return]
@@ -117,15 +119,26 @@ class Operators:
         slot = self.special(receiver, method)
         if slot is None:
             return NOT_IMPLEMENTED
+        self._check_repeat(method, slot, other)
         result = self.call(slot, [receiver, other], {}).force()  # type: ignore[attr-defined]
         return NOT_IMPLEMENTED if self.is_not_implemented(result) else result
+
+    def _check_repeat(self, method: str, slot: Value, count: Value) -> None:
+        """`sequence_repeat`: the operator's own words for what is no count (the method called by name has others)."""
+        if method not in _REPEATS or count.cls is int or type(getattr(slot, "host", None)) is not _WRAPPER:
+            return
+        if slot.host.__objclass__ in _REPEATED and not issubclass(count.cls, int):  # type: ignore[attr-defined]
+            if self.special(count, "__index__") is None:
+                text = f"can't multiply sequence by non-int of type '{count.cls.__name__}'"
+                raise self.error(TypeError, text)  # type: ignore[attr-defined]
 
     def is_not_implemented(self, value: Value) -> bool:
         return type(value) is Constant and value.host is NotImplemented
 
     def special(self, value: Value, name: str) -> Value | None:
-        """A special method as found on the class, unbound; None where absent or set to None."""
-        if self.host_lookup(value.cls, name) in (MISSING, None):  # type: ignore[attr-defined]
+        """A special method as found on the class, unbound; None where absent, or blocked by None."""
+        host = self.host_lookup(value.cls, name)  # type: ignore[attr-defined]
+        if host is MISSING or (host is None and name in _BLOCKED):
             return None
         slot: Value = self.lookup(value.cls, name)  # type: ignore[attr-defined]
         if slot.cls in _UNBOUND:
@@ -346,6 +359,12 @@ def _fold_hash(number: int) -> int:
     return hash(_HashProbe(number))
 
 
+_WRAPPER = types.WrapperDescriptorType
+_REPEATS = frozenset({"__mul__", "__rmul__", "__imul__"})
+#: builtin types that fill `sq_repeat`
+_REPEATED = frozenset({*_SEQUENCES, collections.deque})
+#: slots that CPython takes for absent where they are None; any other is called, which is a TypeError
+_BLOCKED = frozenset({"__hash__", "__iter__", "__contains__", "__reversed__", "__class_getitem__"})
 #: descriptors that give the callable itself, or one bound to something else than the instance
 _UNBOUND = (staticmethod, classmethod, property, types.MemberDescriptorType, types.GetSetDescriptorType)
 

@@ -210,8 +210,6 @@ class Sequence(Value):
     def repetitions(self, space: Space, count: Value) -> int:
         """The host int of the other operand of `self * count`."""
         count = count.force()
-        if not issubclass(count.cls, int) and space.special(count, "__index__") is None:
-            raise space.error(TypeError, f"can't multiply sequence by non-int of type '{count.cls.__name__}'")
         times = space.int_(count)
         if not -MAXSIZE - 1 <= times <= MAXSIZE:
             raise space.error(OverflowError, f"cannot fit '{count.cls.__name__}' into an index-sized integer")

@@ -46,8 +46,9 @@ def str_of(space: Space, value: Value) -> Value:
 
 def ascii_of(space: Space, value: Value) -> Value:
     """`ascii(value)`: its repr with all but ASCII escaped."""
-    text = str.__str__(known_host(space, repr_of(space, value), "ascii"))
-    return Constant(text.encode("ascii", "backslashreplace").decode("ascii"))
+    shown = repr_of(space, value)
+    text = str.__str__(known_host(space, shown, "ascii"))
+    return shown if text.isascii() else Constant(text.encode("ascii", "backslashreplace").decode("ascii"))
 
 
 @builtin(object.__str__)

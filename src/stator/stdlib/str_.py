@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _string  # type: ignore[import-not-found]
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,23 @@ def format_of(space: Space, value: Value, spec: Value) -> Value:
     if not issubclass(result.cls, str):
         raise space.error(TypeError, f"__format__ must return a str, not {result.cls.__name__}")
     return result
+
+
+def _formats_empty_as_str(host: Any) -> None:
+    """`number.__format__("")` is `str(number)`, which a subclass may override."""
+
+    def model(space: Space, value: Value, spec: Value, /) -> Value:
+        value, spec = value.force(), spec.force()
+        if issubclass(spec.cls, str) and value.cls is not host.__objclass__:
+            if issubclass(value.cls, host.__objclass__) and str.__str__(known_host(space, spec, "format")) == "":
+                return str_of(space, value)
+        return hooked(space, host, [value, spec])
+
+    builtin(host)(model)
+
+
+for _host in (int.__format__, float.__format__, complex.__format__, str.__format__):
+    _formats_empty_as_str(_host)
 
 
 def text_of(space: Space, value: Value, what: str) -> str:
@@ -230,8 +248,10 @@ class _Percent:
         if match is None:
             raise space.error(ValueError, "incomplete format")
         flags, width, precision, kind = match.groups()
-        width = self._star(width) if width == "*" else width
-        precision = self._star(precision) if precision == "*" else precision
+        width = self._star(width, "ssize_t", sys.maxsize) if width == "*" else width
+        precision = self._star(precision, "int", (1 << 31) - 1) if precision == "*" else precision
+        if precision is not None and precision.startswith("-"):
+            precision = "0"
         if kind == "%" and source is None and match.end() == at + 1:
             return "%", match.end()
         spec = flags + (width or "") + ("" if precision is None else f".{precision}") + kind
@@ -258,11 +278,13 @@ class _Percent:
             at += 1
         return self.template[start : at - 1], at
 
-    def _star(self, shown: str) -> str:
+    def _star(self, shown: str, c_type: str, most: int) -> str:
         value = self._next(None).force()
         if not issubclass(value.cls, int):
             raise self.space.error(TypeError, "* wants int")
         number = self.space.int_(value)
+        if not -most <= number <= most:
+            raise self.space.error(OverflowError, f"Python int too large to convert to C {c_type}")
         return str(number)
 
     def _next(self, source: Value | None) -> Value:
@@ -322,3 +344,25 @@ def str_translate(space: Space, text: Value, table: Value, /) -> Value:
     except NotKnown:
         pass
     return hooked(space, str.translate, [text, table])
+
+
+# -- repetition -------------------------------------------------------------------------------------------------------
+
+
+def _repetition(host: Any) -> None:
+    """`text * count`, where the count may be any object with `__index__`."""
+
+    def model(space: Space, text: Value, count: Value, /) -> Value:
+        count = count.force()
+        if issubclass(count.cls, int):
+            return hooked(space, host, [text, count])
+        times = space.int_(count)
+        if not -sys.maxsize - 1 <= times <= sys.maxsize:
+            raise space.error(OverflowError, f"cannot fit '{count.cls.__name__}' into an index-sized integer")
+        return hooked(space, host, [text, Constant(times)])
+
+    builtin(host)(model)
+
+
+for _host in (str.__mul__, str.__rmul__, bytes.__mul__, bytes.__rmul__):
+    _repetition(_host)
