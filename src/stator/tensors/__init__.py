@@ -31,6 +31,7 @@ def install() -> None:
         operators,
         optim,
         policy,
+        reader,
         sizes,
         specials,
         subclass,
@@ -40,6 +41,7 @@ def install() -> None:
     from stator.tensors.tensor import TensorValue
 
     MODELS[torch.Tensor] = TensorValue
+    reader.configure()
     constants.install()
     contexts.install()
     specials.install()
