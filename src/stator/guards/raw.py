@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
-__all__ = ["ABSENT", "dict_get", "dict_keys", "instance_dict", "type_lookup"]
+__all__ = ["ABSENT", "dict_get", "dict_keys", "instance_dict", "is_subtype", "type_lookup"]
 
 
 class _Absent:
@@ -45,6 +45,11 @@ def type_lookup(cls: type, name: str) -> Any:
         if found is not ABSENT:
             return found
     return ABSENT
+
+
+def is_subtype(cls: type, base: type) -> bool:
+    """`PyType_IsSubtype`: `issubclass` would run a metaclass's `__subclasscheck__`."""
+    return base in _mro_of(cls)
 
 
 def dict_keys(mapping: dict[Any, Any]) -> Iterator[Any]:

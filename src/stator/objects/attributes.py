@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-import weakref
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import ABSENT, TypeAttrIs
@@ -109,6 +109,14 @@ class Attributes:
 
     def getattr(self, value: Value, name: str, tail: bool = False) -> Value:
         """`value.name`. `tail`: the result goes straight onto the stack of the frame that asked."""
+        try:
+            return self._getattr(value, name, tail)
+        except Raised as e:
+            if issubclass(e.value.cls, AttributeError):
+                e.value.name_attribute(self, value.force(), name)  # type: ignore[attr-defined]
+            raise
+
+    def _getattr(self, value: Value, name: str, tail: bool) -> Value:
         value = value.force()
         cls = value.cls
         slot = self.host_lookup(cls, "__getattribute__")

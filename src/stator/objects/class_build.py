@@ -9,6 +9,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.guards.raw import is_subtype
 from stator.objects.attributes import MISSING
 from stator.objects.cell import CellValue
 from stator.objects.descriptors import ClassMethod, StaticMethod
@@ -30,8 +31,7 @@ _CONFLICT = (
 
 #: what `type.__setattr__` does not put into the class's own namespace
 _OF_TYPE = frozenset(
-    "__bases__ __mro__ __dict__ __name__ __base__ __basicsize__ __itemsize__ __flags__ __weakrefoffset__ "
-    "__dictoffset__ __text_signature__ __abstractmethods__".split()
+    ["__bases__", "__mro__", "__dict__", "__name__", "__base__", "__basicsize__", "__itemsize__", "__flags__", "__weakrefoffset__", "__dictoffset__", "__text_signature__", "__abstractmethods__"]
 )
 
 
@@ -84,9 +84,9 @@ def _winner(space: Space, meta: Value, bases: list[Value]) -> Value:
     """`_PyType_CalculateMetaclass`."""
     winner: type = meta.as_host(space)
     for base in bases:
-        if issubclass(winner, base.cls):
+        if is_subtype(winner, base.cls):
             continue
-        if not issubclass(base.cls, winner):
+        if not is_subtype(base.cls, winner):
             raise space.error(TypeError, _CONFLICT)
         winner = base.cls
     return space.class_value(winner)
@@ -278,8 +278,10 @@ class _FreshClass:
         if type(value) is Constant:
             return value.host
         if name == "__slots__":
-            slots = [str(self.space.known(item)) for item in self.space.unpack(value)]
-            return tuple(slots)
+            slots = value.force().as_host(self.space) if value.cls in (tuple, list, dict) else NotKnown
+            if slots is NotKnown:
+                raise self._refuse("its __slots__ are not known")
+            return slots
         return HELD
 
     # -- attributes -------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Distinct, Predicate
-from stator.guards.raw import type_lookup
+from stator.guards.raw import is_subtype, type_lookup
 from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.objects.attributes import MISSING
 from stator.objects.method import BoundMethod
@@ -130,7 +130,7 @@ class FieldDescriptor(Known):
         return self.descr_get(space, instance, instance.cls, False)
 
     def _check(self, space: Space, instance: Value) -> None:
-        if not issubclass(instance.cls, self.host.__objclass__):
+        if not is_subtype(instance.cls, self.host.__objclass__):
             name, owner = self.host.__name__, self.host.__objclass__.__name__
             text = f"descriptor '{name}' for '{owner}' objects doesn't apply to a '{instance.cls.__name__}' object"
             raise space.error(TypeError, text)

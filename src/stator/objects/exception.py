@@ -10,7 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.raw import type_lookup
+from stator.guards.raw import is_subtype, type_lookup
 from stator.guards.source import GetAttrSource
 from stator.objects.protocol import FALSE, NONE, TRUE, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
@@ -109,6 +109,12 @@ class ExceptionValue(Value):
 
     def _descriptor(self, name: str) -> Any:
         return type_lookup(native_base(self.cls), name)
+
+    def name_attribute(self, space: Space, obj: Value, name: str) -> None:
+        """Tell an AttributeError of the program's own what was looked for, as `PyObject_GetAttr` does."""
+        if self.source is None and all(self._descriptor(n).__get__(self.real) is None for n in ("name", "obj")):
+            self.set_field("name", Constant(name))
+            self.set_field("obj", obj)
 
     def get_field(self, space: Space, name: str) -> Value | None:
         """A C-level attribute."""
@@ -442,7 +448,9 @@ def set_context(space: Space, value: Value, handled: Value | None) -> None:
         return
     assert isinstance(value, ExceptionValue)
     step: Value | None = handled
-    while isinstance(step, ExceptionValue):
+    seen: set[int] = set()  # the program may have tied the chain into a ring
+    while isinstance(step, ExceptionValue) and id(step) not in seen:
+        seen.add(id(step))
         following = step.get_field(space, "__context__")
         following = following.force() if following is not None else None
         if following is value:
@@ -503,7 +511,7 @@ def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
     if issubclass(kind.cls, type) and issubclass(kind.host, BaseException):  # type: ignore[attr-defined]
         if given is None:
             return normalize(space, kind)
-        if issubclass(given.cls, kind.host):  # type: ignore[attr-defined]
+        if is_subtype(given.cls, kind.host):  # type: ignore[attr-defined]
             return given
         args = space.unpack(given) if issubclass(given.cls, tuple) else [given]
         return normalize(space, space.call(kind, args, {}))

@@ -41,10 +41,12 @@ def reconstruct(exc: ExceptionValue, writer: Writer) -> str:
 
 
 def _group(exc: ExceptionValue, writer: Writer) -> str:
-    parts = [writer.expr(v) for v in exc.arg_values(exc.space)]
-    made = f"{writer.const(BaseExceptionGroup)}.__new__({writer.const(exc.cls)}, {', '.join(parts)})"
-    name = writer.assign("group", made)
+    fields = [exc.get_field(exc.space, name) for name in ("message", "exceptions")]
+    parts = ", ".join(writer.expr(v) for v in fields if v is not None)
+    name = writer.assign("group", f"{writer.const(BaseExceptionGroup)}.__new__({writer.const(exc.cls)}, {parts})")
     writer.name_value(exc, name)
+    args = [writer.expr(v) for v in exc.arg_values(exc.space)]
+    writer.line(f"{name}.args = {_tuple_text(args)}")
     return name
 
 

@@ -107,6 +107,9 @@ def _check_layouts(space: Space, old: type, new: type) -> None:
     """`object_set_class` on an empty object: CPython words the TypeError."""
     if any(space.host_lookup(cls, "__del__") is not MISSING for cls in (old, new)):
         raise Unsupported(errors.UnsupportedMutation("setting '__class__'", f"a {old.__name__} object"))
+    if any(vars(base).get("__slots__") for cls in (old, new) for base in cls.__mro__):
+        # The slots of the one class hold what the slots of the other held.
+        raise Unsupported(errors.UnsupportedMutation("setting '__class__'", f"a {old.__name__} object"))
     try:
         object.__dict__["__class__"].__set__(object.__new__(old), new)
     except TypeError as e:

@@ -236,10 +236,10 @@ def _reduce(space: Space, self: Value, protocol: int) -> Value:
 
 def _new_arguments(space: Space, self: Value) -> tuple[Value | None, Value | None]:
     """`_PyObject_GetNewArguments`: the arguments that `__new__` should be given again."""
-    getter = space.getattr_or_none(self, "__getnewargs_ex__")
+    getter = space.special(self, "__getnewargs_ex__")
     name = self.cls.__name__
     if getter is not None:
-        pair = space.call(getter, [], {}).force()
+        pair = space.call(getter, [self], {}).force()
         if not issubclass(pair.cls, tuple):
             raise space.error(TypeError, f"__getnewargs_ex__ should return a tuple, not '{pair.cls.__name__}'")
         items = space.unpack(pair)
@@ -248,10 +248,10 @@ def _new_arguments(space: Space, self: Value) -> tuple[Value | None, Value | Non
         if not issubclass(items[0].force().cls, tuple) or not issubclass(items[1].force().cls, dict):
             raise Unsupported(errors.UnsupportedMethod(name, "__getnewargs_ex__"))
         return items[0], items[1]
-    getter = space.getattr_or_none(self, "__getnewargs__")
+    getter = space.special(self, "__getnewargs__")
     if getter is None:
         return None, None
-    args = space.call(getter, [], {}).force()
+    args = space.call(getter, [self], {}).force()
     if not issubclass(args.cls, tuple):
         raise space.error(TypeError, f"__getnewargs__ should return a tuple, not '{args.cls.__name__}'")
     return args, None

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.guards.raw import is_subtype
 from stator.objects.attributes import MISSING
 from stator.objects.identities import separate
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE
@@ -105,7 +106,7 @@ class Operators:
         if method in ("__add__", "__mul__") and issubclass(lcls, _SEQUENCES) and not issubclass(rcls, _SEQUENCES):
             result = self._try(right, reflected, left)
             return self._try(left, method, right) if result is NOT_IMPLEMENTED else result
-        if rcls is not lcls and issubclass(rcls, lcls):
+        if rcls is not lcls and is_subtype(rcls, lcls):
             ours, theirs = self.lookup(lcls, reflected), self.lookup(rcls, reflected)  # type: ignore[attr-defined]
             if theirs is not None and theirs is not ours:
                 result = self._try(right, reflected, left)
@@ -141,9 +142,7 @@ class Operators:
         if host is MISSING or (host is None and name in _BLOCKED):
             return None
         slot: Value = self.lookup(value.cls, name)  # type: ignore[attr-defined]
-        if slot.cls in _UNBOUND:
-            return _Unbinder(slot)
-        return slot
+        return slot if slot.cls in _TAKES_SELF else _Unbinder(slot)
 
     def _operand_error(self, symbol: str, left: Value, right: Value) -> Raised:
         names = f"'{left.cls.__name__}' and '{right.cls.__name__}'"
@@ -168,7 +167,7 @@ class Operators:
         function, method, swapped = COMPARE[symbol]
         if type(left) is Constant and type(right) is Constant:
             return self.run_known(function, [left, right])
-        reflected_first = right.cls is not left.cls and issubclass(right.cls, left.cls)
+        reflected_first = right.cls is not left.cls and is_subtype(right.cls, left.cls)
         if reflected_first:
             result = self._try(right, swapped, left)
             if result is not NOT_IMPLEMENTED:
@@ -365,12 +364,12 @@ _REPEATS = frozenset({"__mul__", "__rmul__", "__imul__"})
 _REPEATED = frozenset({*_SEQUENCES, collections.deque})
 #: slots that CPython takes for absent where they are None; any other is called, which is a TypeError
 _BLOCKED = frozenset({"__hash__", "__iter__", "__contains__", "__reversed__", "__class_getitem__"})
-#: descriptors that give the callable itself, or one bound to something else than the instance
-_UNBOUND = (staticmethod, classmethod, property, types.MemberDescriptorType, types.GetSetDescriptorType)
+#: what takes the receiver as its first argument; anything else is bound by its `__get__`, or called without
+_TAKES_SELF = (types.FunctionType, types.WrapperDescriptorType, types.MethodDescriptorType)
 
 
 class _Unbinder(Value):
-    """A special method that is a static method, class method or property: the receiver passed first is its instance."""
+    """A special method that is no plain method (a static method, a property, any callable): it is bound first."""
 
     __slots__ = ("slot",)
 
@@ -380,8 +379,7 @@ class _Unbinder(Value):
         self.source = slot.source
 
     def call(self, space: Any, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        bound = space.descr_get(self.slot, args[0], args[0].cls)
-        return space.call(bound, args[1:], kwargs, tail)  # type: ignore[no-any-return]
+        return space.call(space.bind(self.slot, args[0]), args[1:], kwargs, tail)  # type: ignore[no-any-return]
 
 
 __all__ = ["BINARY", "COMPARE", "INPLACE", "NONE", "UNARY", "Operators"]

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.guards.raw import is_subtype
 from stator.guards.source import GetAttrSource
 from stator.objects.attributes import MISSING
 from stator.objects.protocol import NONE, models
@@ -72,14 +73,14 @@ class SuperValue(Value):
         assert self.this is not None
         if issubclass(obj.cls, type):
             host: type = obj.as_host(space)
-            if issubclass_real(host, self.this):
+            if is_subtype(host, self.this):
                 return host
-        if issubclass_real(obj.cls, self.this):
+        if is_subtype(obj.cls, self.this):
             return obj.cls
         claimed = space.getattr_or_none(obj, "__class__")
         if claimed is not None and issubclass(claimed.force().cls, type):
             host = claimed.force().as_host(space)
-            if host is not obj.cls and issubclass_real(host, self.this):
+            if host is not obj.cls and is_subtype(host, self.this):
                 return host
         raise space.error(TypeError, self._refusal(space, obj))
 
@@ -163,11 +164,6 @@ class SuperValue(Value):
             return super().reconstruct(writer)
         parts = [writer.const(self.this)] + ([] if self.obj is None else [writer.expr(self.obj)])
         return writer.assign("parent", f"{writer.const(super)}({', '.join(parts)})")
-
-
-def issubclass_real(cls: type, base: type) -> bool:
-    """`PyType_IsSubtype`."""
-    return base in type.__dict__["__mro__"].__get__(cls)
 
 
 def _from_frame(space: Space) -> tuple[Value, Value]:

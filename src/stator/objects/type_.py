@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Predicate
-from stator.guards.raw import type_lookup
+from stator.guards.raw import is_subtype, type_lookup
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import MISSING
 from stator.objects.protocol import CALL_HOOKS, HANDLERS, IMMUTABLE, NONE, PURE, builtin, models
@@ -185,7 +185,11 @@ class ClassValue(Known):
     # -- methods ----------------------------------------------------------------------------------------------------
 
     def mro(self, space: Space) -> Value:
-        return space.new_list(list(space.unpack(space.getattr(self, "__mro__"))))
+        try:
+            classes = type.mro(self.host)
+        except TypeError as e:
+            raise Raised(space.exception(e)) from None
+        return space.new_list([space.class_value(cls) for cls in classes])
 
     def tp_subclasses(self, space: Space) -> Value:
         found = [cls for cls in _subclasses(self.host) if cls not in SKELETONS or space.trace.is_fresh_class(cls)]
@@ -313,7 +317,7 @@ def construct(space: Space, cls_value: ClassValue, args: list[Value], kwargs: di
     host = cls_value.host
     new = _unbound(space, cls_value, "__new__")
     made = space.call(new, [cls_value, *args], kwargs).force()
-    if host not in made.cls.__mro__:
+    if not is_subtype(made.cls, host):
         return made
     initialise(space, made, args, kwargs)
     return made
