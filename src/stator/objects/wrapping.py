@@ -57,6 +57,9 @@ class Wrapping:
                 self.trace.guard(IdIs(source, host) if host is None else Equals(source, host))
             return Constant(host, source)
         if cls in IMMUTABLE:
+            realiser = REALISERS.get(cls)
+            if realiser is not None:  # equal objects of the type may still differ
+                return realiser(self, host, source)
             if type(source) is not ConstSource:
                 self.trace.guard(Equals(source, host))
             return Constant(host, source)

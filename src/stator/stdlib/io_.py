@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from stator.residual.writer import Writer
 
 #: methods that a host file in memory may run: what they do depends on the file and on known operands
-_METHODS: tuple[str, ...] = ("write", "writelines", "getvalue", "read", "readline", "readlines", "seek", "tell")
-_METHODS += ("truncate", "close", "flush", "isatty", "readable", "writable", "seekable", "__enter__", "__exit__", "__next__", "__iter__")
+_METHODS = (
+    *("write", "writelines", "getvalue", "read", "readline", "readlines", "seek", "tell", "truncate", "close", "flush"),
+    *("isatty", "readable", "writable", "seekable", "__enter__", "__exit__", "__next__", "__iter__"),
+)
 
 
 class MemoryFile(Value):

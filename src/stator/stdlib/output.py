@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.guard import Predicate
 from stator.guards.source import AttrSource, ConstSource, GlobalSource
 from stator.objects.attributes import MISSING
+from stator.objects.pending import PendingText
 from stator.objects.protocol import FALSE, NONE, builtin
 from stator.objects.value import Constant, Value
 from stator.stdlib.repr_ import str_of
@@ -37,7 +38,7 @@ def print_(
     if target.source is None or space.host_lookup(target.cls, "write") not in SINKS:
         _print_through(space, target, args, separator, ending, flush)
         return NONE
-    texts: list[Value] = [Constant(_plain(space, str_of(space, arg))) for arg in args]
+    texts = [_printable(space, str_of(space, arg)) for arg in args]
     options = {"file": target}
     if separator.host != " ":
         options["sep"] = separator
@@ -47,6 +48,11 @@ def print_(
         options["flush"] = Constant(True)
     space.trace.defer(print, texts, options)
     return NONE
+
+
+def _printable(space: Space, text: Value) -> Value:
+    """Text whose characters are settled, now or when it is printed."""
+    return text if isinstance(text, PendingText) else Constant(_plain(space, text))
 
 
 def _plain(space: Space, text: Value) -> str:

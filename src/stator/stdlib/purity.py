@@ -25,18 +25,23 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.guard import Equals, IdIs
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register
-from stator.objects.value import Constant, NotKnown, Value
+from stator.objects.value import Constant, NotKnown, Raised, Value
+from stator.stdlib.builtins_iter import CallableIterator
 from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.objects.space import Space
+    from stator.residual.writer import Writer
 
 __all__ = ["frozen", "pure_python"]
 
 
 def frozen(cls: type, state: Callable[[Any], Any] | None = None) -> None:
-    """Instances of the immutable C type are constants: known by identity, or by `state(instance)` where given."""
+    """Instances of the immutable C type are constants: known by identity, or by `state(instance)` where given.
+
+    A type whose equal instances are alike in all respects needs only `IMMUTABLE.add`.
+    """
     IMMUTABLE.add(cls)
 
     def realise(space: Space, host: Any, source: Source) -> Value:
@@ -65,7 +70,7 @@ def _delta_state(host: datetime.timedelta) -> Any:
     return (host.days, host.seconds, host.microseconds)
 
 
-frozen(re.Pattern)
+IMMUTABLE.add(re.Pattern)
 frozen(re.Match)
 frozen(struct.Struct)
 frozen(types.GenericAlias)
@@ -181,6 +186,42 @@ def _substitute(host: Any, counted: bool) -> None:
 
 _substitute(re.Pattern.sub, False)
 _substitute(re.Pattern.subn, True)
+
+
+class Matches(CallableIterator):
+    """`pattern.finditer(string)`: all matches are known."""
+
+    __slots__ = ("args", "found", "index")
+
+    def __init__(self, args: list[Value], found: list[Any]) -> None:
+        super().__init__(NONE, NONE)
+        self.args = args
+        self.found = found
+        self.index = 0
+
+    def produce(self, space: Space) -> Value | None:
+        if self.index >= len(self.found):
+            return None
+        space.touch(self)
+        self.index += 1
+        return Constant(self.found[self.index - 1])
+
+    def reconstruct(self, writer: Writer) -> str:
+        pattern, *rest = map(writer.expr, self.args)
+        name = str(writer.assign("matches", f"{pattern}.finditer({', '.join(rest)})"))
+        for _ in range(self.index):
+            writer.line(f"next({name})")
+        return name
+
+
+@builtin(re.Pattern.finditer)
+def finditer(space: Space, pattern: Value, string: Value, *bounds: Value) -> Value:
+    args = [pattern.force(), string.force(), *(bound.force() for bound in bounds)]
+    hosts = [known_host(space, arg, "re.Pattern.finditer") for arg in args]
+    try:
+        return Matches(args, list(re.Pattern.finditer(*hosts)))
+    except Exception as e:
+        raise Raised(space.exception(e)) from None
 
 
 # -- decimal --------------------------------------------------------------------------------------------------------

@@ -58,9 +58,9 @@ def _formats_empty_as_str(host: Any) -> None:
 
     def model(space: Space, value: Value, spec: Value, /) -> Value:
         value, spec = value.force(), spec.force()
-        if issubclass(spec.cls, str) and value.cls is not host.__objclass__:
-            if issubclass(value.cls, host.__objclass__) and str.__str__(known_host(space, spec, "format")) == "":
-                return str_of(space, value)
+        derived = value.cls is not host.__objclass__ and issubclass(value.cls, host.__objclass__)
+        if derived and issubclass(spec.cls, str) and text_of(space, spec, "format") == "":
+            return str_of(space, value)
         return hooked(space, host, [value, spec])
 
     builtin(host)(model)
@@ -364,5 +364,5 @@ def _repetition(host: Any) -> None:
     builtin(host)(model)
 
 
-for _host in (str.__mul__, str.__rmul__, bytes.__mul__, bytes.__rmul__):
-    _repetition(_host)
+for _slot in (str.__mul__, str.__rmul__, bytes.__mul__, bytes.__rmul__):
+    _repetition(_slot)

@@ -1,0 +1,150 @@
+"""Small C functions of the standard library."""
+
+from __future__ import annotations
+
+import _random
+import _string  # type: ignore[import-not-found]
+import collections
+import importlib
+import importlib.util
+import os
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.protocol import NONE, builtin, pure, register
+from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.stdlib.builtins_ import imported_module
+from stator.stdlib.streams import Stream, stream
+from stator.stdlib.support import known_host, refuse
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+# `list[int]` and its like make an alias and do nothing else.
+for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values()):
+    _host = vars(_cls).get("__class_getitem__") if isinstance(_cls, type) else None
+    if isinstance(_host, types.ClassMethodDescriptorType):
+        pure(_host)
+
+
+@builtin(os.fspath)
+def fspath(space: Space, path: Value) -> Value:
+    path = path.force()
+    if issubclass(path.cls, (str, bytes)):
+        return path
+    slot = space.special(path, "__fspath__")
+    if slot is None:
+        words = "expected str, bytes or os.PathLike object, not"
+        raise space.error(TypeError, f"{words} {path.cls.__name__}")
+    result = space.call(slot, [path], {}).force()
+    if not issubclass(result.cls, (str, bytes)):
+        words = f"expected {path.cls.__name__}.__fspath__() to return str or bytes, not {result.cls.__name__}"
+        raise space.error(TypeError, words)
+    return result
+
+
+# -- random numbers -------------------------------------------------------------------------------------------------
+
+
+def _random_state(host: Any) -> None:
+    """A method that advances, reads or sets the state of a generator, which must happen in its turn."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        raise Unsupported(errors.RandomStateAccess(f"random.{host.__qualname__}"))
+
+    register(host, handler)
+
+
+for _name in ("random", "getrandbits", "seed", "getstate", "setstate"):
+    _random_state(_random.Random.__dict__[_name])
+
+
+# -- imports --------------------------------------------------------------------------------------------------------
+
+
+def _find_spec(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`importlib.util.find_spec`: of what is imported the module's own, else what the finders say now."""
+    if len(args) != 1 or kwargs:
+        raise refuse("importlib.util.find_spec of a relative name")
+    name = known_host(space, args[0], "importlib.util.find_spec")
+    if name in sys.modules:
+        return space.existing(importlib.util.find_spec).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
+    if "." in name and name.rpartition(".")[0] not in sys.modules:
+        raise refuse("importlib.util.find_spec in a package that is not imported yet")
+    try:
+        spec = importlib.util.find_spec(name)
+    except Exception as e:
+        raise Raised(space.exception(e)) from None
+    return NONE if spec is None else space.existing(spec, f"spec of {name}")
+
+
+register(importlib.util.find_spec, _find_spec)
+
+
+def _import_module(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`importlib.import_module` of what has been imported."""
+    name = known_host(space, args[0], "importlib.import_module") if len(args) == 1 and not kwargs else None
+    if isinstance(name, str) and isinstance(sys.modules.get(name), types.ModuleType):
+        return imported_module(space, name)
+    if isinstance(name, str) and not name.startswith("."):
+        raise Unsupported(errors.ImportWithSideEffects(name))
+    return space.existing(importlib.import_module).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
+
+
+register(importlib.import_module, _import_module)
+
+
+# -- the parser of templates ----------------------------------------------------------------------------------------
+
+
+class Parsed(Stream):
+    """An iterator over what `_string` has found, all at once."""
+
+    __slots__ = ("error", "index", "parts")
+
+    def __init__(self, cls: type, found: Any) -> None:
+        super().__init__(cls)
+        self.index = 0
+        self.parts: list[Any] = []
+        self.error: Exception | None = None
+        try:
+            self.parts.extend(found)
+        except ValueError as e:
+            self.error = e
+
+    def advance(self, space: Space) -> Value | None:
+        if self.index < len(self.parts):
+            space.touch(self)
+            self.index += 1
+            return space.fresh(self.parts[self.index - 1])
+        if self.error is not None:
+            raise Raised(space.exception(self.error))
+        return None
+
+
+@stream(type(_string.formatter_parser("")))
+class ParsedTemplate(Parsed):
+    """`_string.formatter_parser(template)`."""
+
+    __slots__ = ()
+
+
+@stream(type(_string.formatter_field_name_split("a")[1]))
+class ParsedField(Parsed):
+    """The second result of `_string.formatter_field_name_split(name)`."""
+
+    __slots__ = ()
+
+
+@builtin(_string.formatter_parser)
+def formatter_parser(space: Space, template: Value, /) -> Value:
+    text = known_host(space, template, "_string.formatter_parser")
+    return ParsedTemplate(type(_string.formatter_parser("")), _string.formatter_parser(text))
+
+
+@builtin(_string.formatter_field_name_split)
+def formatter_field_name_split(space: Space, name: Value, /) -> Value:
+    first, rest = _string.formatter_field_name_split(known_host(space, name, "_string.formatter_field_name_split"))
+    return space.new_tuple([Constant(first), ParsedField(type(rest), rest)])
