@@ -86,14 +86,11 @@ eval("nowhere")
 eval("1/0")
 (lambda a: eval("a + 1"))(3)
 exec("raise KeyError('x')", globals(), {})
-eval(3)
 """
 
 
 @pytest.mark.parametrize("expression", expressions(globals(), EXPRESSIONS), ids=lambda e: e.__name__)
 def test_agrees(expression):
-    if expression.__name__ == "eval(3)":
-        pytest.skip("CPython words the error; the trace breaks")
     agree(expression)
 
 
