@@ -19,6 +19,10 @@ class GuardProgram:
         instructions: Sequence[tuple[str, tuple[int, ...], int, object]],
         outputs: Sequence[int | tuple[int, ...]],
     ) -> Any: ...
+    @property
+    def revalidation(self) -> tuple[int, int, int]:
+        """(steps of the shortcut held, 0 if none; how often one passed; how many were made)"""
+
     def run(self, func: object, args: tuple[object, ...], /) -> tuple[object, ...] | int:
         """The outputs, or the index of the instruction that failed."""
 
@@ -87,6 +91,9 @@ def configure_tensors(
 
 def read_tensor(tensor: object, /) -> tuple[int, bool, tuple[int, ...], tuple[int, ...]] | None:
     """(keys, requires_grad, sizes, strides) as the core reads them, or None if it cannot."""
+
+def set_revalidation_minimum(operations: int, /) -> int:
+    """Programs of fewer operations are walked at each call; returns what was set before."""
 
 def set_strict(strict: bool, /) -> bool:
     """Re-check every guard decision with the Python twin (STATOR_STRICT=1); returns what was set before."""

@@ -44,10 +44,10 @@ Outcome call_directly(Compiled* self, PyObject* const* args, Py_ssize_t nargs, P
     if (!bucket || !bound.bind(function, instance, args, nargs, kwnames)) return Outcome::kMiss;
     Context& context = thread_context();
     if (stack_is_low(context)) return Outcome::kMiss;
-    Registers registers;
+    OutputArray outputs;
     Ref entry;
-    Outcome outcome = find_entry(context, bucket, bound.call(), registers, entry);
-    if (outcome == Outcome::kHit) *result = run_target(context, reinterpret_cast<Entry*>(entry.get()), registers);
+    Outcome outcome = find_entry(context, bucket, bound.call(), outputs, entry);
+    if (outcome == Outcome::kHit) *result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
     return outcome;
 }
 

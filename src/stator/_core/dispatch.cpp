@@ -1,5 +1,6 @@
 #include "dispatch.h"
 
+#include "shortcut.h"
 #include "state.h"
 
 namespace stator {
@@ -41,24 +42,50 @@ struct Walk {
 
 }  // namespace
 
-Outcome find_entry(Context& context, Bucket* bucket, const Call& call, Registers& registers, Ref& entry) {
-    if (!bucket || !bucket->chain) return Outcome::kMiss;
-    QuietScope quiet(context);
-    auto chain = bucket->chain;  // a guard may run code that adds or clears entries
+namespace {
+
+// Tries the entries that have a shortcut, and then all by walking.
+Outcome find_in_chain(const Chain& chain, const Call& call, OutputArray& outputs, Ref& entry) {
+    for (const Link& link : chain.links()) {
+        Program* program = link.entry->program;
+        if (!program->revalidation->has_shortcut()) continue;
+        Shortcut::Result result = program->revalidation->run(program, call, outputs);
+        if (result == Shortcut::Result::kRaised) return Outcome::kError;
+        if (result == Shortcut::Result::kMissed) continue;
+        if (state.strict && !twin_agrees(program, call, &outputs)) return Outcome::kError;
+        return outcome_of(link.entry, entry);
+    }
+    Registers registers;
     Walk walk;
-    for (const Link& link : chain->links()) {
+    for (const Link& link : chain.links()) {
+        Program* program = link.entry->program;
         Py_ssize_t outcome = walk.next(link, call, registers);
-        if (outcome == kRaised) return Outcome::kError;
         bool passed = outcome == kPassed;
-        if (state.strict && !twin_agrees(link.entry->program, call, passed, registers)) return Outcome::kError;
+        bool fine = outcome != kRaised && (!passed || outputs.take(program, registers.data())) &&
+                    (!state.strict || twin_agrees(program, call, passed ? &outputs : nullptr));
+        if (!fine) {
+            ExceptionKept kept;
+            registers.truncate(0);
+            return Outcome::kError;
+        }
+        if (passed) program->revalidation->note_pass(program, call, registers.data());
         if (passed) return outcome_of(link.entry, entry);
     }
     return Outcome::kMiss;
 }
 
-Outcome run_new_entry(Context& context, Entry* entry, const Call& call, Registers& registers) {
+}  // namespace
+
+Outcome find_entry(Context& context, Bucket* bucket, const Call& call, OutputArray& outputs, Ref& entry) {
+    if (!bucket || !bucket->chain) return Outcome::kMiss;
     QuietScope quiet(context);
-    Py_ssize_t outcome = run_program(entry->program, call, registers, 0);
+    auto chain = bucket->chain;  // a guard may run code that adds or clears entries
+    return find_in_chain(*chain, call, outputs, entry);
+}
+
+Outcome run_new_entry(Context& context, Entry* entry, const Call& call, OutputArray& outputs) {
+    QuietScope quiet(context);
+    Py_ssize_t outcome = pass_program(entry->program, call, outputs);
     if (outcome == kRaised) return Outcome::kError;
     if (outcome == kPassed) {
         entry->hits++;
@@ -74,12 +101,10 @@ Outcome run_new_entry(Context& context, Entry* entry, const Call& call, Register
     return Outcome::kError;
 }
 
-PyObject* run_target(Context& context, Entry* entry, Registers& registers) {
-    OutputArray args;
-    if (!args.take(entry->program, registers)) return nullptr;
+PyObject* run_target(Context& context, Entry* entry, const OutputArray& outputs) {
     Ref target = Ref::borrow(entry->target);
     RegionScope off(context, nullptr);
-    return PyObject_Vectorcall(target.get(), args.data(), args.count() | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    return PyObject_Vectorcall(target.get(), outputs.data(), outputs.count() | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
 }
 
 Ref call_miss_handler(PyObject* region, PyObject* code, const Call& call) {

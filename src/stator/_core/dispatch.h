@@ -8,7 +8,7 @@ namespace stator {
 
 enum class Outcome {
     kMiss,    // no entry's guards pass
-    kHit,     // the registers are in place
+    kHit,     // the outputs are in place
     kNative,  // the entry says: run the frame's own bytecode
     kError,   // an exception is set
 };
@@ -19,13 +19,13 @@ bool is_traceable(PyThreadState* thread, PyCodeObject* code);
 Py_ssize_t argument_slots(PyCodeObject* code);
 
 // Looks the bucket (may be null) up; on a hit `entry` holds the entry.
-Outcome find_entry(Context& context, Bucket* bucket, const Call& call, Registers& registers, Ref& entry);
+Outcome find_entry(Context& context, Bucket* bucket, const Call& call, OutputArray& outputs, Ref& entry);
 
 // Runs the guards of an entry that was made for this very call; that they fail is an error.
-Outcome run_new_entry(Context& context, Entry* entry, const Call& call, Registers& registers);
+Outcome run_new_entry(Context& context, Entry* entry, const Call& call, OutputArray& outputs);
 
 // Calls the entry's target with the program's outputs, hook off.
-PyObject* run_target(Context& context, Entry* entry, Registers& registers);
+PyObject* run_target(Context& context, Entry* entry, const OutputArray& outputs);
 
 // handler(region, func, code, args): an Entry, None, or null with an exception.
 Ref call_miss_handler(PyObject* region, PyObject* code, const Call& call);

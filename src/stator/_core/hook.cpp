@@ -31,19 +31,18 @@ PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache*
         if (entry.get() == Py_None) entry = Ref();
     }
     if (!entry) return run_default(thread, frame, 0);
-    Registers registers;
+    OutputArray outputs;
     PyObject* result = nullptr;
     auto release = [&] {  // an entry that was not kept takes its guards with it: their clean-up is not to be traced
         QuietScope quiet(context);
-        registers.truncate(0);
         entry = Ref();
     };
-    switch (run_new_entry(context, reinterpret_cast<Entry*>(entry.get()), call, registers)) {
+    switch (run_new_entry(context, reinterpret_cast<Entry*>(entry.get()), call, outputs)) {
         case Outcome::kNative:
             release();
             return run_default(thread, frame, 0);
         case Outcome::kHit:
-            result = run_target(context, reinterpret_cast<Entry*>(entry.get()), registers);
+            result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
             break;
         default:
             break;
@@ -66,9 +65,9 @@ PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
         return run_without_hook(context, thread, frame);
     }
     Call call{frame_function(frame), frame_slots(frame), argument_slots(code)};
-    Registers registers;
+    OutputArray outputs;
     Ref entry;
-    switch (find_entry(context, cache->bucket(context.region), call, registers, entry)) {
+    switch (find_entry(context, cache->bucket(context.region), call, outputs, entry)) {
         case Outcome::kMiss:
             return miss(context, thread, frame, cache, call);
         case Outcome::kNative:
@@ -78,7 +77,7 @@ PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
         case Outcome::kHit:
             break;
     }
-    PyObject* result = run_target(context, reinterpret_cast<Entry*>(entry.get()), registers);
+    PyObject* result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
     return leave_frame(thread, frame, result, &cache->stand_in);
 }
 

@@ -59,6 +59,12 @@ PyObject* set_strict(PyObject*, PyObject* value) {
     return PyBool_FromLong(std::exchange(state.strict, strict != 0));
 }
 
+PyObject* set_revalidation_minimum(PyObject*, PyObject* value) {
+    size_t count = PyLong_AsSize_t(value);
+    if (count == static_cast<size_t>(-1) && PyErr_Occurred()) return nullptr;
+    return PyLong_FromSize_t(std::exchange(state.revalidation_minimum, count));
+}
+
 PyMethodDef functions[] = {
     {"set_miss_handler", set_miss_handler, METH_O, "Set handler(region, func, code, args) -> Entry | None"},
     {"set_code_policy", set_code_policy, METH_VARARGS,
@@ -66,6 +72,8 @@ PyMethodDef functions[] = {
     {"get_code_policy", get_code_policy, METH_O, "The policy of a code object"},
     {"current_region", current_region, METH_NOARGS, "The region this thread is in, or None"},
     {"hook_installed", get_hook_installed, METH_NOARGS, "Is the frame hook installed now?"},
+    {"set_revalidation_minimum", set_revalidation_minimum, METH_O,
+     "Programs of fewer operations are walked at each call; returns what was set before"},
     {"set_strict", set_strict, METH_O, "Re-check every decision with the Python twin; returns what was set before"},
     {"configure_tensors", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(configure_tensors)),
      METH_VARARGS | METH_KEYWORDS, "Tell where a TensorImpl keeps its metadata; see stator.tensors.reader"},

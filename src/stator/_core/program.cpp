@@ -7,6 +7,7 @@
 
 #include "checks.h"
 #include "loads.h"
+#include "shortcut.h"
 #include "state.h"
 
 namespace stator {
@@ -32,7 +33,7 @@ Py_ssize_t run_program(const Program* program, const Call& call, Registers& regi
 
 namespace {
 
-PyObject* make_output(const Output& output, const Registers& registers) {
+PyObject* make_output(const Output& output, PyObject* const* registers) {
     if (!output.is_block) return Py_NewRef(registers[output.registers[0]]);
     PyObject* block = PyTuple_New(static_cast<Py_ssize_t>(output.registers.size()));
     for (size_t i = 0; block && i < output.registers.size(); i++) {
@@ -43,17 +44,7 @@ PyObject* make_output(const Output& output, const Registers& registers) {
 
 }  // namespace
 
-PyObject* collect_outputs(const Program* program, const Registers& registers) {
-    PyObject* outputs = PyTuple_New(static_cast<Py_ssize_t>(program->outputs->size()));
-    for (size_t i = 0; outputs && i < program->outputs->size(); i++) {
-        PyObject* output = make_output((*program->outputs)[i], registers);
-        if (!output) Py_CLEAR(outputs);
-        if (output) PyTuple_SET_ITEM(outputs, static_cast<Py_ssize_t>(i), output);
-    }
-    return outputs;
-}
-
-bool OutputArray::take(const Program* program, Registers& registers) {
+bool OutputArray::take(const Program* program, PyObject* const* registers) {
     const std::vector<Output>& outputs = *program->outputs;
     if (outputs.size() > kInline) items_ = new PyObject*[outputs.size() + 1];
     for (const Output& output : outputs) {
@@ -61,8 +52,15 @@ bool OutputArray::take(const Program* program, Registers& registers) {
         if (!item) return false;
         items_[1 + count_++] = item;
     }
-    registers.truncate(0);
     return true;
+}
+
+PyObject* OutputArray::as_tuple() const {
+    PyObject* outputs = PyTuple_New(static_cast<Py_ssize_t>(count_));
+    for (size_t i = 0; outputs && i < count_; i++) {
+        PyTuple_SET_ITEM(outputs, static_cast<Py_ssize_t>(i), Py_NewRef(items_[1 + i]));
+    }
+    return outputs;
 }
 
 OutputArray::~OutputArray() {
@@ -79,17 +77,42 @@ Ref slots_as_tuple(const Call& call) {
     return slots;
 }
 
-bool twin_agrees(Program* program, const Call& call, bool passed, const Registers& registers) {
+bool twin_agrees(Program* program, const Call& call, const OutputArray* outputs) {
     Ref slots = slots_as_tuple(call);
-    if (!slots) return false;
-    Ref outputs = passed ? Ref::steal(collect_outputs(program, registers)) : Ref::borrow(Py_None);
-    if (!outputs) return false;
+    Ref handed = outputs ? Ref::steal(outputs->as_tuple()) : Ref::borrow(Py_None);
+    if (!slots || !handed) return false;
     Ref complaint = Ref::steal(PyObject_CallMethodObjArgs(as_object(program), state.twin_name, call.function,
-                                                          slots.get(), outputs.get(), nullptr));
+                                                          slots.get(), handed.get(), nullptr));
     if (!complaint) return false;
     if (complaint.get() == Py_None) return true;
     PyErr_Format(PyExc_RuntimeError, "the guard program and its Python twin disagree: %S", complaint.get());
     return false;
+}
+
+namespace {
+
+Py_ssize_t walk_program(Program* program, const Call& call, OutputArray& outputs) {
+    Registers registers;
+    Py_ssize_t outcome = run_program(program, call, registers, 0);
+    if (outcome == kPassed && !outputs.take(program, registers.data())) outcome = kRaised;
+    if (outcome == kPassed) program->revalidation->note_pass(program, call, registers.data());
+    if (outcome == kRaised) {
+        ExceptionKept kept;
+        registers.truncate(0);
+    }
+    return outcome;
+}
+
+}  // namespace
+
+Py_ssize_t pass_program(Program* program, const Call& call, OutputArray& outputs) {
+    auto shortcut = Shortcut::Result::kMissed;
+    if (program->revalidation->has_shortcut()) shortcut = program->revalidation->run(program, call, outputs);
+    if (shortcut == Shortcut::Result::kRaised) return kRaised;
+    Py_ssize_t outcome = kPassed;
+    if (shortcut == Shortcut::Result::kMissed) outcome = walk_program(program, call, outputs);
+    if (outcome == kRaised || !state.strict) return outcome;
+    return twin_agrees(program, call, outcome == kPassed ? &outputs : nullptr) ? outcome : kRaised;
 }
 
 Ref failure_text(Program* program, const Call& call) {
@@ -262,6 +285,7 @@ PyObject* program_new(PyTypeObject* type, PyObject* args, PyObject*) {
     self->instructions = own.release();
     self->ops = new std::vector<Op>;
     self->outputs = new std::vector<Output>;
+    self->revalidation = new Revalidation;
     return fill(self, out.get()) ? made.release() : nullptr;
 }
 
@@ -269,12 +293,13 @@ int program_traverse(PyObject* object, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(as_program(object)->instructions);
     Py_VISIT(as_program(object)->dict);
-    return 0;
+    return as_program(object)->revalidation ? as_program(object)->revalidation->traverse(visit, arg) : 0;
 }
 
 // The operations borrow from the instructions: they go first.
 int program_clear(PyObject* object) {
     Program* self = as_program(object);
+    delete std::exchange(self->revalidation, nullptr);
     if (self->ops) self->ops->clear();
     if (self->outputs) self->outputs->clear();
     Py_CLEAR(self->instructions);
@@ -308,12 +333,22 @@ PyObject* program_run(PyObject* object, PyObject* args) {
     Call call;
     if (!parse_call(args, &call)) return nullptr;
     Program* self = as_program(object);
-    Registers registers;
-    Py_ssize_t outcome = run_program(self, call, registers, 0);
+    OutputArray outputs;
+    Py_ssize_t outcome = pass_program(self, call, outputs);
     if (outcome == kRaised) return nullptr;
-    if (state.strict && !twin_agrees(self, call, outcome == kPassed, registers)) return nullptr;
-    return outcome == kPassed ? collect_outputs(self, registers) : PyLong_FromSsize_t(outcome);
+    return outcome == kPassed ? outputs.as_tuple() : PyLong_FromSsize_t(outcome);
 }
+
+PyObject* program_revalidation(PyObject* object, void*) {
+    const Revalidation* known = as_program(object)->revalidation;
+    return Py_BuildValue("nKK", static_cast<Py_ssize_t>(known->steps()), known->hits, known->builds);
+}
+
+PyGetSetDef program_getset[] = {
+    {"revalidation", program_revalidation, nullptr,
+     "(steps of the shortcut held, 0 if none; how often one passed; how many were made)", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
 
 PyMethodDef program_methods[] = {
     {"run", program_run, METH_VARARGS,
@@ -336,6 +371,7 @@ PyType_Slot program_slots[] = {
     {Py_tp_clear, reinterpret_cast<void*>(program_clear)},
     {Py_tp_methods, program_methods},
     {Py_tp_members, program_members},
+    {Py_tp_getset, program_getset},
     {0, nullptr},
 };
 

@@ -30,6 +30,8 @@ struct Output {
     std::vector<uint32_t> registers;
 };
 
+class Revalidation;
+
 struct Program {
     PyObject_HEAD
     PyObject* instructions;  // the list of tuples it was made from: owns every object the operations use
@@ -37,6 +39,7 @@ struct Program {
     PyObject* weakrefs;
     std::vector<Op>* ops;
     std::vector<Output>* outputs;
+    Revalidation* revalidation;
 };
 
 constexpr Py_ssize_t kPassed = -1;
@@ -46,9 +49,6 @@ constexpr Py_ssize_t kRaised = -2;  // an exception that is no Exception (Keyboa
 // the index of the operation that failed.
 Py_ssize_t run_program(const Program* program, const Call& call, Registers& registers, size_t start);
 
-// The program's outputs as a new tuple.
-PyObject* collect_outputs(const Program* program, const Registers& registers);
-
 // The outputs as an array to call with, owned.
 class OutputArray {
   public:
@@ -56,8 +56,10 @@ class OutputArray {
     OutputArray(const OutputArray&) = delete;
     OutputArray& operator=(const OutputArray&) = delete;
     ~OutputArray();
-    // Takes the outputs and releases all registers: only what the target gets stays alive while it runs.
-    bool take(const Program* program, Registers& registers);
+    // Takes the outputs out of the registers; false with an exception.
+    bool take(const Program* program, PyObject* const* registers);
+    // The outputs as a new tuple.
+    PyObject* as_tuple() const;
     PyObject* const* data() const { return items_ + 1; }  // one place before it is free for the callee
     size_t count() const { return count_; }
 
@@ -68,8 +70,23 @@ class OutputArray {
     PyObject** items_ = inline_;
 };
 
-// Asks the Python twin for its verdict too; false (with RuntimeError) if it differs.
-bool twin_agrees(Program* program, const Call& call, bool passed, const Registers& registers);
+// Asks the Python twin for its verdict too; false (with RuntimeError) if it differs.  No outputs: it failed.
+bool twin_agrees(Program* program, const Call& call, const OutputArray* outputs);
+
+// Runs the whole program, by revalidation if possible, and re-checked in strict mode; see run_program().
+Py_ssize_t pass_program(Program* program, const Call& call, OutputArray& outputs);
+
+// Keeps an exception that is set while other code is run.
+class ExceptionKept {
+  public:
+    ExceptionKept() { PyErr_Fetch(&type_, &value_, &traceback_); }
+    ~ExceptionKept() { PyErr_Restore(type_, value_, traceback_); }
+    ExceptionKept(const ExceptionKept&) = delete;
+    ExceptionKept& operator=(const ExceptionKept&) = delete;
+
+  private:
+    PyObject *type_, *value_, *traceback_;
+};
 
 // The text that says which guard fails for this call, or null with an exception.
 Ref failure_text(Program* program, const Call& call);

@@ -21,6 +21,7 @@ struct State {
     Py_ssize_t extra_index = -1;       // of the CodeCache in a code object's co_extra
     int hooked_threads = 0;            // threads that are inside a region and not inside a target
     _PyFrameEvalFunction next_eval = nullptr;  // what was installed before the hook
+    size_t revalidation_minimum = 32;          // programs of fewer operations are always walked
     bool strict = false;                       // re-check every decision with the Python twin
 };
 

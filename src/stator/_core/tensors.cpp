@@ -72,7 +72,9 @@ bool dims_match(const TensorCheck& check, const char* impl) {
     return true;
 }
 
-Verdict read_verdict(const TensorCheck& check, PyObject* object) {
+}  // namespace
+
+Verdict read_tensor_verdict(const TensorCheck& check, PyObject* object) {
     if (Py_TYPE(object) != check.type) return Verdict::kNo;
     const char* impl = layout.known ? plain_impl(object) : nullptr;
     if (!impl) return Verdict::kUnknown;
@@ -83,6 +85,8 @@ Verdict read_verdict(const TensorCheck& check, PyObject* object) {
     if (!check.kind_known) return Verdict::kUnknown;
     return (read<uint64_t>(impl, layout.kind) & layout.kind_mask) == check.kind ? Verdict::kYes : Verdict::kNo;
 }
+
+namespace {
 
 bool matches_in_python(PyObject* spec, PyObject* object) {
     Ref answer = Ref::steal(PyObject_CallMethodOneArg(spec, state.matches_name, object));
@@ -138,15 +142,16 @@ std::shared_ptr<OpExtra> make_tensor_check(PyObject* spec) {
     return nullptr;
 }
 
-Verdict read_tensor_verdict(const Op& op, PyObject* object) {
-    auto* check = static_cast<const TensorCheck*>(op.extra.get());
-    return check ? read_verdict(*check, object) : Verdict::kUnknown;
+void tensor_parts(PyObject* tensor, const void** impl, const void** autograd) {
+    const char* found = plain_impl(tensor);
+    *impl = found;
+    *autograd = found ? read<const void*>(found, layout.autograd) : nullptr;
 }
 
 bool check_tensor(const Op& op, PyObject* object) {
     auto* check = static_cast<TensorCheck*>(op.extra.get());
     if (!check) return matches_in_python(op.object, object);
-    Verdict verdict = read_verdict(*check, object);
+    Verdict verdict = read_tensor_verdict(*check, object);
     if (verdict != Verdict::kUnknown) return verdict == Verdict::kYes;
     bool matches = matches_in_python(op.object, object);
     if (matches) learn(*check, object);

@@ -27,7 +27,10 @@ struct TensorCheck : OpExtra {
 std::shared_ptr<OpExtra> make_tensor_check(PyObject* spec);
 
 // The verdict that can be given without running any Python code.
-Verdict read_tensor_verdict(const Op& op, PyObject* object);
+Verdict read_tensor_verdict(const TensorCheck& check, PyObject* object);
+
+// Where the parts of a tensor lie that a verdict looks at: its impl and its AutogradMeta, or null.
+void tensor_parts(PyObject* tensor, const void** impl, const void** autograd);
 
 // Whether the object is a tensor as the operation's spec says; asks Python where it must.
 bool check_tensor(const Op& op, PyObject* object);

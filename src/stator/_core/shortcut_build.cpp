@@ -1,0 +1,424 @@
+// Writing down why a full pass succeeded; see shortcut.h.
+#include <set>
+#include <tuple>
+
+#include "checks.h"
+#include "dicts.h"
+#include "loads.h"
+#include "shortcut.h"
+#include "tensors.h"
+
+namespace stator {
+
+namespace {
+
+enum class Trust : unsigned char {
+    kNew,     // may be another object in each call
+    kPlaced,  // at the same address as before
+    kKept,    // the same object as before
+};
+
+// Immutable, and compared without running Python code.
+bool is_plain(PyObject* value) {
+    PyTypeObject* type = Py_TYPE(value);
+    if (type == &PyTuple_Type) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++) {
+            if (!is_plain(PyTuple_GET_ITEM(value, i))) return false;
+        }
+        return true;
+    }
+    return value == Py_None || value == Py_Ellipsis || type == &PyLong_Type || type == &PyBool_Type ||
+           type == &PyUnicode_Type || type == &PyFloat_Type || type == &PyBytes_Type || type == &PyComplex_Type;
+}
+
+bool reads_register(OpCode code) {
+    switch (code) {
+        case OpCode::LOCAL:
+        case OpCode::FUNCTION:
+        case OpCode::CELL:
+        case OpCode::GLOBAL:
+        case OpCode::CONST:
+        case OpCode::TYPE_ATTR_IS:
+        case OpCode::PREDICATE:
+        case OpCode::GLOBAL_STATE:
+            return false;
+        default:
+            return true;
+    }
+}
+
+}  // namespace
+
+class ShortcutBuilder {
+  public:
+    ShortcutBuilder(const Program* program, const Call& call, PyObject* const* registers,
+                    const std::unordered_set<uint32_t>& steady_roots, const std::unordered_set<uint32_t>& unsteady)
+        : program_(program), call_(call), registers_(registers), steady_roots_(steady_roots), unsteady_(unsteady) {}
+
+    std::unique_ptr<Shortcut> build();
+
+  private:
+    const Op& op(uint32_t at) const { return (*program_->ops)[at]; }
+    bool is_proven(uint32_t reg) const { return trust_[reg] != Trust::kNew; }
+
+    Trust prove_load(uint32_t at, uint32_t reg);
+    Trust prove_attribute(uint32_t at, PyObject* value);
+    Trust prove_dict_item(uint32_t at, PyObject* value);
+    Trust prove_item(uint32_t at, PyObject* value);
+    Trust prove_type_attribute(uint32_t at, PyObject* value);
+    bool prove_check(uint32_t at);
+    bool find_proof(uint32_t at);
+    bool prove_value(uint32_t at);
+    bool prove_length(uint32_t at);
+    bool prove_keys(uint32_t at);
+    bool prove_no_attribute(uint32_t at);
+    bool prove_object_check(uint32_t at);
+
+    void pin_type(uint32_t reg);
+    PyObject* pin_instance_dict(uint32_t reg, bool* contents);
+    bool pin_version(uint32_t reg);
+    bool has_now(PyObject* dict, const Op& op, PyObject* value) const;
+    bool pin_type_version(PyTypeObject* type, PyObject* name);
+    Trust by_lookup(uint32_t at, PyObject* dict, PyObject* value);
+    bool by_presence(uint32_t at, PyObject* dict, bool present);
+    bool recheck(uint32_t at);
+
+    void leave_to_run(uint32_t at, bool is_load, uint32_t reg);
+    void add(StepKind kind, uint32_t index, const void* object, const void* expected = nullptr, uint64_t number = 0);
+    bool prove_tensor(uint32_t at);
+    uint32_t tensor_index(const TensorCheck* check);
+
+    const Program* program_;
+    const Call& call_;
+    PyObject* const* registers_;
+    const std::unordered_set<uint32_t>& steady_roots_;
+    const std::unordered_set<uint32_t>& unsteady_;
+    std::unique_ptr<Shortcut> made_ = std::make_unique<Shortcut>();
+    std::vector<Trust> trust_;
+    std::vector<bool> is_late_;  // new registers that a late operation fills
+    std::set<uint32_t> needed_;
+    std::set<std::tuple<StepKind, const void*, uint32_t>> seen_;
+    std::unordered_set<PyTypeObject*> owned_types_;
+    size_t proven_ = 0;
+};
+
+void ShortcutBuilder::add(StepKind kind, uint32_t index, const void* object, const void* expected,
+                          uint64_t number) {
+    bool by_object = kind == StepKind::kType || kind == StepKind::kPlace || kind == StepKind::kDict ||
+                     kind == StepKind::kVersion || kind == StepKind::kTypeVersion;
+    if (!seen_.emplace(kind, object, by_object ? 0 : index).second) return;
+    made_->steps_.push_back({object, expected, number, index, kind});
+}
+
+// What an object of this address is: without it nothing about its layout can be relied on.  The same object of a
+// built-in type stays of it (only modules may be given another class).
+void ShortcutBuilder::pin_type(uint32_t reg) {
+    PyTypeObject* type = Py_TYPE(registers_[reg]);
+    bool is_fixed = PyType_HasFeature(type, Py_TPFLAGS_IMMUTABLETYPE) && !PyModule_Check(registers_[reg]);
+    if (is_fixed && trust_[reg] == Trust::kKept) return;
+    if (owned_types_.insert(type).second) made_->types_.push_back(Ref::borrow(as_object(type)));
+    add(StepKind::kType, 0, registers_[reg], type);
+}
+
+// The instance's dict is the one it has now (null: it has none), and if possible with the contents it has now.
+// Never for classes.
+PyObject* ShortcutBuilder::pin_instance_dict(uint32_t reg, bool* contents) {
+    pin_type(reg);
+    *contents = false;
+    PyObject** place = _PyObject_GetDictPtr(registers_[reg]);
+    if (!place) return nullptr;
+    uint64_t version = *place && !unsteady_.count(reg) ? dict_version(*place) : 0;
+    *contents = version != 0;
+    if (version != 0) {
+        add(StepKind::kDict, reg, place, *place, version);
+    } else {
+        add(StepKind::kPlace, 0, place, *place);
+    }
+    return *place;
+}
+
+// The dict in the register has the contents it has now; false if that cannot be told by a version.
+bool ShortcutBuilder::pin_version(uint32_t reg) {
+    uint64_t version = unsteady_.count(reg) ? 0 : dict_version(registers_[reg]);
+    if (version == 0) return false;
+    add(StepKind::kVersion, reg, registers_[reg], nullptr, version);
+    return true;
+}
+
+bool ShortcutBuilder::pin_type_version(PyTypeObject* type, PyObject* name) {
+    _PyType_Lookup(type, name);  // gives the class a version if it has none
+    unsigned int version = type_version(type);
+    if (version == 0) return false;
+    add(StepKind::kTypeVersion, 0, type, nullptr, version);
+    return true;
+}
+
+// Does a look-up that runs no Python code find the value there now?  The walk may have run code that changed it.
+bool ShortcutBuilder::has_now(PyObject* dict, const Op& op, PyObject* value) const {
+    PyObject* key = op.code == OpCode::GLOBAL ? op.second : op.object;
+    return PyUnicode_CheckExact(key) && has_plain_keys(dict) && dict_item(dict, key, op.hash) == value;
+}
+
+Trust ShortcutBuilder::by_lookup(uint32_t at, PyObject* dict, PyObject* value) {
+    if (!has_now(dict, op(at), value)) return Trust::kNew;
+    add(StepKind::kLookup, at, dict, value);
+    return Trust::kPlaced;
+}
+
+bool ShortcutBuilder::by_presence(uint32_t at, PyObject* dict, bool present) {
+    if (!PyUnicode_CheckExact(op(at).object) || !has_plain_keys(dict)) return false;
+    add(StepKind::kPresence, at, dict, nullptr, present);
+    return true;
+}
+
+bool ShortcutBuilder::recheck(uint32_t at) {
+    add(StepKind::kCheck, at, reads_register(op(at).code) ? registers_[op(at).reg] : nullptr);
+    return true;
+}
+
+Trust ShortcutBuilder::prove_attribute(uint32_t at, PyObject* value) {
+    uint32_t reg = op(at).reg;
+    if (PyType_Check(registers_[reg])) return prove_type_attribute(at, value);
+    bool contents;
+    PyObject* dict = pin_instance_dict(reg, &contents);
+    if (!dict || !has_now(dict, op(at), value)) return Trust::kNew;
+    return contents ? Trust::kKept : by_lookup(at, dict, value);
+}
+
+Trust ShortcutBuilder::prove_type_attribute(uint32_t at, PyObject* value) {
+    uint32_t reg = op(at).reg;
+    auto* cls = reinterpret_cast<PyTypeObject*>(registers_[reg]);
+    pin_type(reg);
+    if (!pin_type_version(cls, op(at).object)) return Trust::kNew;
+    Ref now = Ref::steal(load(op(at), call_, registers_));
+    return now.get() == value ? Trust::kKept : Trust::kNew;
+}
+
+Trust ShortcutBuilder::prove_dict_item(uint32_t at, PyObject* value) {
+    uint32_t reg = op(at).reg;
+    PyObject* dict = registers_[reg];
+    pin_type(reg);
+    if (op(at).code == OpCode::DICT_KEY) {  // an OrderedDict's order has no version
+        if (PyODict_Check(dict)) return Trust::kNew;
+        Ref now = Ref::steal(load(op(at), call_, registers_));
+        return now.get() == value && pin_version(reg) ? Trust::kKept : Trust::kNew;
+    }
+    if (!has_now(dict, op(at), value)) return Trust::kNew;
+    return pin_version(reg) ? Trust::kKept : by_lookup(at, dict, value);
+}
+
+Trust ShortcutBuilder::prove_item(uint32_t at, PyObject* value) {
+    uint32_t reg = op(at).reg;
+    PyObject* sequence = registers_[reg];
+    bool is_tuple = PyTuple_Check(sequence);
+    Ref now = Ref::steal(load(op(at), call_, registers_));
+    if (now.get() != value) return Trust::kNew;
+    if (is_tuple && trust_[reg] == Trust::kKept) return Trust::kKept;
+    pin_type(reg);
+    add(is_tuple ? StepKind::kTupleItem : StepKind::kListItem, static_cast<uint32_t>(op(at).index), sequence, value);
+    return Trust::kPlaced;
+}
+
+Trust ShortcutBuilder::prove_load(uint32_t at, uint32_t reg) {
+    const Op& load_op = op(at);
+    PyObject* value = registers_[reg];
+    if (reads_register(load_op.code) && !is_proven(load_op.reg)) return Trust::kNew;
+    auto index = static_cast<uint32_t>(load_op.index);
+    bool contents;
+    switch (load_op.code) {
+        case OpCode::LOCAL:
+        case OpCode::FUNCTION:
+        case OpCode::CELL: {
+            Ref now = Ref::steal(load(load_op, call_, registers_));
+            if (!steady_roots_.count(reg) || now.get() != value) return Trust::kNew;
+            auto kind = load_op.code == OpCode::LOCAL      ? StepKind::kSlot
+                        : load_op.code == OpCode::FUNCTION ? StepKind::kFunction
+                                                           : StepKind::kCell;
+            add(kind, index, value);
+            return Trust::kPlaced;
+        }
+        case OpCode::GLOBAL:
+            return by_lookup(at, load_op.object, value);
+        case OpCode::CONST:
+            return Trust::kKept;
+        case OpCode::ATTR:
+            return prove_attribute(at, value);
+        case OpCode::INSTANCE_DICT:
+            return pin_instance_dict(load_op.reg, &contents) == value ? Trust::kPlaced : Trust::kNew;
+        case OpCode::TYPE:
+            pin_type(load_op.reg);
+            return as_object(Py_TYPE(registers_[load_op.reg])) == value ? Trust::kPlaced : Trust::kNew;
+        case OpCode::TYPE_ATTR:
+            return prove_type_attribute(at, value);
+        case OpCode::ITEM:
+            return prove_item(at, value);
+        case OpCode::DICT_ITEM:
+        case OpCode::DICT_KEY:
+            return prove_dict_item(at, value);
+        case OpCode::CELL_CONTENTS:
+            pin_type(load_op.reg);
+            if (PyCell_GET(registers_[load_op.reg]) != value) return Trust::kNew;
+            add(StepKind::kContents, 0, registers_[load_op.reg], value);
+            return Trust::kPlaced;
+        default:
+            return Trust::kNew;  // may run Python code
+    }
+}
+
+bool ShortcutBuilder::prove_value(uint32_t at) {
+    const Op& check = op(at);
+    if (!is_plain(check.object)) return false;
+    return trust_[check.reg] == Trust::kKept || recheck(at);
+}
+
+bool ShortcutBuilder::prove_length(uint32_t at) {
+    uint32_t reg = op(at).reg;
+    PyObject* object = registers_[reg];
+    if (PyTuple_Check(object) && trust_[reg] == Trust::kKept) return true;
+    if (!PyDict_Check(object) && !PyList_Check(object) && !PyTuple_Check(object) && !PyAnySet_Check(object)) {
+        return false;
+    }
+    pin_type(reg);
+    return (PyDict_Check(object) && pin_version(reg)) || recheck(at);
+}
+
+bool ShortcutBuilder::prove_keys(uint32_t at) {
+    const Op& check = op(at);
+    PyObject* dict = registers_[check.reg];
+    pin_type(check.reg);
+    if (!is_plain(check.object)) return false;
+    if (check.code != OpCode::KEYS_ARE && !(PyUnicode_CheckExact(check.object) && has_plain_keys(dict))) return false;
+    if (check.code == OpCode::KEYS_ARE) return !PyODict_Check(dict) && pin_version(check.reg);
+    return pin_version(check.reg) || by_presence(at, dict, check.code == OpCode::HAS_KEY);
+}
+
+bool ShortcutBuilder::prove_no_attribute(uint32_t at) {
+    uint32_t reg = op(at).reg;
+    if (PyType_Check(registers_[reg])) {
+        pin_type(reg);
+        return pin_type_version(reinterpret_cast<PyTypeObject*>(registers_[reg]), op(at).object);
+    }
+    bool contents;
+    PyObject* dict = pin_instance_dict(reg, &contents);
+    if (!dict) return true;
+    return has_plain_keys(dict) && (contents || by_presence(at, dict, false));
+}
+
+uint32_t ShortcutBuilder::tensor_index(const TensorCheck* check) {
+    auto& known = made_->tensors_;
+    for (size_t i = known.size(); i-- > 0;) {
+        if (known[i] == check) return static_cast<uint32_t>(i);
+        if (known.size() - i > 16) break;  // equal specs mostly come close to each other
+    }
+    known.push_back(check);
+    return static_cast<uint32_t>(known.size() - 1);
+}
+
+bool ShortcutBuilder::prove_tensor(uint32_t at) {
+    PyObject* object = registers_[op(at).reg];
+    const auto* check = static_cast<const TensorCheck*>(op(at).extra.get());
+    if (!check || read_tensor_verdict(*check, object) != Verdict::kYes) return false;
+    const void *impl, *autograd;
+    tensor_parts(object, &impl, &autograd);
+    add(StepKind::kTensor, tensor_index(check), object, impl, reinterpret_cast<uint64_t>(autograd));
+    return true;
+}
+
+bool ShortcutBuilder::prove_object_check(uint32_t at) {
+    const Op& check = op(at);
+    switch (check.code) {
+        case OpCode::TYPE_IS:
+            pin_type(check.reg);
+            return true;
+        case OpCode::ID_IS:
+        case OpCode::SAME:
+        case OpCode::DISTINCT:
+            return true;  // the registers hold the same addresses
+        case OpCode::EQUALS:
+            return prove_value(at);
+        case OpCode::LENGTH:
+            return prove_length(at);
+        case OpCode::KEYS_ARE:
+        case OpCode::HAS_KEY:
+        case OpCode::NO_KEY:
+            return prove_keys(at);
+        case OpCode::NO_ATTR:
+            return prove_no_attribute(at);
+        case OpCode::CODE_IS:
+            return recheck(at);
+        case OpCode::TENSOR:
+            return prove_tensor(at);
+        default:
+            return false;
+    }
+}
+
+// The check is shown to hold by steps, and holds now: the walk may have run code that changed things since.
+bool ShortcutBuilder::prove_check(uint32_t at) { return find_proof(at) && check(op(at), registers_); }
+
+bool ShortcutBuilder::find_proof(uint32_t at) {
+    const Op& check = op(at);
+    if (check.code == OpCode::TYPE_ATTR_IS) {
+        PyObject* instruction = PyList_GET_ITEM(program_->instructions, static_cast<Py_ssize_t>(at));
+        PyObject* cls = PyTuple_GET_ITEM(PyTuple_GET_ITEM(instruction, 3), 0);
+        return pin_type_version(reinterpret_cast<PyTypeObject*>(cls), check.object);
+    }
+    if (!reads_register(check.code) || !is_proven(check.reg)) return false;
+    if (const auto* more = more_registers(check)) {
+        for (uint32_t reg : *more) {
+            if (!is_proven(reg)) return false;
+        }
+    }
+    return prove_object_check(at);
+}
+
+// The operation is run in each call: early, if it needs nothing that the steps prove.
+void ShortcutBuilder::leave_to_run(uint32_t at, bool is_load, uint32_t reg) {
+    std::vector<uint32_t> inputs;
+    if (reads_register(op(at).code)) inputs.push_back(op(at).reg);
+    if (const auto* more = more_registers(op(at))) inputs.insert(inputs.end(), more->begin(), more->end());
+    bool late = false;
+    for (uint32_t input : inputs) {
+        if (is_proven(input)) needed_.insert(input);
+        late = late || is_proven(input) || is_late_[input];
+    }
+    (late ? made_->late_ : made_->early_).push_back(at);
+    if (is_load) is_late_[reg] = late;
+}
+
+std::unique_ptr<Shortcut> ShortcutBuilder::build() {
+    uint32_t reg = 0;
+    auto count = static_cast<uint32_t>(program_->ops->size());
+    made_->targets_.resize(count);
+    for (uint32_t at = 0; at < count; at++) {
+        if (op(at).code < kFirstCheck) {
+            is_late_.push_back(false);
+            made_->targets_[at] = reg;
+            trust_.push_back(prove_load(at, reg));
+            if (!is_proven(reg)) leave_to_run(at, true, reg);
+            proven_ += is_proven(reg);
+            made_->registers_.push_back(is_proven(reg) ? registers_[reg] : nullptr);
+            reg++;
+        } else if (prove_check(at)) {
+            proven_++;
+        } else {
+            leave_to_run(at, false, 0);
+        }
+    }
+    if (proven_ < count / 2) return nullptr;
+    for (const Output& output : *program_->outputs) {
+        for (uint32_t input : output.registers) {
+            if (is_proven(input)) needed_.insert(input);
+        }
+    }
+    made_->needed_.assign(needed_.begin(), needed_.end());
+    return std::move(made_);
+}
+
+std::unique_ptr<Shortcut> build_shortcut(const Program* program, const Call& call, PyObject* const* registers,
+                                         const std::unordered_set<uint32_t>& steady_roots,
+                                         const std::unordered_set<uint32_t>& unsteady) {
+    return ShortcutBuilder(program, call, registers, steady_roots, unsteady).build();
+}
+
+}  // namespace stator
