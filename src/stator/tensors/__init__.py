@@ -22,19 +22,16 @@ def install() -> None:
     from stator import trace
     from stator.objects.protocol import CALL_HOOKS, MODELS
     from stator.tensors import (
-        autograd_function,
         calls,
         constants,
         contexts,
-        data_readers,
+        library,
         nn_module,
         operators,
-        optim,
         policy,
         reader,
         sizes,
         specials,
-        subclass,
         symbols,
     )
     from stator.tensors.recorder import Recorder
@@ -60,5 +57,4 @@ def install() -> None:
     trace.TRACE_HOOKS.append(begin)
     trace.LITERAL_HOOKS.append(symbols.literal)
     trace.DECIDERS.append(symbols.decide)
-    for part in (autograd_function, data_readers, optim, subclass):
-        part.install()
+    library.install()

@@ -1,0 +1,13 @@
+"""Models of what torch has above tensors and modules: autograd functions, checkpoints, optimizers, subclasses …"""
+
+from __future__ import annotations
+
+from stator.tensors import autograd_function, checkpoint, data_readers, optim, subclass
+
+__all__ = ["install"]
+
+
+def install() -> None:
+    """Register them all."""
+    for part in (autograd_function, checkpoint, data_readers, optim, subclass):
+        part.install()
