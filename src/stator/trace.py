@@ -19,6 +19,7 @@ from stator.interp.frame import Frame
 from stator.interp.services import NamedItems, Services
 from stator.objects import generator
 from stator.objects.protocol import IMMUTABLE
+from stator.objects.skeleton import detach
 from stator.objects.space import Space
 from stator.objects.value import Constant, Unsupported, Value
 
@@ -93,14 +94,12 @@ class Trace(Services):
         if self.recorder is not None:
             self.recorder.close()
         self.space.release()
+        for cls in self.fresh_classes:
+            detach(cls)
         for cyclic in (self._extensions, self._globals, self._constants, self._intercepts, self.fresh_classes):
             cyclic.clear()
         self.class_overlays.clear()
         self.recorder = self.frame = None
-        # The trace is part of reference cycles: what the program passed in must not have to wait for their collection.
-        for held in (self.space._by_id, self.space._kept, self._globals, self._constants, self._extensions):
-            held.clear()
-        self.frame = None
 
     # -- what the trace assumes and does ----------------------------------------------------------------------------
 

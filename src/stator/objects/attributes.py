@@ -138,7 +138,7 @@ class Attributes:
     def _getattribute(self, slot: Any, value: Value, name: str, tail: bool) -> Value:
         if is_generic(slot):
             return self.generic_getattr(value, name, tail)
-        slot_value = self.lookup(value.cls, "__getattribute__")
+        slot_value = self.special(value, "__getattribute__")  # type: ignore[attr-defined]
         return self.call(slot_value, [value, Constant(name)], {}, tail)  # type: ignore[attr-defined, no-any-return]
 
     def generic_getattr(self, value: Value, name: str, tail: bool = False) -> Value:
@@ -218,7 +218,7 @@ class Attributes:
         if is_generic(slot):
             self.generic_setattr(value, name, item)
         else:
-            self.call(self.lookup(value.cls, "__setattr__"), [value, Constant(name), item], {})  # type: ignore[attr-defined]
+            self.call(self.special(value, "__setattr__"), [value, Constant(name), item], {})  # type: ignore[attr-defined]
 
     def delattr(self, value: Value, name: str) -> None:
         """`del value.name`."""
@@ -227,7 +227,7 @@ class Attributes:
         if is_generic(slot):
             self.generic_setattr(value, name, None)
         else:
-            self.call(self.lookup(value.cls, "__delattr__"), [value, Constant(name)], {})  # type: ignore[attr-defined]
+            self.call(self.special(value, "__delattr__"), [value, Constant(name)], {})  # type: ignore[attr-defined]
 
     def generic_setattr(self, value: Value, name: str, item: Value | None) -> None:
         """`PyObject_GenericSetAttr`; item None deletes."""

@@ -225,7 +225,8 @@ def _same(a: Any, b: Any) -> bool:
 
 # -- staticmethod and classmethod -------------------------------------------------------------------------------------
 
-_COPIED = ("__module__", "__name__", "__qualname__", "__doc__")
+#: the attributes of the function that a static or class method copies
+_COPIED = tuple(vars(staticmethod(lambda: None)))
 
 
 class _Wrapper(Value):
@@ -351,6 +352,8 @@ class ClassMethod(_Wrapper):
             getter = space.lookup(function.cls, "__get__")
             assert getter is not None
             return space.call(getter, [function, owner, owner], {})
+        if space.host_lookup(function.cls, "__call__") is MISSING:
+            raise Unsupported(errors.UnsupportedMethod("classmethod", "__get__"))
         return BoundMethod(function, owner)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
+from stator import errors
+from stator.guards.raw import is_subtype
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.objects.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, models
-from stator.objects.value import Known, Value
+from stator.objects.value import Known, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -126,10 +128,27 @@ class BuiltinValue(Known):
         return space.existing(host)
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        return space.call_builtin(self.host, args, kwargs)
+        host = self.host
+        if host.__name__ == "__new__" and isinstance(host, types.BuiltinFunctionType):
+            check_new(space, host, args)
+        elif isinstance(host, types.ClassMethodDescriptorType):
+            self._check_class(space, args)
+        return space.call_builtin(host, args, kwargs)
 
     def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return space.call_builtin(self.host, list(args), kwargs)
+        return self.call(space, list(args), kwargs, False)
+
+    def _check_class(self, space: Space, args: list[Value]) -> None:
+        """`classmethod_get`: the class must be one whose method this is; CPython words the TypeError."""
+        host = self.host
+        given = args[0].force() if args else None
+        if given is not None and issubclass(given.cls, type) and is_subtype(space.stand_in(given), host.__objclass__):
+            return
+        try:
+            host() if given is None else host.__get__(None, space.stand_in(given))
+        except TypeError as e:
+            raise Raised(space.exception(e)) from None
+        raise Unsupported(errors.UnsupportedCCall(host.__qualname__))
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         if isinstance(self.host, types.BuiltinFunctionType):
@@ -140,17 +159,33 @@ class BuiltinValue(Known):
 
     def _bound(self, space: Space, instance: Value) -> Value:
         needed = self.host.__objclass__
-        if not issubclass(instance.cls, needed):
+        if not is_subtype(instance.cls, needed):
             name = f"descriptor '{self.host.__name__}' for '{needed.__name__}' objects"
             raise space.error(TypeError, f"{name} doesn't apply to a '{instance.cls.__name__}' object")
         return BoundBuiltin(self, instance)
 
     def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
+        if isinstance(self.host, types.ClassMethodDescriptorType):
+            cls = space.class_value(instance.cls) if owner is None or owner.force().cls is type(None) else owner.force()
+            self._check_class(space, [cls])
+            return BoundMethod(self, cls)
         return self if instance.cls is type(None) and owner is not None else self._bound(space, instance)
 
     def describe(self) -> str:
         return f"builtin {getattr(self.host, '__qualname__', self.host)}"
+
+
+def check_new(space: Space, host: Any, args: list[Value]) -> None:
+    """`tp_new_wrapper`: the class must be one that this `__new__` can allocate; CPython words the TypeError."""
+    cls = args[0].force() if args else None
+    if cls is not None and issubclass(cls.cls, type) and is_subtype(space.stand_in(cls), host.__self__):
+        return
+    try:
+        host(*[space.stand_in(a) for a in args])
+    except TypeError as e:
+        raise Raised(space.exception(e)) from None
+    raise Unsupported(errors.UnsupportedCCall(host.__qualname__))
 
 
 class BoundBuiltin(BoundMethod):

@@ -121,7 +121,10 @@ class ModuleValue(Known):
         hook = self.attr_dict(space).get_str(space, "__dir__")
         if hook is not None:
             return space.call(hook, [], {})
-        return space.new_list([key for key, _ in self.attr_dict(space).value(space).pairs(space)])
+        names = space.getattr(self, "__dict__").force()
+        if not issubclass(names.cls, dict):
+            raise space.error(TypeError, f"{self.cls.__name__}.__dict__ is not a dictionary")
+        return space.new_list(list(space.unpack(names)))
 
 
 def namespace_of(module: types.ModuleType) -> dict[str, Any]:

@@ -148,9 +148,9 @@ def object_dir(space: Space, self: Value, /) -> Value:
     """The names in the instance dict and in the classes of the MRO."""
     self = self.force()
     names: dict[str, None] = {}
-    attrs = self.attr_dict(space)
-    if attrs is not None:
-        names.update(dict.fromkeys(name for name, _ in attrs.entries(space)))
+    attrs = space.getattr_or_none(self, "__dict__")
+    if attrs is not None and issubclass(attrs.force().cls, dict):
+        names.update(dict.fromkeys(space.str_(name) for name in space.unpack(attrs)))
     if any(base in space.trace.class_overlays for base in self.cls.__mro__):
         raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__dir__"))
     names.update(dict.fromkeys(name for name in type.__dir__(self.cls) if isinstance(name, str)))

@@ -89,12 +89,12 @@ class Operators:
         slot = self.special(left, INPLACE[symbol])
         if slot is not None:
             self._check_repeat(INPLACE[symbol], slot, right)
-            result = self.call(slot, [left, right], {})  # type: ignore[attr-defined]
+            result: Value = self.call(slot, [left, right], {}).force()  # type: ignore[attr-defined]
             if not self.is_not_implemented(result):
-                return result  # type: ignore[no-any-return]
-        function, method, reflected = BINARY[symbol[:-1]]
+                return result
+        _, method, reflected = BINARY[symbol[:-1]]
         if type(left) is Constant and type(right) is Constant:
-            return self.run_known(function, [left, right])
+            return self.run_known(getattr(operator, INPLACE[symbol]), [left, right])
         result = self._binary_slots(method, reflected, left, right)
         if result is NOT_IMPLEMENTED:
             raise self._operand_error("**=" if symbol == "**=" else symbol, left, right)
@@ -194,20 +194,14 @@ class Operators:
             return True
         a, b = left.identity(self), right.identity(self)  # type: ignore[arg-type]
         if a is b:
+            if type(a) in _CACHED and not _CACHED[type(a)](a):
+                for value in (left, right):  # an equal one would do for all other guards
+                    self.guard_identity_of(value.source, a)  # type: ignore[attr-defined]
             return True
-        if type(a) is type(b) and type(left) is Constant and type(right) is Constant:
-            return bool(
-                a == b and type(a) in (int, str, bytes, float, complex) and repr(a) == repr(b) and self._interned(a)
-            )
+        if type(left) is Constant and type(right) is Constant and type(a) is type(b) and type(a) in _CACHED:
+            return bool(a == b and _CACHED[type(a)](a))
         separate(self, left, right)  # type: ignore[arg-type]
         return False
-
-    @staticmethod
-    def _interned(host: Any) -> bool:
-        # Small ints and identifier-like strings are one object in CPython; other equal literals may or may not be.
-        if isinstance(host, int):
-            return -5 <= host <= 256
-        return isinstance(host, str)
 
     def truth(self, value: Value) -> bool:
         """`bool(value)` as the host bool that a branch needs: `__bool__`, then `__len__`, then True."""
@@ -358,6 +352,14 @@ def _fold_hash(number: int) -> int:
     return hash(_HashProbe(number))
 
 
+#: builtin types of which equal instances are one object, and for which of them that holds
+_CACHED: dict[type, Callable[[Any], bool]] = {
+    int: lambda number: -5 <= number <= 256,
+    str: lambda text: len(text) <= 1 and text.isascii(),
+    bytes: lambda data: len(data) <= 1,
+    float: lambda number: False,
+    complex: lambda number: False,
+}
 _WRAPPER = types.WrapperDescriptorType
 _REPEATS = frozenset({"__mul__", "__rmul__", "__imul__"})
 #: builtin types that fill `sq_repeat`

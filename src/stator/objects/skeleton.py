@@ -6,13 +6,14 @@ program's hooks do has been traced already.
 
 from __future__ import annotations
 
+import contextlib
 import types
 import weakref
 from typing import Any
 
 from stator.guards.raw import type_lookup
 
-__all__ = ["HELD", "SKELETONS", "SkeletonError", "blank_class", "set_class_attribute"]
+__all__ = ["HELD", "SKELETONS", "SkeletonError", "blank_class", "detach", "is_data_descriptor_of"]
 
 #: classes that exist only while tracing
 SKELETONS: weakref.WeakSet[type] = weakref.WeakSet()
@@ -67,9 +68,10 @@ def _best_base(bases: tuple[type, ...]) -> type:
     return max(bases, key=lambda base: (base.__basicsize__, base.__dictoffset__ != 0))
 
 
-def set_class_attribute(cls: type, name: str, value: Any) -> None:
-    """`type.__setattr__`, past what the metaclass may override."""
-    type.__setattr__(cls, name, value)
+def detach(cls: type) -> None:
+    """Take a class that stood for one of the traced program out of the `__subclasses__()` of its bases."""
+    with contextlib.suppress(TypeError):
+        type.__dict__["__bases__"].__set__(cls, (_stand_in(cls.__bases__),))
 
 
 def is_data_descriptor_of(meta: type, name: str) -> bool:

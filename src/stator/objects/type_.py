@@ -159,7 +159,7 @@ class ClassValue(Known):
             found = type.__dict__[name].__get__(host)
         except AttributeError as e:
             raise Raised(space.exception(e)) from None
-        if not can_change(host):
+        if not can_change(host) or name == "__flags__":  # bits of the flags change all the time
             return space.existing(found) if isinstance(found, type) else space.fresh(found)
         return space.wrap(found, GetAttrSource(ConstSource(host, host.__qualname__), name))
 
@@ -352,7 +352,7 @@ def type_abstractmethods(space: Space, cls: Value, /) -> Value:
         if found is None:
             raise space.error(AttributeError, "__abstractmethods__")
         return found
-    host_found: Any = cls.host.__dict__.get("__abstractmethods__", MISSING)
+    host_found: Any = MISSING if cls.host is type else namespace_of(cls.host).get("__abstractmethods__", MISSING)
     if host_found is MISSING:
         raise space.error(AttributeError, "__abstractmethods__")
     return space.fresh(host_found)

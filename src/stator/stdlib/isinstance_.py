@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals, Predicate
 from stator.guards.source import CallSource, ConstSource
-from stator.objects.attributes import MISSING
+from stator.objects.attributes import MISSING, is_generic
 from stator.objects.protocol import IMMUTABLE, builtin, pure
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.support import bool_value, known_host
@@ -25,6 +25,8 @@ _SUBCLASSCHECK = type.__dict__["__subclasscheck__"]
 _ABC_INSTANCECHECK = abc.ABCMeta.__dict__["__instancecheck__"]
 _ABC_SUBCLASSCHECK = abc.ABCMeta.__dict__["__subclasscheck__"]
 _CLASS = object.__dict__["__class__"]
+#: classes whose attribute access is C code of their own that leaves `__class__` alone
+_PLAIN_ACCESS = (type, types.ModuleType, types.MethodType)
 _GENERIC = "argument 2 cannot be a parameterized generic"
 
 
@@ -73,7 +75,8 @@ def real_instance(space: Space, value: Value, cls: type) -> bool:
 
 def claimed_class(space: Space, value: Value) -> type | None:
     """The class an object claims by a `__class__` of its own, where that is another than its real one."""
-    if space.host_lookup(value.cls, "__class__") is _CLASS:
+    generic = is_generic(space.host_lookup(value.cls, "__getattribute__")) or value.cls in _PLAIN_ACCESS
+    if generic and space.host_lookup(value.cls, "__class__") is _CLASS:
         return None
     claimed = space.getattr_or_none(value, "__class__")
     if claimed is None or not issubclass(claimed.force().cls, type):
