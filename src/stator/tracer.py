@@ -13,11 +13,13 @@ from stator._core import UNBOUND, Entry, set_code_policy
 from stator.bytecode.continuation import ContinuationError
 from stator.cache.policy import worth_tracing
 from stator.guards.program import compile_guards
+from stator.interp import matching  # noqa: F401  imported before a trace may look at sys.modules
 from stator.interp.signals import BreakHere, Restart
+from stator.objects import exception_code  # noqa: F401
 from stator.objects.value import Raised, Unsupported
-from stator.stance import current_stance
 from stator.report.stats import STATS, BreakRecord
 from stator.residual.program import Program, Residual
+from stator.stance import current_stance
 from stator.trace import Trace
 
 if TYPE_CHECKING:
@@ -105,6 +107,8 @@ def _run(bucket: Bucket, trace: Trace, program: Program, frame: Frame) -> tuple[
         return program.raises(e.value), None
     except BreakHere as e:
         _refuse_if_fullgraph(bucket, trace, e.brk)
+        if e.brk.whole:
+            raise Unsupported(e.brk) from None
         bucket.forced_hit |= trace.forced(e.brk)
         return program.breaks(e.states), e.brk
     return program.returns(result), None

@@ -1,6 +1,7 @@
 """What Stator raises (`exceptions`) and the catalogue of graph breaks (one class each)."""
 
 from stator.errors.calls import (
+    LifetimeObserved,
     NotReconstructible,
     OpaqueIterator,
     OpaqueResult,
@@ -63,6 +64,7 @@ __all__ = [
     "ImportWithSideEffects",
     "InlineTooDeep",
     "InternalError",
+    "LifetimeObserved",
     "NotReconstructible",
     "OpaqueIterator",
     "OpaqueResult",

@@ -137,6 +137,18 @@ class NotReconstructible(Break):
 
 
 @dataclass(frozen=True)
+class LifetimeObserved(Break):
+    """The program looks at when objects die; a trace, and what is resumed after a break, may keep them longer."""
+
+    code: ClassVar[str] = "SB0113"
+    title: ClassVar[str] = "observation of when objects die"
+    template: ClassVar[str] = "{operation} shows when objects die"
+    hint: ClassVar[str] = "collect garbage, follow weak references to new objects and use finalisers outside"
+    whole: ClassVar[bool] = True
+    operation: str
+
+
+@dataclass(frozen=True)
 class OpaqueResult(Break):
     """A C function returned an object of a type Stator has no model of."""
 

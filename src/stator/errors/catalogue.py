@@ -36,6 +36,8 @@ class Break:
     title: ClassVar[str]
     template: ClassVar[str]
     hint: ClassVar[str]
+    #: the frame being traced runs as ordinary Python from its beginning: resuming it after the break would show
+    whole: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

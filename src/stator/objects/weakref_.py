@@ -83,7 +83,7 @@ class RefValue(Value):
         if self.referent is None:
             return NONE
         if self.referent.source is None:
-            raise Unsupported(errors.UnsupportedMethod("weakref.ReferenceType", "__call__"))
+            raise Unsupported(errors.LifetimeObserved("following a weak reference to a new object"))
         return self.referent
 
     def tp_eq(self, space: Space, other: Value, /) -> Value:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import sys
+import types
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -74,7 +76,7 @@ class Program:
     def breaks(self, states: list[FrameState]) -> Residual:
         """A graph break: `states` innermost first."""
         leaf, outer = states[0], states[1:]
-        if leaf.mode == "enter" or leaf.instr.op not in NATIVE:
+        if leaf.mode == "enter" or leaf.instr.op not in NATIVE or _shows_frame(leaf):
             self._enter(leaf, outer)
         else:
             self._native(leaf, outer)
@@ -197,6 +199,21 @@ class Program:
                 blocks.append((name, tuple(item)))
                 args.append(f"*{name}")
         return args
+
+
+#: functions that look at the frame which calls them
+_FRAME_READERS = frozenset(map(id, (eval, exec, locals, globals, vars, dir, sys._getframe)))
+
+
+def _shows_frame(leaf: FrameState) -> bool:
+    """Whether the instruction is a call that must be made by a frame with the variables of the program's own."""
+    if not leaf.instr.op.startswith("CALL"):
+        return False
+    callees = [entry for entry in leaf.stack if not entry.lazy and type(getattr(entry, "host", None)) in _C_FUNCTIONS]
+    return any(id(entry.host) in _FRAME_READERS for entry in callees)  # type: ignore[attr-defined]
+
+
+_C_FUNCTIONS = (types.BuiltinFunctionType, types.MethodType)
 
 
 class _Named(Value):

@@ -12,6 +12,7 @@ from stator.stdlib import (  # noqa: F401
     functools_,
     id_,
     io_,
+    lifetimes,
     isinstance_,
     itertools_,
     logging_,
