@@ -53,18 +53,25 @@ demo: $(VENV)/.core $(VENV)/.demo ## compile real models and print what came of 
 	$(PY) examples/demo.py $(DEMO_ARGS)
 
 .PHONY: test
-test: lint matrix whole ## everything: lint, the core on each Python found, the whole suite
+test: lint core whole ## everything: lint, the core on each Python found, the whole suite
 
 .PHONY: whole
 whole: $(VENV)/.core $(VENV)/.checks ## the whole suite on the main environment, with torch
 	$(PY) -m pytest -q $(PYTEST_ARGS)
 
-.PHONY: matrix
-matrix: $(addprefix matrix-,$(VERSIONS)) ## the core's tests on each Python found, without torch
+.PHONY: core
+core: $(addprefix core-,$(VERSIONS)) ## the core's tests on each Python found, without torch
 
-matrix-%: .venv-%/.core
+core-%: .venv-%/.core
 	@echo "== core on Python $* =="
 	.venv-$*/bin/python -m pytest -q $(PYTEST_ARGS)
+
+.PHONY: matrix
+matrix: $(addprefix matrix-,$(VERSIONS)) ## the whole suite, with torch, on each Python found
+
+matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
+	@echo "== whole suite on Python $* =="
+	.venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: $(VENV)/.core $(VENV)/.checks ## ruff, mypy --strict, import-linter
@@ -149,6 +156,15 @@ $(VENV)/.demo: constraints.txt | $(VENV)/.deps
 	.venv-zoo/bin/python -m pip install -q --disable-pip-version-check torch==2.13.0
 	.venv-zoo/bin/python -m pip install -q --disable-pip-version-check \
 	  -c $(RULERS)/zoo/constraints.txt -r $(RULERS)/zoo/requirements.txt
+	@touch $@
+
+.venv-torch-%/.deps: constraints.txt
+	"$$(tools/pythons | sed -n 's/^$* //p')" -m venv .venv-torch-$*
+	.venv-torch-$*/bin/python $(PIP_INSTALL) $(BUILD_DEPS) $(TEST_DEPS)
+	@touch $@
+
+.venv-torch-%/.checks: constraints.txt | .venv-torch-%/.deps
+	.venv-torch-$*/bin/python $(PIP_INSTALL) $(TORCH_DEPS)
 	@touch $@
 
 .venv-%/.deps: constraints.txt
