@@ -75,15 +75,13 @@ class PayloadValue(Value):
     def describe(self) -> str:
         return f"a {self.cls.__qualname__} object"
 
+    def shell(self, writer: Writer) -> str:
+        return f"{self.base.__name__}.__new__({writer.const(self.cls)}, {writer.const(self.payload)})"
+
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        shell = writer.shell_of(self)
-        if shell is not None:
-            return shell
-        made = f"{self.base.__name__}.__new__({writer.const(self.cls)}, {writer.const(self.payload)})"
-        name: str = writer.assign(self.cls.__name__.lower(), made)
-        writer.name_value(self, name)
+        name: str = writer.early(self)
         if self._attrs is not None:
             for key, value in self._attrs.entries(None):
                 writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
