@@ -146,11 +146,30 @@ int Revalidation::traverse(visitproc visit, void* arg) const {
     return 0;
 }
 
+void Revalidation::note_unsteady(const Step& step) {
+    switch (step.kind) {
+        case StepKind::kDict:
+        case StepKind::kVersion:
+            unsteady_.dicts.insert(step.index);
+            break;
+        case StepKind::kLookup:
+            unsteady_.loads.insert(step.index);
+            break;
+        case StepKind::kListItem:
+        case StepKind::kTupleItem:
+        case StepKind::kContents:
+            unsteady_.loads.insert(static_cast<uint32_t>(step.number));
+            break;
+        default:
+            break;
+    }
+}
+
 void Revalidation::note_failure() {
     constexpr unsigned long long kWorthIt = 8;  // hits that pay for having made it
     constexpr unsigned kLongest = 8;
     const Step* step = shortcut_->failed();
-    if (step->kind == StepKind::kVersion || step->kind == StepKind::kDict) unsteady_.insert(step->index);
+    note_unsteady(*step);
     failures_ = hits - hits_at_build_ >= kWorthIt ? 0 : std::min(failures_ + 1, kLongest);
     wait_ = (1U << failures_) - 1;
     shortcut_.reset();

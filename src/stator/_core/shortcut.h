@@ -41,7 +41,7 @@ enum class StepKind : unsigned char {
 struct Step {
     const void* object;
     const void* expected;  // for kTensor: where its impl was, to be fetched ahead; not relied on
-    uint64_t number;       // for kTensor: the same of its AutogradMeta
+    uint64_t number;       // for kTensor: the same of its AutogradMeta; for items and contents: the operation
     uint32_t index;        // for kDict and kVersion: the register that led to the dict
     StepKind kind;
 };
@@ -81,6 +81,12 @@ class Shortcut {
     bool busy_ = false;
 };
 
+// What was found changed before, and is not relied on again.
+struct Unsteady {
+    std::unordered_set<uint32_t> dicts;  // by the register that led to them: their contents are looked up
+    std::unordered_set<uint32_t> loads;  // operations: their results are taken as new
+};
+
 // A program's shortcut and when to make one.
 class Revalidation {
   public:
@@ -96,10 +102,11 @@ class Revalidation {
 
   private:
     void note_failure();
+    void note_unsteady(const Step& step);
 
     std::unique_ptr<Shortcut> shortcut_;
     std::vector<const void*> roots_;           // what the roots held in the last full pass: addresses, never followed
-    std::unordered_set<uint32_t> unsteady_;    // registers whose dict was found changed
+    Unsteady unsteady_;
     unsigned long long hits_at_build_ = 0;
     unsigned failures_ = 0;   // in a row
     unsigned wait_ = 0;       // full passes to let go by
@@ -109,6 +116,6 @@ class Revalidation {
 // Writes down what made the full pass succeed; null if too little of it can be.
 std::unique_ptr<Shortcut> build_shortcut(const Program* program, const Call& call, PyObject* const* registers,
                                          const std::unordered_set<uint32_t>& steady_roots,
-                                         const std::unordered_set<uint32_t>& unsteady);
+                                         const Unsteady& unsteady);
 
 }  // namespace stator

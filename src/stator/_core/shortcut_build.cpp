@@ -52,7 +52,7 @@ bool reads_register(OpCode code) {
 class ShortcutBuilder {
   public:
     ShortcutBuilder(const Program* program, const Call& call, PyObject* const* registers,
-                    const std::unordered_set<uint32_t>& steady_roots, const std::unordered_set<uint32_t>& unsteady)
+                    const std::unordered_set<uint32_t>& steady_roots, const Unsteady& unsteady)
         : program_(program), call_(call), registers_(registers), steady_roots_(steady_roots), unsteady_(unsteady) {}
 
     std::unique_ptr<Shortcut> build();
@@ -92,7 +92,7 @@ class ShortcutBuilder {
     const Call& call_;
     PyObject* const* registers_;
     const std::unordered_set<uint32_t>& steady_roots_;
-    const std::unordered_set<uint32_t>& unsteady_;
+    const Unsteady& unsteady_;
     std::unique_ptr<Shortcut> made_ = std::make_unique<Shortcut>();
     std::vector<Trust> trust_;
     std::vector<bool> is_late_;  // new registers that a late operation fills
@@ -127,7 +127,7 @@ PyObject* ShortcutBuilder::pin_instance_dict(uint32_t reg, bool* contents) {
     *contents = false;
     PyObject** place = _PyObject_GetDictPtr(registers_[reg]);
     if (!place) return nullptr;
-    uint64_t version = *place && !unsteady_.count(reg) ? dict_version(*place) : 0;
+    uint64_t version = *place && !unsteady_.dicts.count(reg) ? dict_version(*place) : 0;
     *contents = version != 0;
     if (version != 0) {
         add(StepKind::kDict, reg, place, *place, version);
@@ -139,7 +139,7 @@ PyObject* ShortcutBuilder::pin_instance_dict(uint32_t reg, bool* contents) {
 
 // The dict in the register has the contents it has now; false if that cannot be told by a version.
 bool ShortcutBuilder::pin_version(uint32_t reg) {
-    uint64_t version = unsteady_.count(reg) ? 0 : dict_version(registers_[reg]);
+    uint64_t version = unsteady_.dicts.count(reg) ? 0 : dict_version(registers_[reg]);
     if (version == 0) return false;
     add(StepKind::kVersion, reg, registers_[reg], nullptr, version);
     return true;
@@ -215,14 +215,14 @@ Trust ShortcutBuilder::prove_item(uint32_t at, PyObject* value) {
     if (now.get() != value) return Trust::kNew;
     if (is_tuple && trust_[reg] == Trust::kKept) return Trust::kKept;
     pin_type(reg);
-    add(is_tuple ? StepKind::kTupleItem : StepKind::kListItem, static_cast<uint32_t>(op(at).index), sequence, value);
+    add(is_tuple ? StepKind::kTupleItem : StepKind::kListItem, static_cast<uint32_t>(op(at).index), sequence, value, at);
     return Trust::kPlaced;
 }
 
 Trust ShortcutBuilder::prove_load(uint32_t at, uint32_t reg) {
     const Op& load_op = op(at);
     PyObject* value = registers_[reg];
-    if (reads_register(load_op.code) && !is_proven(load_op.reg)) return Trust::kNew;
+    if ((reads_register(load_op.code) && !is_proven(load_op.reg)) || unsteady_.loads.count(at)) return Trust::kNew;
     auto index = static_cast<uint32_t>(load_op.index);
     bool contents;
     switch (load_op.code) {
@@ -258,7 +258,7 @@ Trust ShortcutBuilder::prove_load(uint32_t at, uint32_t reg) {
         case OpCode::CELL_CONTENTS:
             pin_type(load_op.reg);
             if (PyCell_GET(registers_[load_op.reg]) != value) return Trust::kNew;
-            add(StepKind::kContents, 0, registers_[load_op.reg], value);
+            add(StepKind::kContents, 0, registers_[load_op.reg], value, at);
             return Trust::kPlaced;
         default:
             return Trust::kNew;  // may run Python code
@@ -417,7 +417,7 @@ std::unique_ptr<Shortcut> ShortcutBuilder::build() {
 
 std::unique_ptr<Shortcut> build_shortcut(const Program* program, const Call& call, PyObject* const* registers,
                                          const std::unordered_set<uint32_t>& steady_roots,
-                                         const std::unordered_set<uint32_t>& unsteady) {
+                                         const Unsteady& unsteady) {
     return ShortcutBuilder(program, call, registers, steady_roots, unsteady).build();
 }
 
