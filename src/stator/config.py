@@ -51,7 +51,7 @@ class Config:
     automatic_dynamic: bool = _option(True, "Make a dimension symbolic once it has been seen to vary.")
     assume_static_by_default: bool = _option(True, "Take sizes as constants at the first trace.")
     capture_scalar_outputs: bool = _option(
-        False, "Capture `.item()` and its like as symbolic numbers; otherwise they break the graph."
+        True, "Capture `.item()` and its like as symbolic numbers; otherwise they break the graph."
     )
     trace_step_limit: int = _option(
         1_000_000, "Instructions one trace may execute before the frame is given up and runs eagerly.", minimum=1

@@ -160,21 +160,54 @@ def test_an_error_that_depends_on_contents_is_no_error_of_the_trace() -> None:
     same(fn, x(2, 5, 3), torch.tensor([3, 5]), breaks=None)
 
 
-DATA = {
+BREAKING = {
     "branch": lambda a: a + 1 if a.sum() > 0 else a - 1,
-    "item": lambda a: a.sum().item() + a,
+    "branch on a number": lambda a: a + 1 if a.sum().item() > 0 else a - 1,
     "tolist": lambda a: (a.tolist(), a + 1),
-    "nonzero": lambda a: a.nonzero() + 1,
-    "mask": lambda a: a[a > 0] * 2,
     "text": lambda a: f"{a.sum():.3f}",
-    "float": lambda a: float(a.sum()) * a,
     "while": lambda a: [a := a / 2 for _ in range(3) if a.abs().max() > 0.1],
 }
 
 
-@pytest.mark.parametrize("name", DATA)
-def test_contents_break_the_graph_and_are_right(name: str) -> None:
-    assert same(DATA[name], x(), breaks=None).graph_breaks > 0
+@pytest.mark.parametrize("name", BREAKING)
+def test_decisions_on_contents_break_the_graph(name: str) -> None:
+    assert same(BREAKING[name], x(), breaks=None).graph_breaks > 0
+
+
+CAPTURED = {
+    "item": lambda a: a.sum().item() + a,
+    "int": lambda a: torch.zeros(int(a.abs().sum()) + 2),
+    "nonzero": lambda a: a.nonzero() + 1,
+    "length of a selection": lambda a: a + len(a[a > 0]),
+    "mask": lambda a: a[a > 0] * 2,
+    "float": lambda a: float(a.sum()) * a,
+    "numbers in containers": lambda a: ([a.max().item()], {"n": int(a.argmax())}, a * 2),
+    "text of a number": lambda a: (f"loss {a.mean().item():.4f}!", str(float(a.sum())), a + 1),
+    "slice with bounds from tensors": lambda a: a[:, : int((a > 9).sum()) + 2] * 2,
+}
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_numbers_made_from_contents_stay_in_the_graph(name: str) -> None:
+    same(CAPTURED[name], x(), graphs=1)
+
+
+def test_printing_a_number_made_from_contents_breaks_nothing(capsys: Any) -> None:
+    def fn(a: Any) -> Any:
+        print("sum", a.sum().item(), f"{a.max().item():.2f}")
+        return a + 1
+
+    a = x()
+    fn(a)
+    expected = capsys.readouterr().out
+    stator.compile(fn, backend="eager", fullgraph=True)(a)
+    assert capsys.readouterr().out == expected
+
+
+def test_scalars_break_the_graph_if_so_configured() -> None:
+    compiled = stator.compile(lambda a: a.sum().item() + a, backend="eager", options={"capture_scalar_outputs": False})
+    compiled(x())
+    assert stator.stats().graph_breaks == 1
 
 
 def test_tensors_as_keys_and_by_identity() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stator.objects.value import Constant, Value
+from stator.objects.value import Value
 
 if TYPE_CHECKING:
     from stator.trace import Trace
@@ -41,6 +41,7 @@ class Text:
 
     def join_strings(self, parts: list[Value]) -> Value:
         """`"".join(parts)` of what formatting gave: str or instances of its subclasses."""
+        from stator.objects.pending import joined
         from stator.stdlib.str_ import text_of
 
-        return Constant("".join(text_of(self, part, "str.join") for part in parts))  # type: ignore[arg-type]
+        return joined(parts, lambda part: text_of(self, part, "str.join"))  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stator.tensors.tensor import TensorValue
     from stator.trace import Trace
 
-__all__ = ["dims", "integer_varies"]
+__all__ = ["dims", "number_varies"]
 
 _VARIES = "varies"
 
@@ -64,13 +64,13 @@ def _varying(trace: Trace, tensor: Any, source: Source) -> set[int]:
     return {dim for dim, size in enumerate(sizes) if size is _VARIES}
 
 
-def integer_varies(trace: Trace, host: int, source: Source) -> bool:
-    """Whether an int read from the frame had another value in an earlier trace of the same code."""
+def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
+    """Whether a number read from the frame had another value in an earlier trace of the same code."""
     if not trace.config.automatic_dynamic or trace.dynamic is False or type(source) is ConstSource:
         return False
-    seen = trace.region_state.setdefault("integers", {})
+    seen = trace.region_state.setdefault("numbers", {})
     key = source.expr()
     before = seen.setdefault(key, host)
-    if before is not _VARIES and before != host:
+    if before is not _VARIES and (type(before) is not type(host) or before != host):
         seen[key] = before = _VARIES
     return before is _VARIES

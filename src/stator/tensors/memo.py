@@ -12,13 +12,18 @@ from typing import Any
 
 import torch
 
+from stator import errors
+from stator.objects.value import Unsupported
 from stator.tensors.metadata import TensorMeta, forget_all, meta_of
-from stator.tensors.outcome import Outcome, outcome_of
+from stator.tensors.outcome import HostResult, Outcome, outcome_of
 from stator.tensors.world import World, describe_callable
 
 __all__ = ["MEMO", "Memo"]
 
 _LIMIT = 200_000
+_DATA_DEPENDENT = (errors.DynamicOutputShape, errors.DataDependentValue)
+#: metadata alone does not tell the outcome
+_UNKNOWN = Outcome(HostResult(None), (), False, lasting=False)
 
 
 class Memo:
@@ -61,8 +66,10 @@ class Memo:
         fakes = [self._stand_in(meta, i, metas) for i, meta in enumerate(metas)]
         try:
             observed = world.run(function, fill(args, fakes), fill(kwargs, fakes))
-        except BaseException:
+        except BaseException as e:
             self._stand_ins.clear()  # a failed operation may have written half of its results
+            if isinstance(e, Unsupported) and isinstance(e.brk, _DATA_DEPENDENT):
+                return _UNKNOWN  # symbols may do
             raise
         outcome = outcome_of(observed, fakes, describe_callable(function))
         if outcome.written:
@@ -76,7 +83,7 @@ class Memo:
         """A write that changed contents only: no view is involved, and the metadata stayed."""
         if any(metas[i].is_view for i in outcome.written):
             return False
-        return all(meta_of(fake) is meta for meta, fake in zip(metas, fakes, strict=True))
+        return all(_alike(meta_of(fake), meta) for meta, fake in zip(metas, fakes, strict=True))
 
     def _stand_in(self, meta: TensorMeta, position: int, metas: list[TensorMeta]) -> Any:
         """A fake tensor of this description; two operands alike get two of them."""
@@ -110,6 +117,11 @@ class Memo:
             self._stand_ins.clear()
             self._kept.clear()
             forget_all()
+
+
+def _alike(a: TensorMeta | None, b: TensorMeta) -> bool:
+    """Equal but for being a view, which a stand-in is not."""
+    return a is b or (a is not None and a.parts(views=False) == b.parts(views=False))
 
 
 def _made(meta: TensorMeta) -> Any:

@@ -29,13 +29,9 @@ class TensorMeta:
     #: conjugate, negative, inference
     bits: tuple[bool, bool, bool]
 
-    def parts(self) -> tuple[Any, ...]:
-        """Everything that makes up the description."""
-        return tuple(getattr(self, name) for name in _ORDER)
-
-    @property
-    def plain_bits(self) -> bool:
-        return not any(self.bits)
+    def parts(self, *, views: bool = True) -> tuple[Any, ...]:
+        """Everything that makes up the description; without `views`, except for being a view."""
+        return tuple(getattr(self, name) for name in _ORDER if views or name != "is_view")
 
     def __repr__(self) -> str:
         grad = ", requires_grad" if self.requires_grad else ""

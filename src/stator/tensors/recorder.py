@@ -31,7 +31,7 @@ __all__ = ["Operation", "Recorder"]
 class Operation:
     """One recorded call: what to run again to get fake tensors for its results."""
 
-    __slots__ = ("args", "function", "kwargs", "made_values", "node", "operands", "recorder", "result")
+    __slots__ = ("args", "function", "kwargs", "made_values", "node", "observed", "operands", "recorder", "result")
 
     def __init__(self, recorder: Recorder, call: Call) -> None:
         self.recorder = recorder
@@ -42,6 +42,7 @@ class Operation:
         self.made_values: list[Any] = []
         self.node: Any = None
         self.result: Any = None
+        self.observed: Any = None
 
     def example(self) -> Any:
         """A fake result to show, in the structure of the real one."""
@@ -111,7 +112,7 @@ class Recorder:
         #: the traced values that the nodes compute
         self.values: dict[Any, Any] = {}
         self.inputs: list[Any] = []
-        self.integers: dict[Any, Any] = {}
+        self.numbers: dict[Any, Any] = {}
         self.extra_guards: list[Guard] = []
         self.tensors: list[TensorValue] = []
         self.state = global_state.State()
@@ -123,6 +124,9 @@ class Recorder:
         self._made: list[Any] = []
         #: existing tensors whose contents the graph changes
         self.written: dict[TensorValue, None] = {}
+        #: whether the graph draws random numbers, and whether it does anything else than that, computing and writing
+        self.random = False
+        self.acts = False
         self._restructured: set[int] = set()
         self._input_names: dict[str, int] = {}
         self._parts: dict[tuple[Any, int], Any] = {}
@@ -162,7 +166,7 @@ class Recorder:
     def node_of(self, value: Any) -> Any:
         """The node of a value used for the first time: a graph input, or a part of an operation's result."""
         if value.operation is None:
-            node = self.placeholder(value)
+            node = self.boxed_number(value) if value.symbolic and value.cls is float else self.placeholder(value)
         else:
             node = value.operation.node
             for index in value.path:
@@ -177,6 +181,16 @@ class Recorder:
             parent = node.meta
             made.meta = NodeMeta(lambda: _item(parent.get("example_value"), index))
         return made
+
+    def boxed_number(self, value: Any) -> Any:
+        """A symbolic float that existed before the trace: read from a tensor, where the backend needs that."""
+        if getattr(self.trace.bucket.backend, "keeps_order", False):  # type: ignore[attr-defined]
+            return self.placeholder(value)
+        tensor = self.shapes.boxed(value).node
+        with self.whole.inserting_after(tensor):
+            node = self.whole.call_method("item", (tensor,))
+        node.meta = NodeMeta(lambda: value.number)
+        return node
 
     def placeholder(self, value: Any) -> Any:
         """Make a value that existed before the trace an input of the graph."""
@@ -256,6 +270,7 @@ class Recorder:
         observed = self.world.run(call.function, fill(call.args, fakes), fill(call.kwargs, fakes))
         outcome = outcome_of(observed, fakes, describe_callable(call.function))
         operation.made_values = _Adopting(operation, observed.result)
+        operation.observed = observed.result
         if outcome.written:
             self._refresh(observed.written)
         return outcome
@@ -286,11 +301,15 @@ class Recorder:
         node = operation.node = self.graph.create_node(call.kind, call.target, args, kwargs)
         operation.result = outcome.result
         node.meta = NodeMeta(operation.example, call_chain(self.trace.frame))
+        if self._shapes is not None:
+            self._shapes.bind(node, operation.observed)
         self.ops += 1
         for index in outcome.written:
             root = call.operands[index].root  # type: ignore[attr-defined]
             if root.host is not None:
                 self.written[root] = None
+        self.random |= outcome.random
+        self.acts |= outcome.effectful and not outcome.random and not outcome.written
         if outcome.effectful:
             self.keep.add(node)
             self.trace.epoch += 1
@@ -341,6 +360,20 @@ class Recorder:
     def state_lines(self, writer: Writer) -> list[str]:
         """Generated lines that leave the global state as the traced program left it."""
         return self.state.lines(writer)
+
+    def checked(self, writer: Writer) -> list[tuple[str, bool]]:
+        """Results of the graph whose truth was assumed, as expressions."""
+        from stator.tensors.checks import Checks
+
+        checks = self.trace.extension(Checks)
+        checks.confirm()
+        return checks.expressions(writer)
+
+    def random_state(self, writer: Writer) -> tuple[str, str] | None:
+        """How to save the random state before the graph runs, and what puts it back; None where it draws none."""
+        if not self.random:
+            return None
+        return f"{writer.const(global_state.random_state)}()", writer.const(global_state.set_random_state)
 
     def guards_first(self) -> list[Guard]:
         """Guards to check before all others."""

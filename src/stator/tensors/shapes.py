@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.guards.guard import Guard, Predicate
-from stator.guards.source import CallSource, Source
+from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.tensors import dynamism
 from stator.tensors.symbols import SymValue
 
@@ -26,19 +26,25 @@ _STATIC = re.compile(r"(\w+) == -?\d+\Z")
 
 
 class _Property:
-    """Reads one size, stride or the storage offset of a tensor; one object per property, as sources intern by it."""
+    """Reads a size, a stride … of a tensor; one object per property, as sources intern by it."""
 
     def __init__(self, kind: str, index: int) -> None:
         self.kind = kind
         self.index = index
 
-    def __call__(self, tensor: Any) -> int:
+    def __call__(self, tensor: Any) -> int | float:
         if self.kind == "size":
             return int(tensor.size(self.index))
-        return int(tensor.stride(self.index) if self.kind == "stride" else tensor.storage_offset())
+        if self.kind == "stride":
+            return int(tensor.stride(self.index))
+        return tensor.item() if self.kind == "item" else int(tensor.storage_offset())  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
         return _property, (self.kind, self.index)
+
+
+def _box(number: float) -> Any:
+    return torch.tensor(number, dtype=torch.float64)
 
 
 _properties: dict[tuple[str, int], _Property] = {}
@@ -72,7 +78,9 @@ class Shapes:
         self._tracked: list[tuple[Any, Any, Any]] = []
         #: names of properties that were no symbols when the tensor was met
         self._plain: set[str] = set()
-        self._names: dict[tuple[str, str, int], str] = {}
+        self._names: dict[str, str] = {}
+        self._named: dict[str, Source] = {}
+        self._boxes: list[TensorValue] = []
         self.symbols: dict[Any, SymValue] = {}
         self.frozen: list[Guard] | None = None
 
@@ -130,7 +138,7 @@ class Shapes:
                 if isinstance(number, torch.SymInt):
                     self._note_symbol(number, property_source(value.source, kind, i))  # type: ignore[arg-type]
                 else:
-                    self._plain.add(self._name(origin.name, kind, i))
+                    self._plain.add(self._name(f"{origin.name} {kind} {i}", property_source(value.source, kind, i)))  # type: ignore[arg-type]
         return fake
 
     def _note_symbol(self, number: Any, source: Source) -> None:
@@ -138,20 +146,37 @@ class Shapes:
         if symbol.is_symbol and symbol not in self.symbols:
             self.symbols[symbol] = SymValue.existing(self.recorder, number, source)
 
-    def integer(self, host: int, source: Source) -> SymValue:
-        """A symbol for an int read from the frame."""
-        from torch._dynamo.source import LocalSource
+    def number(self, host: int | float, source: Source) -> SymValue:
+        """A symbol for a number read from the frame."""
+        from torch._dynamo.source import FloatTensorSource, LocalSource
         from torch.fx.experimental.symbolic_shapes import DimDynamic
 
         origin = LocalSource(f"input{len(self._origins)}")
         value = SymValue.existing(self.recorder, None, source)
+        value.cls = type(host)
         self._origins[id(value)] = origin
         self._sources[origin.name] = source
-        symbol = self.env.create_unspecified_symbol(host, origin, dynamic_dim=DimDynamic.DYNAMIC)
-        value.number = self.env.create_symintnode(symbol, hint=host, source=origin)
+        context = self._context(0, FloatTensorSource(origin), {}, None)
+        symbol = self.env.create_unspecified_symbol(host, origin, DimDynamic.DYNAMIC, symbolic_context=context)
+        make = self.env.create_symintnode if type(host) is int else self.env.create_symfloatnode
+        value.number = make(symbol, hint=host, source=origin)  # type: ignore[operator]
         self._tracked.append((value.number, origin, None))
         self.symbols[symbol] = value
+        self._contexts[id(value)] = context
         return value
+
+    def boxed(self, value: SymValue) -> TensorValue:
+        """A symbolic float as an input that is a tensor: of plain floats backends make constants."""
+        from stator.tensors.tensor import TensorValue
+
+        assert value.source is not None
+        made = TensorValue(self.recorder, torch.Tensor, None)
+        made.source = CallSource(_box, value.source, "torch.tensor")
+        made.host = _box(value.number.node.hint)
+        self._contexts[id(made)] = self._contexts[id(value)]
+        self._origins[id(made)] = self._contexts[id(value)].tensor_source
+        self._boxes.append(made)
+        return made
 
     def binders(self, inputs: list[Any]) -> list[SymValue]:
         """The symbols on which the inputs' metadata depends: each must be an input of its own."""
@@ -166,19 +191,47 @@ class Shapes:
                         found.update(dict.fromkeys(sorted(number.node.expr.free_symbols, key=str)))
         return [self.symbols[symbol] for symbol in found if symbol in self.symbols]
 
+    def bind(self, node: Any, result: Any) -> None:
+        """Tell later passes which symbols the node makes, that are known only when it runs."""
+        if self.env.pending_fresh_unbacked_symbols:
+            from torch.fx.experimental.symbolic_shapes import compute_unbacked_bindings
+
+            bindings = compute_unbacked_bindings(self.env, result)
+            if bindings:
+                node.meta["unbacked_bindings"] = bindings
+
     # -- guards -------------------------------------------------------------------------------------------------
 
-    def _name(self, origin: str, kind: str, index: int) -> str:
-        return self._names.setdefault((origin, kind, index), f"n{len(self._names)}")
+    def _name(self, key: str, source: Source) -> str:
+        """The variable that stands for a number in the text of a guard."""
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = f"n{len(self._names)}"
+            self._named[name] = source
+        return name
 
     def _reference(self, origin: Any) -> str:
-        """The variable that stands for a property of an input in the text of a guard."""
+        """The variable for a number by its origin."""
         from torch._dynamo.source import TensorProperty, TensorPropertySource
 
         if not isinstance(origin, TensorPropertySource):
-            return self._name(origin.name, "self", 0)
+            return self._name(origin.name, self._source_for(origin))
         kinds = {TensorProperty.SIZE: "size", TensorProperty.STRIDE: "stride", TensorProperty.STORAGE_OFFSET: "offset"}
-        return self._name(origin.base.name, kinds[origin.prop], origin.idx or 0)
+        kind, index = kinds[origin.prop], origin.idx or 0
+        source = property_source(self._source_for(origin.base), kind, index)
+        return self._name(f"{origin.base.name} {kind} {index}", source)
+
+    def _source_for(self, origin: Any) -> Source:
+        """Our source for an origin, which may be a step from that of an input."""
+        from torch._dynamo.source import AttrSource, CallMethodItemSource, FloatTensorSource
+
+        if isinstance(origin, CallMethodItemSource):
+            return property_source(self._source_for(origin.base), "item", 0)
+        if isinstance(origin, AttrSource):
+            return GetAttrSource(self._source_for(origin.base), origin.member)
+        if isinstance(origin, FloatTensorSource):
+            return CallSource(_box, self._source_for(origin.base), "torch.tensor")
+        return self._sources[origin.name]
 
     def guards(self) -> list[Guard]:
         """What has been assumed of the symbols, as one guard (read once, after the backend has had its say)."""
@@ -194,18 +247,13 @@ class Shapes:
         texts = [text for text in helpers[0].exprs if not self._is_known(text)]
         if not texts:
             return []
-        used = {name: key for key, name in self._names.items() if any(re.search(rf"\b{name}\b", t) for t in texts)}
-        sources = tuple(self._source_for(*key) for key in used.values())
-        return [_shape_guard(texts, tuple(used), sources)]
+        names = tuple(n for n in self._named if any(re.search(rf"\b{n}\b", text) for text in texts))
+        return [_shape_guard(texts, names, tuple(self._named[n] for n in names))]
 
     def _is_known(self, text: str) -> bool:
         """Whether the guard on the tensor says so already."""
         match = _STATIC.match(text)
         return match is not None and match.group(1) in self._plain
-
-    def _source_for(self, origin: str, kind: str, index: int) -> Source:
-        base = self._sources[origin]
-        return base if kind == "self" else property_source(base, kind, index)
 
 
 def _shape_guard(texts: list[str], names: tuple[str, ...], sources: tuple[Source, ...]) -> Guard:

@@ -10,9 +10,10 @@ from stator import errors
 from stator.objects.protocol import TRUE, register
 from stator.objects.value import Constant, Unsupported, Value
 from stator.tensors.calls import record
-from stator.tensors.lowering import Call
+from stator.tensors.lowering import Call, Operand
+from stator.tensors.symbols import SymValue, compute
 from stator.tensors.tensor import TensorValue
-from stator.tensors.world import describe_callable
+from stator.tensors.world import Failure, describe_callable
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -44,14 +45,38 @@ def _len(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return space.getitem(space.getattr(tensor, "shape"), Constant(0))
 
 
+#: methods that make one number of the contents → the class they convert it to
+_NUMBERS: dict[str, type] = {"item": object, "__int__": int, "__index__": int, "__float__": float}
+
+
+def _number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
+    """The only element as a number that is known when the graph runs; None where it cannot be had."""
+    if not space.trace.config.capture_scalar_outputs or tensor.dtype.is_complex:
+        return None
+    call = Call(_Base.item, "call_method", "item")
+    call.args, call.operands = (Operand(0),), [tensor]
+    try:
+        number = space.trace.recorder.record(call)
+    except Failure:  # more than one element: eager words the error
+        return None
+    if not isinstance(number, SymValue) or kind in (object, number.cls):
+        return number
+    return compute(space, torch.sym_int if kind is int else torch.sym_float, [number])
+
+
 def _data(host: Any, branch: bool) -> Any:
-    """A method that makes a Python value of the contents: known for constants, else a break."""
+    """A method that makes a Python value of the contents: known for constants, a symbol, or a break."""
+    kind = _NUMBERS.get(host.__name__)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tensor = args[0].force()
         known = _contents(space, host, tensor, args, kwargs)
         if known is not None:
             return known
+        if kind is not None and isinstance(tensor, TensorValue) and len(args) == 1 and not kwargs:
+            number = _number(space, tensor, kind)
+            if number is not None:
+                return number
         name = describe_callable(host)
         raise Unsupported(errors.DataDependentBranch() if branch else errors.DataDependentValue(name))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
+from stator.objects.pending import PendingText
 from stator.objects.protocol import NOT_IMPLEMENTED
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 from stator.tensors.node_meta import NodeMeta, call_chain
@@ -84,18 +85,18 @@ class SymValue(Value):
 
 
 def literal(trace: Any, host: Any, source: Any) -> Value | None:
-    """An int read from the frame that has varied (trace.LITERAL_HOOKS)."""
-    if type(host) is not int or trace.recorder is None:
+    """A number read from the frame that has varied (trace.LITERAL_HOOKS)."""
+    if type(host) not in (int, float) or trace.recorder is None:
         return None
     from stator.guards.guard import TypeIs
-    from stator.tensors.dynamism import integer_varies
+    from stator.tensors.dynamism import number_varies
 
-    if not integer_varies(trace, host, source) or host in (0, 1):
+    if not number_varies(trace, host, source) or host in (0, 1) or not math.isfinite(host):
         return None
-    trace.guard(TypeIs(source, int))
-    known = trace.recorder.integers.get(source)
+    trace.guard(TypeIs(source, type(host)))
+    known = trace.recorder.numbers.get(source)
     if known is None:
-        known = trace.recorder.integers[source] = trace.recorder.shapes.integer(host, source)
+        known = trace.recorder.numbers[source] = trace.recorder.shapes.number(host, source)
     return known  # type: ignore[no-any-return]
 
 
@@ -113,7 +114,7 @@ def decide(trace: Any, value: Value) -> Any:
 
 def specialise(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The last resort for symbols (protocol.CALL_HOOKS): a callable that cannot take one gets the number it is."""
-    if not any(isinstance(arg, SymValue) for arg in (*args, *kwargs.values())):
+    if isinstance(host, type) or not any(isinstance(arg, SymValue) for arg in (*args, *kwargs.values())):
         return None
     known = [_known(space, arg) for arg in args]
     return space.call_builtin(host, known, {name: _known(space, arg) for name, arg in kwargs.items()})
@@ -177,6 +178,18 @@ def _itself(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value 
     return value if isinstance(value, SymValue) and value.cls is int else None
 
 
+def _text(function: Any) -> Any:
+    """The model of a method that shows a number: for a symbol the text waits for the graph."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        values = [arg.force() for arg in args]
+        if not isinstance(values[0], SymValue) or any(type(v) is not Constant for v in values[1:]):
+            return None
+        return PendingText([(function, values)])
+
+    return handler
+
+
 def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     value = args[0].force()
     return compute(space, torch.sym_float, [value]) if isinstance(value, SymValue) else None
@@ -197,6 +210,8 @@ def models() -> dict[int, Any]:
             found[id(cls.__dict__[f"__{name}__"])] = _method(getattr(operator, name))
         found[id(cls.__dict__["__bool__"])] = _truth
         found[id(cls.__dict__["__float__"])] = _to_float
+        found[id(cls.__dict__["__format__"])] = _text(format)
+        found[id(cls.__dict__["__repr__"])] = _text(repr)
     for name in ("__int__", "__index__", "__pos__", "__trunc__"):
         found[id(int.__dict__[name])] = _itself
     for function in (math.ceil, math.floor):

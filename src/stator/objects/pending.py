@@ -1,0 +1,64 @@
+"""Text that is known only when the graph has run: what a number computed from tensors looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stator.objects.value import Constant, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+__all__ = ["PendingText", "joined"]
+
+#: a function that gives text, and its arguments, whose values no longer change
+Piece = tuple[Callable[..., str], list[Value]]
+
+
+class PendingText(Value):
+    """A str: known text and pieces yet to be computed, in order. Passing it on, joining and printing it break nothing."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: list[str | Piece]) -> None:
+        self.cls = str
+        self.source = None
+        self.parts = parts
+
+    def as_host(self, space: Space) -> str:
+        texts: list[str] = []
+        for part in self.parts:
+            if isinstance(part, str):
+                texts.append(part)
+            else:
+                function, args = part
+                # A symbol whose number is at hand is assumed to be that number.
+                texts.append(function(*[space.trace.decide(arg) if arg.symbolic else arg.as_host(space) for arg in args]))
+        return "".join(texts)
+
+    def describe(self) -> str:
+        return "text that depends on the value of a tensor"
+
+    def reconstruct(self, writer: Writer) -> str:
+        pieces = [writer.const(part) if isinstance(part, str) else _call(writer, *part) for part in self.parts]
+        return writer.assign("text", pieces[0] if len(pieces) == 1 else f"''.join(({', '.join(pieces)}))")
+
+
+def _call(writer: Writer, function: Any, args: list[Value]) -> str:
+    return f"{writer.const(function)}({', '.join(writer.expr(arg) for arg in args)})"
+
+
+def joined(pieces: list[Value], text_of: Callable[[Value], str]) -> Value:
+    """The concatenation of texts, some of them pending."""
+    parts: list[Any] = []
+    for piece in pieces:
+        piece = piece.force()
+        if isinstance(piece, PendingText):
+            parts += piece.parts
+        else:
+            parts.append(text_of(piece))
+    if all(isinstance(part, str) for part in parts):
+        return Constant("".join(parts))
+    return PendingText(parts)

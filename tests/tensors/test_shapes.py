@@ -1,0 +1,163 @@
+"""Sizes and numbers that vary: static first, symbolic once they have varied, as marked, with sound guards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import stator
+from tests.tensors.programs import assert_same
+
+
+class Counting:
+    """A backend that keeps the graphs."""
+
+    def __init__(self) -> None:
+        self.graphs: list[Any] = []
+
+    def __call__(self, gm: Any, inputs: Any) -> Any:
+        self.graphs.append(gm)
+        return gm.forward
+
+
+def compiles(fn: Any, calls: list[tuple[Any, ...]], **options: Any) -> list[int]:
+    """How many graphs there were after each call; each result is compared with eager's."""
+    backend = Counting()
+    compiled = stator.compile(fn, backend=backend, fullgraph=True, **options)
+    counts = []
+    for i, args in enumerate(calls):
+        assert_same(compiled(*args), fn(*args), f"call {i}")
+        counts.append(len(backend.graphs))
+    return counts
+
+
+def rows(*sizes: int) -> list[tuple[Any, ...]]:
+    return [(torch.randn(n, 4),) for n in sizes]
+
+
+def test_a_size_that_varies_becomes_symbolic() -> None:
+    assert compiles(lambda a: a.sum(0) * a.shape[0], rows(3, 3, 5, 7, 100, 3)) == [1, 1, 2, 2, 2, 2]
+
+
+def test_sizes_zero_and_one_are_their_own() -> None:
+    assert compiles(lambda a: a * 2, rows(3, 4, 1, 5, 1, 0)) == [1, 2, 3, 3, 3, 4]
+
+
+def test_decisions_on_sizes_are_guarded() -> None:
+    def fn(a: Any) -> Any:
+        return a + 1 if a.shape[0] > 5 else a - 1
+
+    assert compiles(fn, rows(3, 4, 5, 6, 7, 2)) == [1, 2, 2, 3, 3, 3]
+
+
+def test_arithmetic_of_sizes() -> None:
+    def fn(a: Any) -> Any:
+        n, m = a.shape
+        half = n // 2
+        return a.view(-1, m), a[:half], n * m + 1, n % 3, -n, n / 2, n**2, a.reshape(n * m), abs(n - 100), 2 * n - m
+
+    assert compiles(fn, rows(4, 6, 8, 9))[-1] == 2
+
+
+def test_equal_sizes_that_come_apart() -> None:
+    calls = [(torch.randn(n, 4), torch.randn(m, 4)) for n, m in ((3, 3), (5, 5), (6, 6), (7, 1))]
+    assert compiles(lambda a, b: a + b, calls)[2:] == [2, 3]
+
+
+def test_symbolic_numbers_in_python() -> None:
+    def fn(a: Any) -> Any:
+        n = a.shape[0]
+        table = {n: "n"}
+        return table[n], [n] * 2, list(range(n)), f"{n} rows", isinstance(n, int), max(n, 2), n in (4, 5), (n, 1) == (4, 1)
+
+    compiles(fn, rows(3, 4, 5, 6))
+
+
+def test_loops_over_a_symbolic_size_are_unrolled_under_a_guard() -> None:
+    def fn(a: Any) -> Any:
+        total = a.sum() * 0
+        for row in a:
+            total = total + row.sum()
+        return total, len(a)
+
+    assert compiles(fn, rows(3, 4, 5)) == [1, 2, 3]
+
+
+def test_an_int_that_varies_becomes_symbolic() -> None:
+    calls = [(torch.ones(3), k) for k in (3, 4, 7, 9)]
+    assert compiles(lambda a, k: (a * k + k, k // 2), calls) == [1, 2, 2, 2]
+
+
+def test_a_float_that_varies_becomes_symbolic() -> None:
+    calls = [(torch.ones(3), k) for k in (0.5, 0.25, 3.75, 1e9, -2.5)]
+    assert compiles(lambda a, k: (a * k, k + 1), calls) == [1, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.0, 0.0, 1.0, True, 0])
+def test_special_numbers_after_others(value: Any) -> None:
+    calls = [(torch.ones(3), k) for k in (0.5, 2.5, value, 3.5, value)]
+    compiles(lambda a, k: (a * k, str(k)), calls)
+
+
+def test_a_float_then_an_int() -> None:
+    compiles(lambda a, k: (a.long() * k, k), [(torch.ones(3), k) for k in (2, 3, 2.5, 4, 3.5)])
+
+
+def test_dynamic_true_and_false() -> None:
+    assert compiles(lambda a: a * 2, rows(3, 5, 7), dynamic=True) == [1, 1, 1]
+    assert compiles(lambda a: a * 2, rows(3, 5, 7), dynamic=False) == [1, 2, 3]
+
+
+def test_marks() -> None:
+    def marked(n: int) -> Any:
+        a = torch.randn(n, 4)
+        torch._dynamo.mark_dynamic(a, 0)
+        return (a,)
+
+    assert compiles(lambda a: a.sum(0), [marked(3), marked(5)]) == [1, 1]
+
+    def static(n: int) -> Any:
+        a = torch.randn(n, 4)
+        torch._dynamo.mark_static(a)
+        return (a,)
+
+    assert compiles(lambda a: a.sum(0), [static(3), static(5), static(6)]) == [1, 2, 3]
+
+
+def test_parameters_are_never_symbolic() -> None:
+    layers = [torch.nn.Linear(4, n) for n in (2, 3, 5)]
+    calls = [(layer, torch.ones(2, 4)) for layer in layers]
+    assert compiles(lambda layer, a: layer(a), calls) == [1, 2, 3]
+
+
+def test_strides_of_dynamic_tensors_are_guarded() -> None:
+    fn = lambda a: (a.stride(), a.is_contiguous(), a + 1)  # noqa: E731
+    calls = [(torch.randn(n, 4),) for n in (3, 5)] + [(torch.randn(4, n).t(),) for n in (6, 7)]
+    compiles(fn, calls)
+
+
+def test_symbols_are_inputs_of_the_graph() -> None:
+    seen: list[Any] = []
+
+    def backend(gm: Any, inputs: Any) -> Any:
+        seen.append([type(i) for i in inputs])
+        return gm.forward
+
+    compiled = stator.compile(lambda a: a.view(-1), backend=backend)
+    for args in rows(3, 5):
+        compiled(*args)
+    assert seen == [[torch.Tensor], [torch.Tensor, torch.SymInt]]
+
+
+def test_breaks_with_symbols_alive() -> None:
+    def fn(a: Any) -> Any:
+        n = a.shape[0] * 2
+        b = a.view(n, -1)
+        torch._dynamo.graph_break()
+        return b + n, n
+
+    compiled = stator.compile(fn, backend="eager")
+    for args in rows(2, 3, 4, 5):
+        assert_same(compiled(*args), fn(*args), "call")
