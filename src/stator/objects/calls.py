@@ -37,7 +37,9 @@ class Calls:
         """Call a host callable: by its model, else a higher layer's, else for real on known operands, else break."""
         handler = HANDLERS.get(id(host))
         if handler is not None:
-            return handler(self, args, kwargs)  # type: ignore[arg-type]
+            result = handler(self, args, kwargs)  # type: ignore[arg-type]
+            if result is not None:
+                return result
         for hook in CALL_HOOKS:
             result = hook(self, host, args, kwargs)
             if result is not None:

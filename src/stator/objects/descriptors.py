@@ -57,7 +57,9 @@ class FieldDescriptor(Known):
         host = self.host
         handler = HANDLERS.get(id(host))
         if handler is not None:
-            return handler(space, [instance], {})
+            modelled = handler(space, [instance], {})
+            if modelled is not None:
+                return modelled
         if host.__name__ == "__dict__":
             attrs = instance.attr_dict(space)
             if attrs is not None:

@@ -15,7 +15,8 @@ from stator.objects.value import Constant, Raised, Value
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
-Handler = Callable[["Space", list[Value], dict[str, Value]], Value]
+#: a model: (space, args, kwargs) → the result, or None where it declines and the next way of doing the call is tried
+Handler = Callable[["Space", list[Value], dict[str, Value]], Value | None]
 
 
 class TailCall(Value):

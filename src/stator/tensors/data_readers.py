@@ -42,7 +42,7 @@ def _guarded(host: Any, reads: Reads, otherwise: Handler) -> Handler:
             raise Unsupported(errors.DataDependentValue(describe_callable(host)))
         return otherwise(space, args, kwargs)
 
-    return handler  # type: ignore[return-value]
+    return handler
 
 
 def install() -> None:

@@ -65,7 +65,7 @@ def _scaled(host: Any, name: str, otherwise: Handler) -> Handler:
         quotient = space.call_builtin(last, [product, operands[2]], {})
         return space.call_builtin(add, [operands[0], quotient], {})
 
-    return handler  # type: ignore[return-value]
+    return handler
 
 
 def install() -> None:
