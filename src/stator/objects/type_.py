@@ -279,7 +279,9 @@ def instantiate(space: Space, cls_value: ClassValue, args: list[Value], kwargs: 
         return _call_type(space, cls_value, args, kwargs)
     handler = HANDLERS.get(id(host))
     if handler is not None:
-        return handler(space, args, kwargs)
+        result = handler(space, args, kwargs)
+        if result is not None:
+            return result
     for hook in CALL_HOOKS:
         result = hook(space, host, args, kwargs)
         if result is not None:
