@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator._core import set_code_policy
 from stator.cache.policy import GIVEN_UP
-from stator.guards.source import Source
+from stator.guards.source import FunctionSource, LocalSource, Source
 from stator.interp.signals import FrameState
 from stator.objects.exception import places
 from stator.objects.value import Value
@@ -52,6 +52,7 @@ class Program:
         self.writer = Writer(trace)
         self.writer.namespace["run"] = run
         self.name = name
+        self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
         self.tail: list[str] = []
         self._run_natively: list[Any] = []
 
@@ -79,6 +80,8 @@ class Program:
         if leaf.mode == "enter" or leaf.instr.op not in NATIVE or _shows_frame(leaf):
             self._enter(leaf, outer)
         else:
+            # C code takes the module of what it makes (a class …) from the globals of the running frame.
+            self.writer.namespace["__name__"] = leaf.frame.globals.get("__name__")
             self._native(leaf, outer)
         return self._finish()
 
@@ -95,6 +98,8 @@ class Program:
     def _native(self, leaf: FrameState, outer: list[FrameState]) -> None:
         """Execute the instruction as ordinary Python, then go on with what it gave, or raised."""
         writer = self.writer
+        # The module that a function which asks for its caller's finds.
+        writer.namespace["__name__"] = leaf.frame.globals.get("__name__")
         native = Native(leaf, writer)
         NATIVE[leaf.instr.op](native)
         index = leaf.instr.index
@@ -165,6 +170,7 @@ class Program:
     def _finish(self) -> Residual:
         writer = self.writer
         outputs = writer.outputs
+        checks = self.trace.recorder.checked(writer) if self.trace.recorder is not None else []
         names = [writer._names[id(v)] for v in outputs]
         graph = None
         head: list[str] = []
@@ -176,18 +182,49 @@ class Program:
             writer.namespace["graph"] = graph.callable
             target = f"{', '.join(names)}{',' if len(names) == 1 else ''} = " if names else ""
             head.append(f"{target}graph({', '.join(args)})")
+            if checks:
+                head = self._checked(head[0], checks)
         elif names:
             raise errors.InternalError("values of a graph that was not compiled")
         params = [*writer.params.values(), *(name for name, _ in blocks)]
         sources: list[Any] = [*writer.params.keys(), *(block for _, block in blocks)]
         body = head + writer.lines + self.tail
-        safe = writer.name(self.name.rpartition(".")[2].strip("<>") or "f")
+        safe = self.own_name
         text = f"def {safe}({', '.join(params)}):\n" + "".join(f"    {line}\n" for line in body)
         filename = f"<stator {self.name} {next(_serial)}>"
         exec(compile(text, filename, "exec"), writer.namespace)
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         weakref.finalize(writer.namespace[safe], linecache.cache.pop, filename, None).atexit = False
         return Residual(writer.namespace[safe], text, sources, graph)
+
+    def _checked(self, call: str, checks: list[tuple[str, bool]]) -> list[str]:
+        """The call of the graph, and what to do if it does not bear out what was assumed of its results."""
+        writer, code = self.writer, self.trace.root_code
+        slots = code.co_varnames[: argument_count(code)]
+        names = [writer.source(LocalSource(i, name)) for i, name in enumerate(slots)]
+        positional, keywords = code.co_argcount, code.co_kwonlyargcount
+        parts = names[:positional]
+        rest = names[positional + keywords :]
+        if code.co_flags & 0x04:
+            parts.append(f"*{rest.pop(0)}")
+        parts += [f"{k}={v}" for k, v in zip(code.co_varnames[positional:], names[positional : positional + keywords])]
+        if code.co_flags & 0x08:
+            parts.append(f"**{rest.pop(0)}")
+        state = self.trace.recorder.random_state(writer)
+        again = f"{writer.const(runtime.untraced)}({writer.source(FunctionSource())})"
+        saved, passed = writer.name("saved"), writer.name("passed")
+        test = " and ".join(f"{name}" if wanted else f"not {name}" for name, wanted in checks)
+        return [
+            *([f"{saved} = {state[0]}"] if state else []),
+            "try:",
+            f"    {call}",
+            f"    {passed} = {test}",
+            "except Exception:",
+            f"    {passed} = False",
+            f"if not {passed}:",
+            *([f"    {state[1]}({saved})"] if state else []),
+            f"    return run({', '.join([again, *parts])})",
+        ]
 
     def _graph_args(self, inputs: list[Any], blocks: list[Any]) -> list[str]:
         args = []
@@ -214,6 +251,11 @@ def _shows_frame(leaf: FrameState) -> bool:
 
 
 _C_FUNCTIONS = (types.BuiltinFunctionType, types.MethodType)
+
+
+def argument_count(code: types.CodeType) -> int:
+    """How many slots of a frame are arguments."""
+    return code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
 
 
 class _Named(Value):

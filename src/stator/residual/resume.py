@@ -108,7 +108,7 @@ def _function(writer: Writer, frame: Frame, code: CodeType) -> str:
     """The continuation's function: one object for good where it needs no cells."""
     free = continuation_freevars(code)
     if not free:
-        return writer.const(make_function(code, frame.globals))
+        return writer.const(make_function(code, frame.globals), f"resume_{frame.code.co_name}")
     cells = ", ".join(writer.expr(frame.cells.get(name) or CellValue()) for name in free)
     make = writer.const(make_function)
     parts = f"{writer.const(code)}, {writer.const(frame.globals)}, ({cells},)"

@@ -116,17 +116,20 @@ class Writer:
         self.outputs.append(value)
         return self.name(f"t{len(self.outputs) - 1}")
 
-    def const(self, host: Any) -> str:
-        """A literal, or the name under which a known object is embedded in the program's globals."""
+    def const(self, host: Any, hint: str | None = None) -> str:
+        """A literal, a builtin's own name, or the name under which a known object is embedded in the program's globals."""
         if self.is_literal(host):
             return repr(host)
+        own = getattr(host, "__name__", None)
+        if isinstance(own, str) and getattr(builtins, own, None) is host:
+            return own
         if issubclass(type(host), type):
             fresh = self.trace.fresh_class_value(host)
             if fresh is not None:
                 return self.expr(fresh)
         found = self._embedded.get(id(host))
         if found is None:
-            found = self._embedded[id(host)] = self.name(_hint(plain_name(host)))
+            found = self._embedded[id(host)] = self.name(_hint(hint or plain_name(host)))
             self.namespace[found] = host
         return found
 
