@@ -10,8 +10,9 @@ from stator.objects.dict_table import key_error
 from stator.objects.instance import fill, slot_effects
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, model_for, models
 from stator.objects.recursion import entered, repr_text
+from stator.objects.set_history import Elements, Past
 from stator.objects.set_iterator import SetIterator
-from stator.objects.set_table import Recipe, SetTable
+from stator.objects.set_table import SetTable
 from stator.objects.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -55,8 +56,14 @@ class SetValue(Value):
         space._kept.append(host)
         values = [space.fresh(item) for item in host]
         keys = [space.key(value) for value in values]
-        exact = all(key is item for key, item in zip(keys, host, strict=True))
-        self.table.become(set(host) if exact else set(keys), {id(k): (k, v) for k, v in zip(keys, values, strict=True)})
+        held = {id(k): (k, v) for k, v in zip(keys, values, strict=True)}
+        if all(key is item for key, item in zip(keys, host, strict=True)):
+            there = Past.of(host)
+            self.table.become(host, held, there if self.solid is frozenset else Past("copy", there))
+            self.table.shared = True
+        else:
+            for key, value in zip(keys, values, strict=True):
+                self.table.add(space, key, value)
         return self
 
     @classmethod
@@ -118,37 +125,20 @@ class SetValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        recipe = self.table.recipe()
-        items = self._recipe_text(writer, recipe)
-        shell = writer.shell_of(self)
+        past = self.table.making(self.solid)
+        if self.cls in (set, frozenset) and writer.shell_of(self) is None:
+            return past.emit(writer, self.cls)
         if self.solid is frozenset:
-            text = items if self.cls is frozenset else f"{class_text(writer, self.cls)}, {items}"
-            maker = "" if self.cls is frozenset else ".__new__"
-            if recipe.gone:
-                raise Unsupported(errors.NotReconstructible("a frozenset whose order comes from its history"))
-            shell = writer.assign("frozenset", f"{writer.const(frozenset)}{maker}({text})")
-            writer.name_value(self, shell)
-        elif self.cls is set and shell is None:
-            shell = writer.assign("set", f"{writer.const(set)}({items})")
+            made = past.emit(writer, frozenset)
+            name = writer.assign(
+                "frozenset", f"{writer.const(frozenset)}.__new__({class_text(writer, self.cls)}, {made})"
+            )
+            writer.name_value(self, name)
         else:
-            shell = writer.early(self)
-            writer.line(f"{writer.const(set)}.update({shell}, {items})")
-        if recipe.gone:
-            gone = ", ".join([writer.expr(value) for value in recipe.gone])
-            writer.line(f"{writer.const(set)}.difference_update({shell}, [{gone}])")
-        fill(self, writer, shell)
-        return shell
-
-    def _recipe_text(self, writer: Writer, recipe: Recipe) -> str:
-        """The iterable from which the set is made."""
-        if recipe.name == "copy":
-            return writer.const(self.table.embedded())
-        text = f"[{', '.join([writer.expr(value) for value in recipe.elements])}]"
-        if recipe.name == "dict":
-            return f"{writer.const(dict)}.fromkeys({text})"
-        if recipe.name == "set":
-            return f"{writer.const(set)}({text})"
-        return text if recipe.elements else "()"
+            name = writer.early(self)
+            writer.line(f"{writer.const(set)}.update({name}, {past.emit(writer, set)})")
+        fill(self, writer, name)
+        return name
 
     def effects(self, writer: Writer) -> list[str]:
         steps = [(method, [writer.expr(value) for value in values]) for method, values in self.table.log]
@@ -396,7 +386,9 @@ class SetValue(Value):
         return NONE
 
     def intersection_update(self, space: Space, *others: Value) -> Value:
-        result: Any = combine(space, "intersection", self, others)
+        result = combined(space, "intersection", self, others)
+        if self.source is None:
+            result.table.check_order(space)
         space.touch(self)
         self.table.replace(space, result.table)
         return NONE
@@ -462,10 +454,20 @@ def _fill(space: Space, target: SetValue, other: Value) -> None:
         for item in space.iterate(other):
             target.table.add(space, space.key(item), item)
     elif other is not target:
-        empty = not target.table.keys(space)
-        target.table.merge(space, operand, _elements(space, other), _snapshot(space, target, other))
-        if isinstance(other, SetValue):
-            target.table.inherit([other.table] if empty and target.source is None else [target.table, other.table])
+        found = _elements(space, other)
+        past = _past_of(space, other, operand, found)
+        if isinstance(other, SetValue) and target.source is None and not other.table.is_exact(space):
+            combine(space, "copy", other, ())  # a break, where the order of the result cannot be known
+        target.table.merge(space, operand, found, _snapshot(space, target, other), past)
+
+
+def _past_of(space: Space, other: Value, operand: Any, found: dict[int, Value]) -> Past | Elements:
+    """How an operand came to be."""
+    if isinstance(other, SetValue):
+        if other.source is not None and not other.table.log:
+            return Past.of(operand, other)
+        return other.table.past.seal()
+    return Elements("dict", [(key, found[id(key)]) for key in operand])
 
 
 def _snapshot(space: Space, target: SetValue, other: Value) -> Value:
@@ -486,11 +488,20 @@ def _operator(space: Space, method: str, left: Value, right: Value) -> Value:
 
 
 def combine(space: Space, method: str, left: SetValue, others: tuple[Value, ...]) -> Value:
+    """A new set, the result of an operation."""
+    result = combined(space, method, left, others)
+    result.table.check_order(space)
+    return result
+
+
+def combined(space: Space, method: str, left: SetValue, others: tuple[Value, ...]) -> SetValue:
     """Let the host set method compute a new set, and find the elements again by their keys."""
     mine = left.table.keys(space)
     found = _elements(space, left)
+    begin = _past_of(space, left, mine, found)
     operands: list[Any] = []
-    tables = [left.table]
+    pasts: list[Past | Elements] = []
+    exact = left.table.is_exact(space)
     for other in others:
         other = other.force()
         operand = _host_operand(space, other)
@@ -498,13 +509,16 @@ def combine(space: Space, method: str, left: SetValue, others: tuple[Value, ...]
             items = [(space.key(item), item) for item in space.iterate(other)]
             operand = [key for key, _ in items]
             found |= {id(key): item for key, item in reversed(items)}
+            pasts.append(Elements("list", items))
         else:
-            found |= _elements(space, other)
+            theirs = _elements(space, other)
+            found |= theirs
+            pasts.append(_past_of(space, other, operand, theirs))
         operands.append(operand)
         if isinstance(other, SetValue):
-            tables.append(other.table)
+            exact = exact and other.table.is_exact(space)
     keys = _host_method(mine, method)(mine, *operands)
     result = SetValue(set if issubclass(left.cls, set) else frozenset)
-    result.table.become(keys, left.table.held_with(keys, found))
-    result.table.inherit(tables)
+    assert isinstance(begin, Past)
+    result.table.result(keys, found, Past(method, begin, *pasts), exact)
     return result

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import gc
-import itertools
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals, Length
 from stator.guards.source import CallSource, ConstSource, ItemSource, Source
 from stator.objects.dict_table import is_lasting, is_plain
 from stator.objects.keys import IdentityKey, TracedKey, grounded
+from stator.objects.set_history import Elements, Past, same_layout
 from stator.objects.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -56,28 +55,10 @@ def iterated_set(iterator: Any) -> Any:
     raise LookupError("the iterator is exhausted")
 
 
-#: sets of so few elements are tried in all orders of insertion
-_FEW = 5
-#: ways to make a set from a list of elements: they differ in the size of the table, and so in the order
-RECIPES: dict[str, Callable[[list[Any]], Any]] = {
-    "list": set,
-    "dict": lambda elements: set(dict.fromkeys(elements)),
-    "set": lambda elements: set(elements).copy(),
-}
-
-
-class Recipe(NamedTuple):
-    """How to make a set: which of RECIPES (or copying), from which elements, and those to delete at the end."""
-
-    name: str
-    elements: list[Value]
-    gone: list[Value]
-
-
 class SetTable:
     """What a SetValue contains. The caller has touched the set before any method here changes it."""
 
-    __slots__ = ("_exact", "_held", "_hints", "_keys", "_plain", "complete", "host", "log", "source", "version")
+    __slots__ = ("_exact", "_held", "_keys", "_plain", "complete", "host", "log", "past", "shared", "source", "version")
 
     def __init__(self, host: Any = None, source: Source | None = None) -> None:
         self.host = host
@@ -91,8 +72,10 @@ class SetTable:
         self._keys: Any = set()
         #: id of the stored key → (key, element), in the order of insertion; deleted ones may linger
         self._held: dict[int, tuple[Any, Value]] = {}
-        #: orders in which the elements may have been inserted, as ids of keys: results of operations on other sets
-        self._hints: list[list[int]] = []
+        #: whether `_keys` is a host set that is not ours to change
+        self.shared = False
+        #: how a set made by the trace came to be
+        self.past = Past()
         #: whether `_keys` orders its elements as the real set does
         self._exact = True
 
@@ -192,61 +175,33 @@ class SetTable:
         """Whether the elements hash as the real ones do, in every call."""
         return all(map(_steady, self.keys(space)))
 
-    def recipe(self) -> Recipe:
-        """How to make a new set ordered like this one."""
+    def making(self, kind: type) -> Past:
+        """How to make a new set like this one."""
         inserted = [self._held[id(key)] for key in self._in_order_of_insertion()]
-        if not self.steady() or len(inserted) < 2:
-            return Recipe("list", [value for _, value in inserted], [])
-        wanted = list(map(id, self._keys))
-        for order in self._orders(inserted):
-            for name, make in RECIPES.items():
-                if list(map(id, make([key for key, _ in order]))) == wanted:
-                    return Recipe(name, [value for _, value in order], [])
-        if all(map(is_plain, self._keys)) and list(map(id, set(self.embedded()))) == wanted:
-            return Recipe("copy", [], [])
-        return self._with_gone(wanted)
-
-    def _with_gone(self, wanted: list[int]) -> Recipe:
-        """Insert the elements that were deleted too, and delete them again: they have left their marks."""
-        stored = set(wanted)
-        gone = [held for ident, held in self._held.items() if ident not in stored]
-        trial = {key for key, _ in self._held.values()}
-        trial.difference_update([key for key, _ in gone])
-        if list(map(id, trial)) != wanted:
-            raise Unsupported(errors.NotReconstructible("a set whose order comes from its history"))
-        return Recipe("list", [value for _, value in self._held.values()], [value for _, value in gone])
-
-    def embedded(self) -> Any:
-        """The host set of plain elements which generated code is to copy."""
-        return frozenset(self._keys)
-
-    def _orders(self, inserted: list[tuple[Any, Value]]) -> Iterator[list[tuple[Any, Value]]]:
-        """Orders in which the elements may have been inserted, the likely ones first."""
-        yield inserted
-        yield from map(self._following, self._hints)
-        yield self._following(list(map(id, self._keys)))
-        if len(inserted) <= _FEW:
-            yield from map(list, itertools.permutations(inserted))
+        simple = Past("", None, Elements("list", inserted)) if inserted else Past()
+        if not self.steady() or len(inserted) < 2 or same_layout(simple.replay(set), self._keys):
+            return simple
+        if same_layout(self.past.replay(kind), self._keys):
+            return self.past
+        raise Unsupported(errors.NotReconstructible("a set whose order comes from its history"))
 
     def _in_order_of_insertion(self) -> list[Any]:
         stored = {id(key) for key in self._keys}
         return [key for ident, (key, _) in self._held.items() if ident in stored]
 
-    def _following(self, hint: list[int]) -> list[tuple[Any, Value]]:
-        """The stored keys in the order of the hint, then the others as they were inserted."""
-        stored = dict.fromkeys(id(key) for key in self._in_order_of_insertion())
-        first = [ident for ident in hint if ident in stored]
-        return [self._held[ident] for ident in dict.fromkeys(first + list(stored))]
-
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def own(self, space: Space) -> None:
-        """Before the first change of an existing set: stop sharing the host set."""
+        """Before the first change: stop sharing the host set of an existing set, or of a real computation."""
         keys = self.keys(space)
         if self.source is not None and not self.log:
             # How the real set lays out what comes now depends on its past, which nobody can see.
             self._keys = set(keys)
             self._exact = False
+        elif self.shared:
+            self._keys = set(keys)
+            self._exact = same_layout(self._keys, keys)
+        self.shared = False
 
     def _grounded(self, space: Space, key: Any) -> Any:
         """The key as the elements of an existing set are compared with it."""
@@ -257,6 +212,7 @@ class SetTable:
         key = self._grounded(space, key)
         if self._insert(key, value):
             self.version += 1
+            self.past = self.past.then("add", (key, value))
             self.note("add", value)
 
     def discard(self, space: Space, key: Any) -> bool:
@@ -267,10 +223,7 @@ class SetTable:
         if len(self._keys) == before:
             return False
         self.version += 1
-        if self.source is not None:
-            left = {id(stored) for stored in self._keys}
-            for ident in [ident for ident in self._held if ident not in left]:
-                self.note("discard", self._held.pop(ident)[1])
+        self._forget()
         return True
 
     def clear(self, space: Space) -> None:
@@ -278,7 +231,15 @@ class SetTable:
             self.log = [("clear", [])]
             self.complete = True
         self._exact = True
-        self.become(set(), {})
+        self.become(set(), {}, Past())
+
+    def _forget(self) -> None:
+        """An element has left the set."""
+        stored = {id(stored) for stored in self._keys}
+        for ident in [ident for ident in self._held if ident not in stored]:
+            gone = self._held.pop(ident)
+            self.past = self.past.then("discard", gone)
+            self.note("discard", gone[1])
 
     def note(self, method: str, value: Value) -> None:
         """Remember a change of an existing set; equal ones in a row are done in one go."""
@@ -288,24 +249,25 @@ class SetTable:
             self.log.append((method, []))
         self.log[-1][1].append(value)
 
-    def merge(self, space: Space, operand: Any, found: dict[int, Value], real: Value) -> None:
+    def merge(self, space: Space, operand: Any, found: dict[int, Value], real: Value, past: Past | Elements) -> None:
         """Add the keys of a host set or dict as `update` does; `found`: their elements by the keys' ids.
 
-        `real` is a value that generated code can make, to update an existing set with.
+        `real` is a value that generated code can make, to update an existing set with; `past` is how it came to be.
         """
         self.own(space)
         if self.source is not None:
             self.log.append(("update", [real]))
         before = set(map(id, self._keys))
+        begun = self.past.before is None and not self.past.operands and not before
         try:
             self._keys.update(operand)
         finally:
             after = set(map(id, self._keys)) - before
             for key in operand:
                 if id(key) in after:
-                    self._held.pop(id(key), None)
                     self._held[id(key)] = (key, found[id(key)])
                     self.version += 1
+        self.past = Past("", None, past) if begun else Past("update", self.past, past)
 
     def pop(self, space: Space) -> Value:
         """Remove and return the element that the real set would."""
@@ -315,7 +277,9 @@ class SetTable:
             self.discard(space, key)
             return value
         self.version += 1
-        return self.element(self._keys.pop())
+        value = self.element(self._keys.pop())
+        self._forget()
+        return value
 
     def replace(self, space: Space, other: SetTable) -> None:
         """Take the contents of an intersection of this set with something."""
@@ -323,26 +287,30 @@ class SetTable:
         if self.source is not None:
             self.log.append(("intersection_update", other.elements(space)))
         self._exact = self._exact and other._exact
-        stored = {id(key) for key in other._keys}
-        self.become(other._keys, {ident: held for ident, held in other._held.items() if ident in stored})
+        self.become(other._keys, other._held, other.past)
 
-    def inherit(self, operands: list[SetTable]) -> None:
-        """The result of an operation orders its elements like the real one if the operands do."""
-        self._exact = all(operand._exact for operand in operands)
-        held = [list(map(id, operand._in_order_of_insertion())) for operand in operands]
-        ordered = [list(map(id, operand._keys)) for operand in operands]
-        rest = list(itertools.chain.from_iterable(ordered[1:]))
-        self._hints = [held[0] + rest, ordered[0] + rest, *ordered[1:], *held[1:]]
+    def result(self, keys: Any, found: dict[int, Value], past: Past, exact: bool) -> None:
+        """Be the result of an operation on host sets; `found`: the elements by the ids of their keys."""
+        self._exact = exact
+        self.become(keys, {id(key): (key, found[id(key)]) for key in keys}, past)
 
-    def held_with(self, keys: Any, found: dict[int, Value]) -> dict[int, tuple[Any, Value]]:
-        """What is held by the result of an operation on this set: its own elements, gone or not, then the others."""
-        left = {id(key): (key, self.element(key)) for key in self._in_order_of_insertion()}
-        return left | {id(key): (key, found[id(key)]) for key in keys if id(key) not in left}
+    def check_order(self, space: Space) -> None:
+        """Break where the elements have a definite order that cannot be known."""
+        if not self._exact and len(self._keys) > 1 and self.steady_keys(space):
+            raise Unsupported(
+                errors.UnsupportedSlot("set", "an operation whose result is ordered by an unseen history")
+            )
 
-    def become(self, keys: Any, held: dict[int, tuple[Any, Value]]) -> None:
-        """Take other contents: the result of an operation on host sets."""
+    def is_exact(self, space: Space) -> bool:
+        """Whether the host set is ordered as the real set is in this call."""
+        self.keys(space)
+        return self._exact
+
+    def become(self, keys: Any, held: dict[int, tuple[Any, Value]], past: Past) -> None:
+        """Take other contents."""
         self._keys = keys
         self._held = held
+        self.past = past
         self.version += 1
 
 
