@@ -39,12 +39,12 @@ def lookup_backend(name: str) -> Backend:
         return found
     points = _entry_points()
     if name in points:
-        return register_backend(points[name].load(), name=name)  # type: ignore[no-any-return]
+        return register_backend(points[name].load(), name=name)
     from torch._dynamo.backends import registry as torchs
     from torch._dynamo.exc import InvalidBackend
 
     try:
-        return torchs.lookup_backend(name)  # type: ignore[no-any-return]
+        return torchs.lookup_backend(name)
     except InvalidBackend:
         known = sorted({*list_backends(), *torchs.list_backends(())})
     close = difflib.get_close_matches(name, known, n=3)

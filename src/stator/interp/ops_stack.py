@@ -70,7 +70,8 @@ def LOAD_CLOSURE(f: Frame, instr: Instr) -> None:
 @opcode
 def LOAD_CELL_AND_CLEAR(f: Frame, instr: Instr) -> None:
     """The shadowed cell variable of an inlined comprehension."""
-    f.push(f.cells.pop(instr.arg, None) or f.locals.pop(instr.arg, NULL))
+    cell: Value | None = f.cells.pop(instr.arg, None)
+    f.push(cell or f.locals.pop(instr.arg, NULL))
 
 
 @opcode

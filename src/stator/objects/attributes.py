@@ -23,8 +23,8 @@ MISSING: Any = ABSENT
 
 
 #: C types with a `tp_getattro`/`tp_setattro` of their own; those of all others are PyObject_Generic…Attr
-_OWN_ATTRIBUTE_ACCESS = (type, types.ModuleType, types.MethodType, super, types.GenericAlias, threading.local)
-_OWN_ATTRIBUTE_ACCESS += (weakref.ProxyType, weakref.CallableProxyType)
+_OWN_ATTRIBUTE_ACCESS: tuple[type, ...] = (type, types.ModuleType, types.MethodType, super, types.GenericAlias)
+_OWN_ATTRIBUTE_ACCESS += (threading.local, weakref.ProxyType, weakref.CallableProxyType)
 
 
 def is_generic(slot: Any) -> bool:
@@ -184,7 +184,7 @@ class Attributes:
         """`type(meta).__get__(meta, instance, owner)`."""
         quick = getattr(meta, "descr_get", None)
         if quick is not None:
-            return quick(self, instance, owner, tail)  # type: ignore[no-any-return]
+            return quick(self, instance, owner, tail)
         get = self.lookup(meta.cls, "__get__")
         none = Constant(None)
         args = [meta, none if instance is None else instance, self.class_value(owner)]

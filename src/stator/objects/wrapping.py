@@ -151,7 +151,7 @@ class Wrapping:
             return value.as_host(self)  # type: ignore[arg-type]
         except NotKnown:
             # Only C code runs: the constructor of the type that lays the object out.
-            native = next(base for base in value.cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
+            native: Any = next(base for base in value.cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
             try:
                 return native.__new__(value.cls)
             except Exception:
@@ -195,7 +195,7 @@ class Wrapping:
 
 
 #: what bears names that C code keeps: reading those runs no code of the program's
-_NAMED = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_NAMED: tuple[type, ...] = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 _NAMED += (types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)
 _type_qualname = type.__dict__["__qualname__"].__get__
 _type_module = type.__dict__["__module__"].__get__

@@ -174,7 +174,8 @@ def _first_call(writer: Writer, frame: Frame) -> str:
 
 def finished() -> Any:
     """A generator that has nothing more to give."""
-    generator: Any = (x for x in ())
+    nothing: tuple[Any, ...] = ()
+    generator: Any = (x for x in nothing)
     next(generator, None)
     return generator
 

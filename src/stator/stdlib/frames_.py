@@ -24,7 +24,7 @@ def sys_exc_info(space: Space) -> Value:
 
 @builtin(sys._getframe)
 def sys_getframe(space: Space, depth: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
-    frame = space.trace.current_frame
+    frame: Frame | None = space.trace.current_frame
     for _ in range(space.int_(depth)):
         frame = frame.parent
         if frame is None:

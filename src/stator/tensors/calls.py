@@ -113,7 +113,8 @@ def method_handler(host: Any, name: str) -> Handler:
     """A tensor method, recorded as the operator or method call that the program wrote."""
     if name in tables.REFUSED:
         return _refusal(host, name)
-    kind, target, swap = "call_method", name, False
+    kind, swap = "call_method", False
+    target: Any = name
     if name in tables.BINARY:
         kind, (target, swap) = "call_function", tables.BINARY[name]
 

@@ -30,7 +30,7 @@ _ANSWERS: dict[tuple[str, str], Constant] = {
     ("torch.jit", "is_tracing"): FALSE,
 }
 
-_CUDA = ("is_available", "device_count", "is_bf16_supported", "is_initialized", "current_device", "_is_compiled")
+_CUDA: tuple[str, ...] = ("is_available", "device_count", "is_bf16_supported", "is_initialized", "current_device", "_is_compiled")
 _CUDA += ("get_device_capability", "get_device_name", "is_current_stream_capturing")
 #: Python functions that are run for real: they look at the machine or at the process
 _FOR_REAL = frozenset(
@@ -47,13 +47,13 @@ _FOR_REAL = frozenset(
 )
 
 #: readers of the state that the guard on torch's global state is about
-_GUARDED = ("is_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "is_autocast_enabled")
+_GUARDED: tuple[str, ...] = ("is_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "is_autocast_enabled")
 _GUARDED += ("get_autocast_dtype", "is_autocast_cpu_enabled", "get_autocast_gpu_dtype", "get_autocast_cpu_dtype")
 _GUARDED += ("is_autocast_cache_enabled", "_get_deterministic_algorithms", "_is_any_autocast_enabled")
 _GUARDED += ("_get_deterministic_algorithms_warn_only", "_is_torch_function_enabled", "_len_torch_function_stack")
 _GUARDED += ("_len_torch_dispatch_stack", "_is_torch_function_all_disabled", "_is_torch_function_mode_enabled")
 #: readers of other state: what they answer is guarded by itself
-_READERS = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "_get_default_device", "_is_autocast_available")
+_READERS: tuple[str, ...] = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "_get_default_device", "_is_autocast_available")
 _READERS += ("_get_math_sdp_enabled", "_get_flash_sdp_enabled", "_get_mem_efficient_sdp_enabled")
 _READERS += ("_get_cudnn_enabled", "_get_mkldnn_enabled", "_get_float32_matmul_precision")
 

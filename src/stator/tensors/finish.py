@@ -154,7 +154,7 @@ def members_last(inputs: list[Any]) -> list[Any]:
     """The inputs in another order, here and in the graph: members of modules, which are handed over as one, last."""
     members = [value for value in inputs if is_member(value)]
     others = [value for value in inputs if not is_member(value)]
-    last = inputs[-1].node if inputs else None
+    last: Any = inputs[-1].node if inputs else None
     for value in members if others else ():
         if value.node is not last:
             last.append(value.node)
@@ -172,7 +172,7 @@ def grouped(inputs: list[Any]) -> list[Any]:
 def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[..., Any]:
     """Hand the graph to the backend in the global state of the start, and check what comes back."""
     backend = recorder.trace.bucket.backend  # type: ignore[attr-defined]
-    name = getattr(backend, "name", None) or getattr(backend, "__name__", type(backend).__name__)
+    name = str(getattr(backend, "name", None) or getattr(backend, "__name__", type(backend).__name__))
     examples = [recorder.example_input(value) for value in inputs]
     started = time.perf_counter()
     try:

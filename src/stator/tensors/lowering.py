@@ -150,8 +150,8 @@ class _Lowering:
         if isinstance(host, range):
             return self.host(list(host))
         if isinstance(host, _NUMBERS):  # subclasses of numbers
-            base = next(n for n in (bool, int, float, complex) if isinstance(host, n))
-            return self.host(base(host))
+            number: Any = next(n for n in (bool, int, float, complex) if isinstance(host, n))
+            return self.host(number(host))
         if isinstance(host, str):
             return self.host(str.__str__(host))
         raise self.refuse(f"an object of type {kind.__qualname__}")

@@ -34,7 +34,7 @@ def module_stand_in(model: Any, bucket: Bucket) -> Any:
         return None
     original = original_of(model)
     cls = _class_of(type(original))
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     object.__setattr__(made, "__dict__", original.__dict__)
     call = types.MethodType(type(original).__call__, original)
     cls.__dict__["__call__"].__set__(made, Compiled(call, bucket.region))

@@ -39,7 +39,7 @@ def _attributes(space: Space, module: Value) -> AttrDict | None:
     """The `__dict__` of a module whose attributes are found in the ordinary way, else None."""
     if not isinstance(module, InstanceValue) or not is_generic(space.host_lookup(module.cls, "__getattribute__")):
         return None
-    return module.attr_dict(space)  # type: ignore[no-any-return]
+    return module.attr_dict(space)
 
 
 def _plain_dict(value: Value | None) -> DictValue | None:

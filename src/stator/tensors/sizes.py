@@ -19,7 +19,7 @@ def new_size(space: Space, items: list[Value]) -> Value:
     """A torch.Size of these numbers."""
     made: Any = space.new_tuple(items)
     made.cls = torch.Size
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -97,7 +97,7 @@ def literal(trace: Any, host: Any, source: Any) -> Value | None:
     known = trace.recorder.numbers.get(source)
     if known is None:
         known = trace.recorder.numbers[source] = trace.recorder.shapes.number(host, source)
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def decide(trace: Any, value: Value) -> Any:

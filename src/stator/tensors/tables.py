@@ -12,7 +12,7 @@ import torch
 
 from stator import errors
 
-_ARITHMETIC = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow")
+_ARITHMETIC: tuple[str, ...] = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow")
 _ARITHMETIC += ("lshift", "rshift", "and", "or", "xor")
 #: special methods recorded as Python's operators: name → (operator, arguments exchanged)
 BINARY: dict[str, tuple[Callable[..., Any], bool]] = {
