@@ -156,9 +156,9 @@ class Operators:
             return self.run_known(function, [value])
         slot = self.special(value, method)
         if slot is None:
-            raise self.error(
-                TypeError, f"bad operand type for {'unary ' if symbol != 'abs' else ''}{shown}: '{value.cls.__name__}'"
-            )  # type: ignore[attr-defined]
+            prefix = "unary " if symbol != "abs" else ""
+            text = f"bad operand type for {prefix}{shown}: '{value.cls.__name__}'"
+            raise self.error(TypeError, text)  # type: ignore[attr-defined]
         return self.call(slot, [value], {})  # type: ignore[attr-defined, no-any-return]
 
     def compare(self, symbol: str, left: Value, right: Value) -> Value:

@@ -117,7 +117,7 @@ class SequenceResult(Result):
             return space.new_list(parts)
         made: Any = space.new_tuple(parts)
         made.cls = self.cls
-        return made  # type: ignore[no-any-return]
+        return made
 
     def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
         parts = [item.example(operation, values, (*path, i)) for i, item in enumerate(self.items)]
