@@ -98,7 +98,7 @@ class Services:
 
     def import_name(self, frame: Frame, name: str, fromlist: Value, level: Value) -> Value:
         """`import name`: known when the module has been imported already, else a break (its body runs for real)."""
-        hook = self.space.existing(builtins).attr_dict(self.space).get_str(self.space, "__import__")  # type: ignore[attr-defined]
+        hook = self.space.existing(builtins).attr_dict(self.space).get_str(self.space, "__import__")
         if not self.is_builtin(hook, builtins.__import__):
             args = [Constant(name), Constant(None), Constant(None), fromlist, level]
             return self.space.call(hook, args, {})

@@ -184,7 +184,7 @@ class Attributes:
         """`type(meta).__get__(meta, instance, owner)`."""
         quick = getattr(meta, "descr_get", None)
         if quick is not None:
-            return quick(self, instance, owner, tail)
+            return quick(self, instance, owner, tail)  # type: ignore[no-any-return]
         get = self.lookup(meta.cls, "__get__")
         none = Constant(None)
         args = [meta, none if instance is None else instance, self.class_value(owner)]
@@ -192,7 +192,7 @@ class Attributes:
 
     def class_value(self, cls: type) -> Value:
         """The value of a class."""
-        return self.trace.fresh_class_value(cls) or self.existing(cls)  # type: ignore[attr-defined, no-any-return]
+        return self.trace.fresh_class_value(cls) or self.existing(cls)  # type: ignore[attr-defined]
 
     def bind(self, function: Value, instance: Value) -> Value:
         """A special method looked up on the class, bound as the interpreter binds it."""

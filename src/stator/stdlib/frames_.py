@@ -24,11 +24,11 @@ def sys_exc_info(space: Space) -> Value:
 
 @builtin(sys._getframe)
 def sys_getframe(space: Space, depth: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
-    frame: Frame | None = space.trace.current_frame
+    frame = space.trace.current_frame
     for _ in range(space.int_(depth)):
-        frame = frame.parent
-        if frame is None:
+        if frame.parent is None:
             raise refuse("sys._getframe, of a frame outside the trace")
+        frame = frame.parent
     return space.trace.extension(Frames).value(frame)
 
 

@@ -67,10 +67,10 @@ def shape(space: Space, tensor: TensorValue) -> Value:
     if meta is None:
         call = Call(torch.Tensor.size, "call_method", "size")
         call.args, call.operands = (_operand(),), [tensor]
-        return space.trace.recorder.record(call)  # type: ignore[no-any-return]
+        return space.trace.recorder.record(call)
     made: Any = space.new_tuple([Constant(n) for n in meta.shape])
     made.cls = torch.Size
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def metadata(space: Space, tensor: TensorValue, name: str) -> Value:

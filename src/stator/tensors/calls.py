@@ -94,7 +94,7 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
     """Record a call with these arguments; the program's own errors are raised in it."""
     lower_call(space, call, args, kwargs)
     try:
-        return space.trace.recorder.record(call)  # type: ignore[no-any-return]
+        return space.trace.recorder.record(call)
     except Failure as failure:
         raise eager_error(space, call, failure) from None
 

@@ -37,7 +37,7 @@ class _Property:
             return int(tensor.size(self.index))
         if self.kind == "stride":
             return int(tensor.stride(self.index))
-        return tensor.item() if self.kind == "item" else int(tensor.storage_offset())  # type: ignore[no-any-return]
+        return tensor.item() if self.kind == "item" else int(tensor.storage_offset())
 
     def __reduce__(self) -> Any:
         return _property, (self.kind, self.index)
@@ -159,7 +159,7 @@ class Shapes:
         context = self._context(0, FloatTensorSource(origin), {}, None)
         symbol = self.env.create_unspecified_symbol(host, origin, DimDynamic.DYNAMIC, symbolic_context=context)
         make = self.env.create_symintnode if type(host) is int else self.env.create_symfloatnode
-        value.number = make(symbol, hint=host, source=origin)  # type: ignore[operator]
+        value.number = make(symbol, hint=host, source=origin)
         self._tracked.append((value.number, origin, None))
         self.symbols[symbol] = value
         self._contexts[id(value)] = context
