@@ -122,7 +122,7 @@ class Trace(Services):
         found = self._extensions.get(cls)
         if found is None:
             found = self._extensions[cls] = cls(self)  # type: ignore[call-arg]
-        return found  # type: ignore[no-any-return]
+        return found
 
     def literal(self, host: Any, source: Source) -> Value | None:
         """A number read from the frame that is to be symbolic; None for an ordinary constant."""
