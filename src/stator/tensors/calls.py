@@ -99,7 +99,7 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
         raise eager_error(space, call, failure) from None
 
 
-def function_handler(host: Any) -> Handler:
+def function_handler(host: Any) -> Callable[[Space, list[Value], dict[str, Value]], Value]:
     """A function that becomes a `call_function` node."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -78,12 +78,14 @@ def distinct_guards(recorder: Recorder, inputs: list[Any]) -> list[Guard]:
     existing = [value for value in inputs if isinstance(value.host, torch.Tensor)]
     guards: list[Guard] = []
     for value in recorder.written:
+        if value not in existing or value.source is None:
+            continue
         others = [other for other in existing if other is not value]
         alike = [o.source for o in others if o.cls is value.cls and o.dtype == value.dtype and o.device == value.device]
-        if alike and value in existing:
+        if alike:
             guards.append(Distinct(value.source, tuple(alike)))
         loose = [other for other in others if not is_member(other)]
-        if loose and not is_member(value) and value in existing:
+        if loose and not is_member(value):
             together = [o for o in loose if storage_of(o.host) == storage_of(value.host)]
             if not together:
                 sources = (value.source, *(o.source for o in loose))

@@ -263,7 +263,7 @@ def _shape_guard(texts: list[str], names: tuple[str, ...], sources: tuple[Source
     check = eval(f"lambda {', '.join(names)}: {body}", {**SYMPY_INTERP, "torch": torch})
     shown = body
     for name, source in zip(names, sources, strict=True):
-        shown = re.sub(rf"\b{name}\b", lambda _, s=source: s.expr(), shown)
+        shown = re.sub(rf"\b{name}\b", source.expr().replace("\\", r"\\"), shown)
     return Predicate(sources, check, shown)
 
 
