@@ -37,6 +37,8 @@ INTERCEPTS: list[Intercept] = []
 LITERAL_HOOKS: list[Callable[[Any, Any, Any], Value | None]] = []
 #: asked to decide a symbolic number or truth value: (trace, value) → host value, or None
 DECIDERS: list[Callable[[Any, Value], Any]] = []
+#: asked where a branch cannot be decided: (frame, value, where it goes when true, when false) → the truth, or None
+BRANCH_HOOKS: list[Callable[[Any, Value, int, int], bool | None]] = []
 #: called when a trace begins; the higher layers hang their parts on it
 TRACE_HOOKS: list[Callable[[Any], None]] = []
 
@@ -79,6 +81,9 @@ class Trace(Services):
         self.class_overlays: dict[type, dict[str, Value]] = {}
         self.fresh_classes: dict[type, Value] = {}
         self.traced_codes: dict[CodeType, None] = {}
+        self.root_code: Any = None
+        #: whether generated code could call the frame's function again, with the same arguments
+        self.repeatable = False
         self.break_stack: list[tuple[CodeType, int]] = []
         self.host_failure: Exception | None = None
         self._globals: dict[int, Any] = {}
@@ -142,6 +147,17 @@ class Trace(Services):
                     return decided
         return value.as_host(self.space)
 
+    def branch(self, frame: Frame, value: Value, when_true: int, when_false: int) -> bool:
+        """The truth value on which a conditional jump depends."""
+        try:
+            return self.space.truth(value)
+        except Unsupported:
+            for hook in BRANCH_HOOKS:
+                decided = hook(frame, value.force(), when_true, when_false)
+                if decided is not None:
+                    return decided
+            raise
+
     def intercept(self, host: Any) -> Any:
         """The model of a Python function that is not to be traced into, or None."""
         key = id(host)
@@ -163,6 +179,8 @@ class Trace(Services):
             if arg is not unbound
         }
         self.traced_codes[code] = None
+        self.root_code = code
+        self.repeatable = len(bound) == total
         return Frame(self, value, bound, parent=None, resumable=True)
 
     def _root_function(self, function: Any) -> FunctionValue:

@@ -46,7 +46,13 @@ def UNARY_NOT(f: Frame, instr: Instr) -> None:
 @opcode
 def TO_BOOL(f: Frame, instr: Instr) -> None:
     """bool(value)"""
-    f.push(_bool(f.space.truth(f.pop())))
+    jump = f.instrs[f.index]
+    if jump.op == "POP_JUMP_IF_FALSE":
+        f.push(_bool(f.trace.branch(f, f.pop(), f.index + 1, jump.arg)))
+    elif jump.op == "POP_JUMP_IF_TRUE":
+        f.push(_bool(f.trace.branch(f, f.pop(), jump.arg, f.index + 1)))
+    else:
+        f.push(_bool(f.space.truth(f.pop())))
 
 
 @opcode
@@ -125,14 +131,14 @@ def JUMP(f: Frame, instr: Instr) -> None:
 @opcode
 def POP_JUMP_IF_FALSE(f: Frame, instr: Instr) -> None:
     """if value:"""
-    if not f.space.truth(f.pop()):
+    if not f.trace.branch(f, f.pop(), f.index, instr.arg):
         f.index = instr.arg
 
 
 @opcode
 def POP_JUMP_IF_TRUE(f: Frame, instr: Instr) -> None:
     """if not value:"""
-    if f.space.truth(f.pop()):
+    if f.trace.branch(f, f.pop(), instr.arg, f.index):
         f.index = instr.arg
 
 

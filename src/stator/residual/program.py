@@ -80,8 +80,6 @@ class Program:
         if leaf.mode == "enter" or leaf.instr.op not in NATIVE or _shows_frame(leaf):
             self._enter(leaf, outer)
         else:
-            # C code takes the module of what it makes (a class …) from the globals of the running frame.
-            self.writer.namespace["__name__"] = leaf.frame.globals.get("__name__")
             self._native(leaf, outer)
         return self._finish()
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import weakref
 from collections.abc import Callable
 from types import CodeType, FunctionType, TracebackType
 from typing import Any
+
+from stator._core import set_code_policy
 
 END: Any = type("END", (), {"__repr__": lambda self: "END"})()
 
@@ -197,3 +200,16 @@ def _raiser(place: tuple[CodeType, int], exc: BaseException) -> Callable[[], Any
 
 def _caller(place: tuple[CodeType, int], call: Callable[[], Any]) -> Callable[[], Any]:
     return _stub("call", "def stub(): return call()", place, {"call": call})
+
+
+_untraced: weakref.WeakKeyDictionary[CodeType, CodeType] = weakref.WeakKeyDictionary()
+
+
+def untraced(function: FunctionType) -> FunctionType:
+    """The function, as one that runs as ordinary Python, with all that it calls."""
+    code = function.__code__
+    twin = _untraced.get(code)
+    if twin is None:
+        twin = _untraced[code] = code.replace()
+        set_code_policy(twin, 2)
+    return FunctionType(twin, function.__globals__, function.__name__, None, function.__closure__)

@@ -195,3 +195,15 @@ def _check_of() -> Callable[[], bool]:
         )
 
     return same
+
+
+def random_state() -> tuple[Any, ...]:
+    """The state of torch's random generators."""
+    return torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+
+
+def set_random_state(state: tuple[Any, ...]) -> None:
+    """Put torch's random generators back."""
+    torch.set_rng_state(state[0])
+    if state[1]:
+        torch.cuda.set_rng_state_all(state[1])

@@ -127,10 +127,14 @@ class SequenceResult(Result):
 class Outcome:
     """The result of an operation, and its effects on its tensor arguments."""
 
-    __slots__ = ("effectful", "lasting", "result", "written")
+    __slots__ = ("effectful", "lasting", "random", "result", "written")
 
-    def __init__(self, result: Result, written: tuple[int, ...], effectful: bool, lasting: bool) -> None:
+    def __init__(
+        self, result: Result, written: tuple[int, ...], effectful: bool, lasting: bool, random: bool = False
+    ) -> None:
         self.result = result
+        #: whether it draws random numbers
+        self.random = random
         #: positions of the tensor arguments whose contents changed
         self.written = written
         #: whether the operation must be performed even if its result is unused
@@ -156,7 +160,7 @@ def outcome_of(observed: Observed, operands: list[Any], name: str) -> Outcome:
     result = _Description(tensors, name).of(observed.result)
     written = tuple(i for i, t in tensors.items() if observed.written and storage_of(t) in observed.written)
     effectful = bool(written) or observed.random or observed.effectful or observed.result is None
-    return Outcome(result, written, effectful, result.lasting)
+    return Outcome(result, written, effectful, result.lasting, observed.random)
 
 
 class _Description:
