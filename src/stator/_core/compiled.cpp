@@ -53,6 +53,7 @@ Outcome call_directly(Compiled* self, PyObject* const* args, Py_ssize_t nargs, P
 
 PyObject* compiled_vectorcall(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     Ref self = Ref::borrow(object);  // keeps the function and the region while they run
+    if (state.force_eager) return PyObject_Vectorcall(as_compiled(object)->function, args, nargsf, kwnames);
     PyObject* result = nullptr;
     switch (call_directly(as_compiled(object), args, PyVectorcall_NARGS(nargsf), kwnames, &result)) {
         case Outcome::kHit:

@@ -59,6 +59,12 @@ PyObject* set_strict(PyObject*, PyObject* value) {
     return PyBool_FromLong(std::exchange(state.strict, strict != 0));
 }
 
+PyObject* set_force_eager(PyObject*, PyObject* value) {
+    int force = PyObject_IsTrue(value);
+    if (force < 0) return nullptr;
+    return PyBool_FromLong(std::exchange(state.force_eager, force != 0));
+}
+
 PyObject* set_revalidation_minimum(PyObject*, PyObject* value) {
     size_t count = PyLong_AsSize_t(value);
     if (count == static_cast<size_t>(-1) && PyErr_Occurred()) return nullptr;
@@ -74,6 +80,8 @@ PyMethodDef functions[] = {
     {"hook_installed", get_hook_installed, METH_NOARGS, "Is the frame hook installed now?"},
     {"set_revalidation_minimum", set_revalidation_minimum, METH_O,
      "Programs of fewer operations are walked at each call; returns what was set before"},
+    {"set_force_eager", set_force_eager, METH_O,
+     "Compiled callables run what they wrap as it is; returns what was set before"},
     {"set_strict", set_strict, METH_O, "Re-check every decision with the Python twin; returns what was set before"},
     {"configure_tensors", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(configure_tensors)),
      METH_VARARGS | METH_KEYWORDS, "Tell where a TensorImpl keeps its metadata; see stator.tensors.reader"},

@@ -22,6 +22,7 @@ struct State {
     int hooked_threads = 0;            // threads that are inside a region and not inside a target
     _PyFrameEvalFunction next_eval = nullptr;  // what was installed before the hook
     size_t revalidation_minimum = 32;          // programs of fewer operations are always walked
+    bool force_eager = false;                  // compiled callables call what they wrap, hook off
     bool strict = false;                       // re-check every decision with the Python twin
 };
 
