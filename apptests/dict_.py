@@ -79,8 +79,8 @@ def test_displays_and_constructor():
     pairs = [("a", 1), ("b", 2)]
     return [
         {},
-        {"a": 1, "b": 2, "a": 3},
-        {1: "int", True: "bool", 1.0: "float"},
+        {"a": 1, "b": 2, "a": 3},  # noqa: F601 (the last one counts)
+        {1: "int", True: "bool", 1.0: "float"},  # noqa: F601 (one key)
         dict(),
         dict(a=1, b=2),
         dict(pairs),

@@ -27,14 +27,16 @@ def build(name: str) -> tuple[Any, Callable[[], dict[str, Any]]]:
     import transformers
 
     torch.manual_seed(0)
-    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 200}
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes |= {"intermediate_size": 128, "vocab_size": 200}
     ids = torch.randint(3, 150, (2, 32))
     if name == "llama decoder":
         config = transformers.LlamaConfig(**sizes, num_key_value_heads=2, use_cache=False)
         return transformers.LlamaForCausalLM(config).eval(), lambda: {"input_ids": ids}
     if name == "bert encoder":
         mask = torch.ones_like(ids)
-        return transformers.BertModel(transformers.BertConfig(**sizes)).eval(), lambda: {"input_ids": ids, "attention_mask": mask}
+        model = transformers.BertModel(transformers.BertConfig(**sizes)).eval()
+        return model, lambda: {"input_ids": ids, "attention_mask": mask}
     net = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.GELU(), torch.nn.LayerNorm(64), torch.nn.Linear(64, 8))
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
 
@@ -70,7 +72,9 @@ def measure(name: str, front_end: str) -> dict[str, Any]:
     return row
 
 
-def side_by_side(program: Any, compiled: Any, inputs: Callable[[], dict[str, Any]], rounds: int = 40) -> tuple[float, float]:
+def side_by_side(
+    program: Any, compiled: Any, inputs: Callable[[], dict[str, Any]], rounds: int = 40
+) -> tuple[float, float]:
     """Median microseconds per call, eager and compiled calls taking turns."""
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
@@ -130,7 +134,8 @@ def in_fresh_process(name: str, front_end: str) -> dict[str, Any]:
     return result
 
 
-HEADER = ("program", "front end", "graphs", "breaks", "ops", "guards", "trace s", "3 calls s", "eager us", "compiled us", "speed")
+HEADER = ("program", "front end", "graphs", "breaks", "ops", "guards", "trace s", "3 calls s")
+HEADER += ("eager us", "compiled us", "speed")
 
 
 def table(rows: list[tuple[str, str, dict[str, Any]]]) -> str:
@@ -144,7 +149,10 @@ def table(rows: list[tuple[str, str, dict[str, Any]]]) -> str:
              f"{row['compiled_us']:.0f}", speed)
         )  # fmt: skip
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEADER))]
-    text = ["  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))) for line in lines]
+    text = [
+        "  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True)))
+        for line in lines
+    ]
     text.insert(1, "-" * len(text[0]))
     return "\n".join(text)
 

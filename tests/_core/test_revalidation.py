@@ -353,9 +353,8 @@ def test_models_that_take_turns():
 def test_new_arguments_are_checked_against_what_is_kept():
     model = Thing(weight=Thing(), other=Thing())
     weight = AttrSource(X, "weight")
-    program = compile_guards(
-        [TypeIs(weight, Thing), Distinct(N, (weight,)), Predicate((N, weight), lambda n, w: n is not w, "n is not w")], [N]
-    )
+    apart = Predicate((N, weight), lambda n, w: n is not w, "n is not w")
+    program = compile_guards([TypeIs(weight, Thing), Distinct(N, (weight,)), apart], [N])
     warm(program, (model, model.other))
     assert program.check(None, (model, Thing()))
     assert not program.check(None, (model, model.weight))
@@ -516,7 +515,7 @@ def test_threads_that_change_and_check():
     model = Thing(layers=[Thing(n=i) for i in range(30)], flag=True)
     layers = AttrSource(X, "layers")
     guards = [Equals(AttrSource(ItemSource(layers, i), "n"), i) for i in range(30)]
-    guards.append(Predicate((layers,), lambda items: [0 for _ in range(20)] is not None, "slow"))
+    guards.append(Predicate((layers,), lambda items: len([0 for _ in range(20)]) == 20, "slow"))
     program = compile_guards(guards, [[ItemSource(layers, i) for i in range(30)]])
     stop = threading.Event()
     wrong = []
@@ -580,7 +579,8 @@ def guard_tree(value, source, guards):
 def containers(value):
     if isinstance(value, (Thing, list, dict)):
         yield value
-        inner = vars(value).values() if isinstance(value, Thing) else value.values() if isinstance(value, dict) else value
+        held = vars(value) if isinstance(value, Thing) else value
+        inner = held.values() if isinstance(held, dict) else held
         for child in list(inner):
             yield from containers(child)
 

@@ -98,7 +98,8 @@ def assert_same(got: Any, want: Any, where: str, rtol: float = 0.0) -> None:
     assert type(got) is type(want), (where, got, want)
     if isinstance(want, torch.Tensor):
         assert got.dtype == want.dtype and got.shape == want.shape and got.stride() == want.stride(), where
-        assert torch.equal(got, want) or torch.allclose(got, want, rtol=rtol, atol=rtol / 10, equal_nan=True), (where, got, want)
+        close = torch.equal(got, want) or torch.allclose(got, want, rtol=rtol, atol=rtol / 10, equal_nan=True)
+        assert close, (where, got, want)
     elif isinstance(want, dict):
         assert list(got) == list(want), where
         for key in want:

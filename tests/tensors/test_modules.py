@@ -294,7 +294,10 @@ def test_error_of_missing_attribute() -> None:
         (lambda: nn.Conv1d(4, 8, 3, padding=1), (3, 4, 5)),
         (lambda: nn.Conv1d(4, 8, 3, padding="same", padding_mode="circular"), (3, 4, 5)),
         (lambda: nn.ConvTranspose1d(4, 8, 3), (3, 4, 5)),
-        (lambda: nn.Sequential(nn.Conv2d(4, 8, 3), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten()), (3, 4, 9, 9)),
+        (
+            lambda: nn.Sequential(nn.Conv2d(4, 8, 3), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten()),
+            (3, 4, 9, 9),
+        ),
         (lambda: nn.LSTM(4, 6, 2, batch_first=True, bidirectional=True), (3, 5, 4)),
         (lambda: nn.LSTM(4, 6, proj_size=3), (3, 5, 4)),
         (lambda: nn.GRU(4, 6, 2, dropout=0.3), (3, 5, 4)),

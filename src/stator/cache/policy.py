@@ -26,7 +26,7 @@ def worth_tracing(code: CodeType) -> bool:
     operation that broke the graph runs as ordinary Python, and tracing its internals would only cost time.
     """
     name = code.co_filename
-    if name.startswith(_HERE) or name.startswith("<"):
+    if name.startswith((_HERE, "<")):
         return not name.startswith(_HERE) and not name.startswith(("<frozen", "<stator"))
     if any(name.startswith(path) for path in TRACED):
         return True

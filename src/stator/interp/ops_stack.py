@@ -76,7 +76,7 @@ def LOAD_CELL_AND_CLEAR(f: Frame, instr: Instr) -> None:
 
 @opcode
 def STORE_CELL(f: Frame, instr: Instr) -> None:
-    """What an inlined comprehension keeps in the slot of a variable that has a cell outside: a cell, a value, nothing."""
+    """What an inlined comprehension keeps in the slot of a variable with a cell outside: a cell, a value, nothing."""
     slot = f.pop()
     f.cells.pop(instr.arg, None)
     f.locals.pop(instr.arg, None)

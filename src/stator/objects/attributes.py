@@ -28,7 +28,7 @@ _OWN_ATTRIBUTE_ACCESS += (threading.local, weakref.ProxyType, weakref.CallablePr
 
 
 def is_generic(slot: Any) -> bool:
-    """Whether an `__getattribute__`, `__setattr__` or `__delattr__` is the ordinary one, under whichever type's name."""
+    """Whether an `__getattribute__`, `__setattr__` or `__delattr__` is the ordinary one, under any type's name."""
     if slot is object.__getattribute__ or slot is object.__setattr__ or slot is object.__delattr__:
         return True
     if type(slot) is not types.WrapperDescriptorType or id(slot) in HANDLERS:

@@ -31,7 +31,10 @@ _CONFLICT = (
 
 #: what `type.__setattr__` does not put into the class's own namespace
 _OF_TYPE = frozenset(
-    ["__bases__", "__mro__", "__dict__", "__name__", "__base__", "__basicsize__", "__itemsize__", "__flags__", "__weakrefoffset__", "__dictoffset__", "__text_signature__", "__abstractmethods__"]
+    (
+        *("__bases__", "__mro__", "__dict__", "__name__", "__base__", "__basicsize__", "__itemsize__", "__flags__"),
+        *("__weakrefoffset__", "__dictoffset__", "__text_signature__", "__abstractmethods__"),
+    )
 )
 
 

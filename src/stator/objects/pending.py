@@ -18,7 +18,7 @@ Piece = tuple[Callable[..., str], list[Value]]
 
 
 class PendingText(Value):
-    """A str: known text and pieces yet to be computed, in order. Passing it on, joining and printing it break nothing."""
+    """A str: known text and pieces yet to be computed, in order. Passing on, joining and printing it break nothing."""
 
     __slots__ = ("parts",)
 

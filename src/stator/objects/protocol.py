@@ -169,9 +169,9 @@ def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionT
                 and (takes_kwargs or kwargs.keys() <= names)
             ):
                 return method(self, space, *args[1:], **kwargs)  # type: ignore[no-any-return]
-            if not isinstance(self, value_class) and isinstance(self.cls, type) and hasattr(host, "__objclass__"):
-                if issubclass(self.cls, host.__objclass__):
-                    return space.unmodelled(host, args, kwargs)
+            owner = getattr(host, "__objclass__", None)
+            if owner is not None and not isinstance(self, value_class) and issubclass(self.cls, owner):
+                return space.unmodelled(host, args, kwargs)
         return bad_call(space, host, args, kwargs)
 
     return handler

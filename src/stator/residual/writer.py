@@ -117,7 +117,7 @@ class Writer:
         return self.name(f"t{len(self.outputs) - 1}")
 
     def const(self, host: Any, hint: str | None = None) -> str:
-        """A literal, a builtin's own name, or the name under which a known object is embedded in the program's globals."""
+        """A literal, a builtin's own name, or the name of a known object embedded in the program's globals."""
         if self.is_literal(host):
             return repr(host)
         own = getattr(host, "__name__", None)

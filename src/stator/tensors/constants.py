@@ -30,8 +30,8 @@ _ANSWERS: dict[tuple[str, str], Constant] = {
     ("torch.jit", "is_tracing"): FALSE,
 }
 
-_CUDA: tuple[str, ...] = ("is_available", "device_count", "is_bf16_supported", "is_initialized", "current_device", "_is_compiled")
-_CUDA += ("get_device_capability", "get_device_name", "is_current_stream_capturing")
+_CUDA: tuple[str, ...] = ("is_available", "device_count", "is_bf16_supported", "is_initialized", "current_device")
+_CUDA += ("_is_compiled", "get_device_capability", "get_device_name", "is_current_stream_capturing")
 #: Python functions that are run for real: they look at the machine or at the process
 _FOR_REAL = frozenset(
     {
@@ -53,8 +53,8 @@ _GUARDED += ("is_autocast_cache_enabled", "_get_deterministic_algorithms", "_is_
 _GUARDED += ("_get_deterministic_algorithms_warn_only", "_is_torch_function_enabled", "_len_torch_function_stack")
 _GUARDED += ("_len_torch_dispatch_stack", "_is_torch_function_all_disabled", "_is_torch_function_mode_enabled")
 #: readers of other state: what they answer is guarded by itself
-_READERS: tuple[str, ...] = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "_get_default_device", "_is_autocast_available")
-_READERS += ("_get_math_sdp_enabled", "_get_flash_sdp_enabled", "_get_mem_efficient_sdp_enabled")
+_READERS: tuple[str, ...] = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "_get_default_device")
+_READERS += ("_is_autocast_available", "_get_math_sdp_enabled", "_get_flash_sdp_enabled", "_get_mem_efficient_sdp_enabled")
 _READERS += ("_get_cudnn_enabled", "_get_mkldnn_enabled", "_get_float32_matmul_precision")
 
 
@@ -72,7 +72,8 @@ def _reader(host: Any, guarded: bool) -> Handler:
             space.trace.recorder.state.used = True
         else:
             operands = tuple([space.known(arg) for arg in args])
-            space.trace.guard(GlobalState(_answers(host, operands, space.known(result)), f"{host.__name__}() is as it was"))
+            answers = _answers(host, operands, space.known(result))
+            space.trace.guard(GlobalState(answers, f"{host.__name__}() is as it was"))
         return result
 
     return handler

@@ -42,7 +42,7 @@ def _graph_break(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
     raise Unsupported(errors.ExplicitBreak(str(space.known(message) or "no message")))
 
 
-# -- tensors as scalars -------------------------------------------------------------------------------------------------
+# -- tensors as scalars -----------------------------------------------------------------------------------------------
 
 #: `self + value * a / b`, `self + value * a * b`: what is done to the product of the first two
 _LAST: dict[str, Any] = {"addcdiv": torch.Tensor.div, "addcmul": torch.Tensor.mul}
@@ -52,7 +52,8 @@ _EXACT = (torch.float32, torch.float64)
 
 def _scaled(host: Any, name: str, otherwise: Handler) -> Handler:
     """`addcdiv` and its like: with a tensor as `value`, the arithmetic that the kernel does, as operations."""
-    mul, last, add = torch.Tensor.mul, _LAST[name], torch.Tensor.add_ if host.__name__.endswith("_") else torch.Tensor.add
+    mul, last = torch.Tensor.mul, _LAST[name]
+    add = torch.Tensor.add_ if host.__name__.endswith("_") else torch.Tensor.add
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         scale = kwargs.get("value", NONE).force()

@@ -196,7 +196,7 @@ class Recorder:
         """Make a value that existed before the trace an input of the graph."""
         name = self._unique(_input_name(value.source.expr()))
         root = self.whole._root
-        with self.whole.inserting_after(self._last_input) if self._last_input is not None else self.whole.inserting_after(root):
+        with self.whole.inserting_after(root if self._last_input is None else self._last_input):
             node = self.whole.placeholder(name)
         node.meta = NodeMeta(lambda: self.example(value))
         self._last_input = node

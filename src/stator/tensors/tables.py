@@ -128,7 +128,8 @@ NO_OPERATIONS = frozenset(
     {
         *("from_file", "frombuffer", "from_numpy", "_to_functional_tensor", "_from_functional_tensor", "_sync"),
         *("_enable_functionalization", "_disable_functionalization", "_freeze_functional_tensor", "set_flush_denormal"),
-        *("_mirror_autograd_meta_to", "_use_cudnn_ctc_loss", "_cufft_set_plan_cache_max_size", "_cufft_clear_plan_cache"),
+        *("_mirror_autograd_meta_to", "_use_cudnn_ctc_loss"),
+        *("_cufft_set_plan_cache_max_size", "_cufft_clear_plan_cache"),
         *("_is_functional_tensor", "_functionalize_replace", "_functionalize_commit_update", "_functionalize_sync"),
         *("get_device", "__new__", "__init__"),
     }

@@ -87,8 +87,10 @@ def storage_of(tensor: Any) -> int:
 
 
 def _new_mode(shape_env: Any) -> Any:
-    """A FakeTensorMode. Made on a thread of its own, because it remembers the stack it was made on in a reference cycle,
-    and the frames of that stack hold the user's tensors."""
+    """A FakeTensorMode, made on a thread of its own.
+
+    It remembers the stack it was made on in a reference cycle, and the frames of that stack hold the user's tensors.
+    """
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     made: list[Any] = []
