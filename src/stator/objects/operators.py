@@ -128,10 +128,11 @@ class Operators:
         """`sequence_repeat`: the operator's own words for what is no count (the method called by name has others)."""
         if method not in _REPEATS or count.cls is int or type(getattr(slot, "host", None)) is not _WRAPPER:
             return
-        if slot.host.__objclass__ in _REPEATED and not issubclass(count.cls, int):  # type: ignore[attr-defined]
-            if self.special(count, "__index__") is None:
-                text = f"can't multiply sequence by non-int of type '{count.cls.__name__}'"
-                raise self.error(TypeError, text)  # type: ignore[attr-defined]
+        if slot.host.__objclass__ not in _REPEATED or issubclass(count.cls, int):  # type: ignore[attr-defined]
+            return
+        if self.special(count, "__index__") is None:
+            text = f"can't multiply sequence by non-int of type '{count.cls.__name__}'"
+            raise self.error(TypeError, text)  # type: ignore[attr-defined]
 
     def is_not_implemented(self, value: Value) -> bool:
         return type(value) is Constant and value.host is NotImplemented

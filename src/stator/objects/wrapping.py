@@ -195,8 +195,8 @@ class Wrapping:
 
 
 #: what bears names that C code keeps: reading those runs no code of the program's
-_NAMED: tuple[type, ...] = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
-_NAMED += (types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)
+_NAMED: tuple[type, ...] = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
+_NAMED += (types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)
 _type_qualname = type.__dict__["__qualname__"].__get__
 _type_module = type.__dict__["__module__"].__get__
 
