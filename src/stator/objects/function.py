@@ -137,6 +137,8 @@ class FunctionValue(Value):
             return self._set_part(space, name, value)
         if name not in ("__name__", "__qualname__", "__doc__", "__module__", "__type_params__"):
             return False
+        if name in ("__name__", "__qualname__") and (value is None or not issubclass(value.force().cls, str)):
+            raise space.error(TypeError, f"{name} must be set to a string object")
         space.touch(self)
         self.fields[name] = Constant(None) if value is None else value
         return True

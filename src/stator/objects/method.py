@@ -154,7 +154,7 @@ class BuiltinValue(Known):
         if isinstance(self.host, types.BuiltinFunctionType):
             return self
         if isinstance(self.host, types.ClassMethodDescriptorType):
-            return BoundMethod(self, space.class_value(owner))
+            return BoundBuiltin(self, space.class_value(owner))
         return self if instance is None else self._bound(space, instance)
 
     def _bound(self, space: Space, instance: Value) -> Value:
@@ -169,7 +169,7 @@ class BuiltinValue(Known):
         if isinstance(self.host, types.ClassMethodDescriptorType):
             cls = space.class_value(instance.cls) if owner is None or owner.force().cls is type(None) else owner.force()
             self._check_class(space, [cls])
-            return BoundMethod(self, cls)
+            return BoundBuiltin(self, cls)
         return self if instance.cls is type(None) and owner is not None else self._bound(space, instance)
 
     def describe(self) -> str:
@@ -211,6 +211,8 @@ class BoundBuiltin(BoundMethod):
             return writer.source(self.source)
         host = self.function.force().host  # type: ignore[attr-defined]
         instance = self.instance.force()
+        if isinstance(host, types.ClassMethodDescriptorType):
+            return writer.assign(host.__name__, f"{writer.expr(self.function)}.__get__(None, {writer.expr(instance)})")
         # With the class: CPython's method_get dereferences it for METH_METHOD functions.
         parts = f"{writer.expr(self.function)}.__get__({writer.expr(instance)}, {writer.const(instance.cls)})"
         return writer.assign(getattr(host, "__name__", "method"), parts)
@@ -234,7 +236,7 @@ def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> Bound
         function = owner.__dict__.get(host.__name__)
         if not isinstance(function, types.ClassMethodDescriptorType):
             return None
-        value: BoundMethod = BoundMethod(space.existing(function), space.class_value(owner))
+        value = BoundBuiltin(space.existing(function), space.class_value(owner))
         value.source, value.host = source, host
         space.guard_identity_of(source, host)
         return value

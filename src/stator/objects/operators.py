@@ -58,13 +58,19 @@ class Operators:
     """Part of the space: unary, binary and in-place operators, comparison, truth, length, items, hash."""
 
     trace: Trace
+    #: whether host operands are being collected for CPython: what only stands for something must not be among them
+    computing: bool = False
 
     def run_known(
         self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value] | None = None
     ) -> Value:
         """Let CPython itself compute a pure function of known operands; raises NotKnown where one is not."""
-        hosts = [a.as_host(self) for a in args]  # type: ignore[arg-type]
-        named = {k: v.as_host(self) for k, v in kwargs.items()} if kwargs else {}  # type: ignore[arg-type]
+        self.computing = True
+        try:
+            hosts = [a.as_host(self) for a in args]  # type: ignore[arg-type]
+            named = {k: v.as_host(self) for k, v in kwargs.items()} if kwargs else {}  # type: ignore[arg-type]
+        finally:
+            self.computing = False
         try:
             result = function(*hosts, **named)
         except Exception as e:
@@ -120,6 +126,11 @@ class Operators:
         slot = self.special(receiver, method)
         if slot is None:
             return NOT_IMPLEMENTED
+        if type(slot) is _Unbinder and method in _COMPARISONS:
+            try:
+                slot = _Bound(self.bind(slot.slot, receiver))  # type: ignore[attr-defined]
+            except Raised:
+                return NOT_IMPLEMENTED  # as slot_tp_richcompare has it
         self._check_repeat(method, slot, other)
         result = self.call(slot, [receiver, other], {}).force()  # type: ignore[attr-defined]
         return NOT_IMPLEMENTED if self.is_not_implemented(result) else result
@@ -208,6 +219,8 @@ class Operators:
         """`bool(value)` as the host bool that a branch needs: `__bool__`, then `__len__`, then True."""
         value = value.force()
         if type(value) is Constant:
+            if value.host is NotImplemented:
+                raise Unsupported(errors.UnsupportedSlot("NotImplementedType", "the truth value"))  # it warns
             return bool(value.host)
         slot = self.special(value, "__bool__")
         if slot is not None:
@@ -384,5 +397,16 @@ class _Unbinder(Value):
     def call(self, space: Any, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         return space.call(space.bind(self.slot, args[0]), args[1:], kwargs, tail)  # type: ignore[no-any-return]
 
+
+class _Bound(_Unbinder):
+    """A special method that has been bound."""
+
+    __slots__ = ()
+
+    def call(self, space: Any, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        return space.call(self.slot, args[1:], kwargs, tail)  # type: ignore[no-any-return]
+
+
+_COMPARISONS = frozenset(entry[1] for entry in COMPARE.values())
 
 __all__ = ["BINARY", "COMPARE", "INPLACE", "NONE", "UNARY", "Operators"]

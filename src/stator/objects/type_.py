@@ -54,6 +54,11 @@ class ClassValue(Known):
     def from_fresh(cls, space: Space, host: Any) -> Value:
         return space.existing(host)
 
+    def as_host(self, space: Space) -> Any:
+        if self.recipe is not None and space.computing:
+            raise NotKnown(self)
+        return self.host
+
     def describe(self) -> str:
         return f"class {self.host.__qualname__}"
 
@@ -311,7 +316,9 @@ def _construct_known(space: Space, host: type, args: list[Value], kwargs: dict[s
 
 def _is_plain(value: Value) -> bool:
     value = value.force()
-    return type(value) is Constant or value.cls in _PLAIN_CONTAINERS or value.cls is type
+    if type(value) is Constant:
+        return value.host is not NotImplemented  # its truth value comes with a warning
+    return value.cls in _PLAIN_CONTAINERS or value.cls is type
 
 
 def construct(space: Space, cls_value: ClassValue, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -124,7 +124,7 @@ class Program:
         self.tail.append(f"return run({go_on})")
 
     def _chain(self, innermost: Link, payload: list[str], outer: list[FrameState]) -> str:
-        return chain([innermost, *outer_links(self.writer, outer, innermost.code)], payload)
+        return chain(self.writer, [innermost, *outer_links(self.writer, outer, innermost.code)], payload)
 
     def _results(self, native: Native, leaf: FrameState) -> tuple[Link, list[str]]:
         """The continuation after the instruction; NULLs among its results go below or above the payload."""

@@ -8,6 +8,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals, Predicate
+from stator.guards.raw import is_subtype
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.attributes import MISSING, is_generic
 from stator.objects.protocol import IMMUTABLE, builtin, pure
@@ -24,6 +25,7 @@ _INSTANCECHECK = type.__dict__["__instancecheck__"]
 _SUBCLASSCHECK = type.__dict__["__subclasscheck__"]
 _ABC_INSTANCECHECK = abc.ABCMeta.__dict__["__instancecheck__"]
 _ABC_SUBCLASSCHECK = abc.ABCMeta.__dict__["__subclasscheck__"]
+_SUBCLASSES = type.__dict__["__subclasses__"]
 _CLASS = object.__dict__["__class__"]
 #: classes whose attribute access is C code of their own that leaves `__class__` alone
 _PLAIN_ACCESS = (type, types.ModuleType, types.MethodType)
@@ -202,6 +204,8 @@ def _abc_real_subclass(space: Space, classes: Value, cls: Value) -> bool:
     if not issubclass(cls.cls, type):
         raise space.error(TypeError, "issubclass() arg 1 must be a class")
     host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
+    if space.trace.is_fresh_class(host):
+        return _fresh_abc_subclass(space, classes, cls)
     if host in subject.__mro__ and space.host_lookup(classes.cls, "__subclasscheck__") is _ABC_SUBCLASSCHECK:
         hook = getattr(host.__subclasshook__, "__func__", MISSING)
         if hook is MISSING:
@@ -210,12 +214,30 @@ def _abc_real_subclass(space: Space, classes: Value, cls: Value) -> bool:
         answer = bool(_abc._abc_subclasscheck(host, subject))
     except Exception as e:
         raise Raised(space.exception(e)) from None
-    if not answer:
+    if not answer and not space.trace.is_fresh_class(subject):
         # A class may be registered later; it can never be unregistered.
         names = f"not issubclass({subject.__qualname__}, {host.__qualname__})"
         sources = (ConstSource(subject, subject.__qualname__), ConstSource(host, host.__qualname__))
         space.trace.guard(Predicate(sources, _no_subclass, names))
     return answer
+
+
+def _fresh_abc_subclass(space: Space, classes: Value, cls: Value) -> bool:
+    """`_abc._abc_subclasscheck` of an abstract class that the traced program has made: its hook is traced."""
+    answer = space.call(space.getattr(classes, "__subclasshook__"), [cls], {}).force()
+    if not space.is_not_implemented(answer):
+        if answer.cls is not bool:
+            raise space.error(AssertionError)
+        return space.truth(answer)
+    host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
+    if is_subtype(subject, host):
+        return True
+    plain = space.host_lookup(classes.cls, "__subclasses__") is _SUBCLASSES
+    if not plain or space.host_lookup(host, "__subclasses__") is not MISSING:
+        derived = space.unpack(space.call_method(classes, "__subclasses__"))
+    else:
+        derived = [space.class_value(each) for each in type.__subclasses__(host) if space.trace.is_fresh_class(each)]
+    return any(is_subclass(space, cls, each) for each in derived)
 
 
 def _no_subclass(cls: type, classes: type) -> bool:
