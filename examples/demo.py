@@ -150,7 +150,9 @@ def table(rows: list[tuple[str, str, dict[str, Any]]]) -> str:
         )  # fmt: skip
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEADER))]
     text = [
-        "  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True)))
+        "  ".join(
+            cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+        )
         for line in lines
     ]
     text.insert(1, "-" * len(text[0]))

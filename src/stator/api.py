@@ -137,7 +137,9 @@ def stats() -> Stats:
 def generated_source(compiled: Any) -> str:
     """The Python that was generated for what `compile()` returned, newest entry last; "" before the first call."""
     bucket: Bucket = compiled._stator_bucket
-    return "\n".join(entry.owner.text for code in bucket.codes() for entry in bucket.region.entries(code) if entry.owner)
+    return "\n".join(
+        entry.owner.text for code in bucket.codes() for entry in bucket.region.entries(code) if entry.owner
+    )
 
 
 def install() -> None:
@@ -167,4 +169,14 @@ def list_backends() -> list[str]:
     return backends.list_backends()
 
 
-__all__ = ["compile", "errors", "generated_source", "install", "list_backends", "reset", "stats", "torch_present", "uninstall"]
+__all__ = [
+    "compile",
+    "errors",
+    "generated_source",
+    "install",
+    "list_backends",
+    "reset",
+    "stats",
+    "torch_present",
+    "uninstall",
+]

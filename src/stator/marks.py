@@ -131,4 +131,12 @@ def _true(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
 register(graph_break, _graph_break)
 register(is_compiling, _true)
 INTERCEPTS.append(_intercept)
-__all__ = ["allow_in_graph", "assume_constant_result", "current_region", "disable", "graph_break", "is_compiling", "substitute_in_graph"]
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "current_region",
+    "disable",
+    "graph_break",
+    "is_compiling",
+    "substitute_in_graph",
+]

@@ -14,7 +14,13 @@ Make = Callable[[], tuple[Callable[..., Any], tuple[Any, ...]]]
 
 
 def agree(
-    make: Make, *, breaks: int | None = 0, graphs: int | None = None, calls: int = 2, grad: bool = False, backend: Any = "eager"
+    make: Make,
+    *,
+    breaks: int | None = 0,
+    graphs: int | None = None,
+    calls: int = 2,
+    grad: bool = False,
+    backend: Any = "eager",
 ) -> Any:
     """Check that the program `make()` gives behaves alike, eagerly and compiled; returns the statistics.
 

@@ -70,7 +70,16 @@ def test_symbolic_numbers_in_python() -> None:
     def fn(a: Any) -> Any:
         n = a.shape[0]
         table = {n: "n"}
-        return table[n], [n] * 2, list(range(n)), f"{n} rows", isinstance(n, int), max(n, 2), n in (4, 5), (n, 1) == (4, 1)
+        return (
+            table[n],
+            [n] * 2,
+            list(range(n)),
+            f"{n} rows",
+            isinstance(n, int),
+            max(n, 2),
+            n in (4, 5),
+            (n, 1) == (4, 1),
+        )
 
     compiles(fn, rows(3, 4, 5, 6))
 

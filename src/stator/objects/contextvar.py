@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
+
 def current(variable: contextvars.ContextVar[Any]) -> Any:
     """The value of the variable in the running context; LookupError where it has none."""
     return variable.get()

@@ -535,4 +535,3 @@ def prepare_reraise(space: Space, original: Value, raised: Value) -> Value:
     from stator.objects import exception_group
 
     return exception_group.prepare_reraise(space, original, raised)
-

@@ -251,7 +251,9 @@ class FunctionValue(Value):
         if self.source is not None:
             return writer.source(self.source)
         empty = [cell for cell in self._cells or () if cell.source is None and not writer.is_made(cell)]
-        closure = [writer.expr(c) if c.source is not None or writer.is_made(c) else writer.early(c) for c in self._cells or ()]
+        closure = [
+            writer.expr(c) if c.source is not None or writer.is_made(c) else writer.early(c) for c in self._cells or ()
+        ]
         made = writer.shell_of(self)
         if made is not None:
             return made

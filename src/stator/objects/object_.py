@@ -296,5 +296,3 @@ def _iterator(space: Space, self: Value, kind: type) -> Value:
     if kind is dict:
         return space.iter(space.call_method(self, "items"))
     return space.iter(self)
-
-

@@ -161,9 +161,7 @@ def raise_through(frames: list[tuple[CodeType, int]], exc: BaseException) -> Any
     return call()
 
 
-def with_frames(
-    exc: BaseException, frames: list[tuple[CodeType, int]], inner: TracebackType | None = None
-) -> None:
+def with_frames(exc: BaseException, frames: list[tuple[CodeType, int]], inner: TracebackType | None = None) -> None:
     """Give an exception that is not raised now the traceback of the traced frames it has left, outermost first.
 
     `inner` is the traceback it has had before that.

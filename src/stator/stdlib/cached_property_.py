@@ -27,9 +27,7 @@ def cached(self: Any, instance: Any, owner: Any = None) -> Any:
     try:
         cache = instance.__dict__
     except AttributeError:
-        msg = (
-            f"No '__dict__' attribute on {type(instance).__name__!r} instance to cache {self.attrname!r} property."
-        )
+        msg = f"No '__dict__' attribute on {type(instance).__name__!r} instance to cache {self.attrname!r} property."
         raise TypeError(msg) from None
     val = cache.get(self.attrname, _MISSING)
     if val is _MISSING:

@@ -160,7 +160,11 @@ def _substitute(host: Any, counted: bool) -> None:
     """`Pattern.sub` and `subn`: a function as replacement is the program's, and is called for each match."""
 
     def model(
-        space: Space, pattern: Value, repl: Value, string: Value, count: Value = Constant(0)  # noqa: B008 (immutable)
+        space: Space,
+        pattern: Value,
+        repl: Value,
+        string: Value,
+        count: Value = Constant(0),  # noqa: B008 (immutable)
     ) -> Value:
         repl = repl.force()
         if issubclass(repl.cls, (str, bytes)):
@@ -247,4 +251,3 @@ def decimal_new(space: Space, cls: Value, value: Value = _ZERO, context: Value =
         raise refuse("decimal.Decimal.__new__ of a subclass")
     _guard_context(space)
     return space.run_known(decimal.Decimal, [value.force(), context.force()])
-

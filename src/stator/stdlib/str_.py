@@ -111,9 +111,7 @@ def str_format_map(space: Space, template: Value, mapping: Value, /) -> Value:
 class _Template:
     """One formatting: `Objects/stringlib/unicode_format.h`, whose parser CPython lends as module `_string`."""
 
-    def __init__(
-        self, space: Space, args: list[Value] | None, kwargs: dict[str, Value], mapping: Value | None
-    ) -> None:
+    def __init__(self, space: Space, args: list[Value] | None, kwargs: dict[str, Value], mapping: Value | None) -> None:
         self.space = space
         self.args = args
         self.kwargs = kwargs
@@ -219,9 +217,7 @@ class _Percent:
         self.is_tuple = issubclass(operand.cls, tuple)
         self.items = list(space.unpack(operand)) if self.is_tuple else [operand]
         self.used = 0
-        self.mapping = (
-            not issubclass(operand.cls, (tuple, str)) and space.special(operand, "__getitem__") is not None
-        )
+        self.mapping = not issubclass(operand.cls, (tuple, str)) and space.special(operand, "__getitem__") is not None
 
     def render(self) -> str:
         pieces: list[str] = []

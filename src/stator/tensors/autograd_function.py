@@ -196,7 +196,10 @@ class _Application:
         self.note_flags(outputs, operands, tensors)
         plan.note_uses(used, self.context.listed(space, "to_save"), operands, outputs, kept)
         module = FunctionModule(
-            forward.close(inside, needed), backward.close([g for g in gradients if g is not None], used), plan, self.cls.__name__
+            forward.close(inside, needed),
+            backward.close([g for g in gradients if g is not None], used),
+            plan,
+            self.cls.__name__,
         )
         made = self.recorded(module, operands)
         return self.answer(result, parts, outputs, space.unpack(made))
@@ -222,7 +225,9 @@ class _Application:
         space, recorder = self.space, self.recorder
         function = self.user_backward()
         graph = Subgraph(recorder)
-        grads: list[Value] = [self.gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in parts]
+        grads: list[Value] = [
+            self.gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in parts
+        ]
         effects = space.trace.effects
         before = effects.count
         try:

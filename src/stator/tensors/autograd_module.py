@@ -32,7 +32,9 @@ class Plan:
         #: for each result, whether backward takes its gradient to be contiguous
         self.contiguous: list[bool] = []
 
-    def note_uses(self, used: list[Any], saved: list[Any], operands: list[Any], outputs: list[Any], kept: list[Any]) -> None:
+    def note_uses(
+        self, used: list[Any], saved: list[Any], operands: list[Any], outputs: list[Any], kept: list[Any]
+    ) -> None:
         """Where each value that backward uses will be found."""
         for value in used:
             for where, values in (("kept", kept), ("output", outputs), ("operand", operands)):

@@ -54,7 +54,12 @@ _GUARDED += ("_get_deterministic_algorithms_warn_only", "_is_torch_function_enab
 _GUARDED += ("_len_torch_dispatch_stack", "_is_torch_function_all_disabled", "_is_torch_function_mode_enabled")
 #: readers of other state: what they answer is guarded by itself
 _READERS: tuple[str, ...] = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "_get_default_device")
-_READERS += ("_is_autocast_available", "_get_math_sdp_enabled", "_get_flash_sdp_enabled", "_get_mem_efficient_sdp_enabled")
+_READERS += (
+    "_is_autocast_available",
+    "_get_math_sdp_enabled",
+    "_get_flash_sdp_enabled",
+    "_get_mem_efficient_sdp_enabled",
+)
 _READERS += ("_get_cudnn_enabled", "_get_mkldnn_enabled", "_get_float32_matmul_precision")
 
 

@@ -24,11 +24,7 @@ BINARY: dict[str, tuple[Callable[..., Any], bool]] = {
         f"__r{name}__": (getattr(operator, name if name not in ("and", "or") else f"{name}_"), True)
         for name in _ARITHMETIC
     },
-    **{
-        f"__i{name}__": (getattr(operator, f"i{name}"), False)
-        for name in _ARITHMETIC
-        if name != "matmul"
-    },
+    **{f"__i{name}__": (getattr(operator, f"i{name}"), False) for name in _ARITHMETIC if name != "matmul"},
     **{f"__{name}__": (getattr(operator, name), False) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     **{f"__{name}__": (getattr(operator, name), False) for name in ("neg", "pos", "abs")},
     "__invert__": (operator.invert, False),

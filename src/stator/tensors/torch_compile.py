@@ -29,7 +29,9 @@ def uninstall() -> None:
 
 def _with_torchs_signature(compile: Callable[..., Any]) -> Any:
     @functools.wraps(torch.compile)
-    def torch_compile(model: Any = None, *, isolate_recompiles: bool = True, shapes_spec: Any = None, **options: Any) -> Any:
+    def torch_compile(
+        model: Any = None, *, isolate_recompiles: bool = True, shapes_spec: Any = None, **options: Any
+    ) -> Any:
         # Isolated recompiles are what Stator always does; shape specifications are hints it does without.
         return compile(model, **options)
 
