@@ -26,7 +26,7 @@ def _reduction(host: Any, method: Any) -> Handler:
                 return space.call_builtin(method, [tensor], {})
         return otherwise(space, args, kwargs)
 
-    return handler  # type: ignore[return-value]
+    return handler
 
 
 def install() -> None:
