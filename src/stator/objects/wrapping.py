@@ -218,7 +218,10 @@ def _name_of(host: Any) -> str:
     name = plain_name(host)
     if cls is types.ModuleType:
         return name
-    module = _type_module(host) if issubclass(cls, type) else getattr(host, "__module__", None) if cls in _NAMED else None
+    if issubclass(cls, type):
+        module = _type_module(host)
+    else:
+        module = getattr(host, "__module__", None) if cls in _NAMED else None
     return f"{module}.{name}" if module else f"<{_type_qualname(cls)}>"
 
 
