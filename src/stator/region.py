@@ -14,8 +14,8 @@ from stator.report.stats import STATS, BreakRecord
 
 if TYPE_CHECKING:
     from stator.config import Config
-    from stator.guards.program import GuardProgram
     from stator.guards.guard import Guard
+    from stator.guards.program import GuardProgram
 
 #: all buckets alive, so that `reset()` can clear them
 BUCKETS: weakref.WeakSet[Bucket] = weakref.WeakSet()
@@ -49,9 +49,7 @@ class Bucket:
 
     def copy(self) -> Bucket:
         """A bucket with the same settings, and nothing compiled."""
-        return Bucket(
-            self.config, backend=self.backend, fullgraph=self.fullgraph, dynamic=self.dynamic, name=self.name
-        )
+        return Bucket(self.config, backend=self.backend, fullgraph=self.fullgraph, dynamic=self.dynamic, name=self.name)
 
     def clear(self) -> None:
         """Forget everything compiled."""

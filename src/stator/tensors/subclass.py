@@ -79,7 +79,7 @@ def _candidates(space: Space, args: list[Value], kwargs: dict[str, Value]) -> li
     found: list[Value] = []
     for arg in [*args, *kwargs.values()]:
         arg = arg.force()
-        if type(arg) is Constant or type(arg) is TensorValue and arg.cls is torch.Tensor:
+        if type(arg) is Constant or (type(arg) is TensorValue and arg.cls is torch.Tensor):
             continue
         if _overrides(space, arg):
             found.append(arg)
@@ -323,5 +323,3 @@ def _same_wrapper(same: Value, other: Value) -> Handler:
         return same if space.is_(a.instance, b.instance) and space.is_(a.function, b.function) else other
 
     return handler
-
-
