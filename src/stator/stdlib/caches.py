@@ -13,7 +13,7 @@ from stator.guards.source import ConstSource, DictItemSource
 from stator.objects.attributes import MISSING
 from stator.objects.function import FunctionValue
 from stator.objects.method import BoundMethod
-from stator.objects.protocol import NONE, models
+from stator.objects.protocol import MODELS, NONE, models
 from stator.objects.value import Constant, Unsupported, Value
 from stator.stdlib.support import known_host, literal, refuse
 
@@ -90,6 +90,9 @@ class ExistingCache(Cached):
         assert self.source is not None
         name = getattr(self.host, "__qualname__", "function")
         space.guard_identity_of(self.source, self.host)
+        if any(_depends_on_symbols(space, value) for value in (*args, *kwargs.values())):
+            # No result could be taken from the cache without assuming what the numbers are.
+            return space.call(space.existing(self.host.__wrapped__), args, kwargs, tail)
         results = Results.of(self.host)
         hosts = tuple([_operand(space, arg, name) for arg in args])
         named = {key: _operand(space, value, name) for key, value in kwargs.items()}
@@ -336,10 +339,22 @@ def refill(cached: Any, function: types.FunctionType, calls: list[Any], hits: in
         function.__code__ = code
 
 
+def _depends_on_symbols(space: Space, value: Value) -> bool:
+    """Whether the value is a number known only as a symbol, or a tuple that holds one."""
+    value = value.force()
+    if isinstance(value, MODELS[tuple]):
+        return any(_depends_on_symbols(space, item) for item in space.unpack(value))
+    return value.symbolic
+
+
 def _operand(space: Space, value: Value, name: str) -> Any:
     """The host object to call a cached function with: a constant, or an existing object the cache knows by identity."""
     value = value.force()
     if literal(value) or value.cls in (type, tuple, frozenset, types.FunctionType):
+        return known_host(space, value, name)
+    if issubclass(value.cls, tuple) and all(
+        space.host_lookup(value.cls, name) is tuple.__dict__[name] for name in ("__hash__", "__eq__")
+    ):
         return known_host(space, value, name)
     by_identity = space.host_lookup(value.cls, "__hash__") is object.__hash__
     host = value.identity(space)
