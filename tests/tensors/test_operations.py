@@ -359,3 +359,44 @@ def test_identical_layers_ask_torch_once() -> None:
     before = MEMO.misses
     stator.compile(net, backend="eager")(x(2, 11))
     assert MEMO.misses - before == 3  # the first layer's input needs no gradient
+
+
+def test_modes_that_see_every_operation_run_eagerly() -> None:
+    seen: list[Any] = []
+
+    class Watching(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    class Dispatching(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    compiled = stator.compile(lambda a: a + torch.zeros(4), backend="eager")
+    a = x()
+    compiled(a)
+    for mode in (Watching(), Dispatching()):
+        with mode:
+            compiled(a)
+        assert len(seen) == 2
+        seen.clear()
+    recompiles = stator.stats().recompiles
+    compiled(a)
+    assert stator.stats().recompiles == recompiles and not seen
+
+
+def test_default_devices_are_guarded() -> None:
+    compiled = stator.compile(lambda: torch.zeros(3), backend="eager")
+    for device in ("cpu", "meta", "cpu"):
+        with torch.device(device):
+            assert compiled().device.type == device
+    assert compiled().device.type == "cpu"
+
+
+def test_vmap_over_a_compiled_function() -> None:
+    compiled = stator.compile(lambda a: a.sum() * 2, backend="eager")
+    a = x()
+    assert torch.equal(torch.func.vmap(compiled)(a), a.sum(1) * 2)
+    assert torch.equal(compiled(a), a.sum() * 2)

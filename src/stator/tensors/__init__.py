@@ -19,7 +19,7 @@ def install() -> None:
     _installed = True
     import torch
 
-    from stator import trace
+    from stator import errors, trace
     from stator.objects.protocol import CALL_HOOKS, MODELS
     from stator.tensors import (
         calls,
@@ -34,6 +34,8 @@ def install() -> None:
         specials,
         symbols,
     )
+    from stator.objects.value import Unsupported
+    from stator.tensors.global_state import foreign_mode
     from stator.tensors.recorder import Recorder
     from stator.tensors.tensor import TensorValue
 
@@ -53,6 +55,16 @@ def install() -> None:
 
     def begin(new: Any) -> None:
         new.recorder = Recorder(new)
+        mode = foreign_mode()
+        if mode is not None:
+            new.guard(new.recorder.state.guard())
+            new.root = refusing(mode)
+
+    def refusing(mode: str) -> Any:
+        def root(function: Any, code: Any, *args: Any) -> Any:
+            raise Unsupported(errors.FrameGivenUp(code.co_qualname, mode))
+
+        return root
 
     trace.TRACE_HOOKS.append(begin)
     trace.LITERAL_HOOKS.append(symbols.literal)

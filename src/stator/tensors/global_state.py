@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils._device import DeviceContext
 
 from stator.guards.guard import GlobalState
 
@@ -104,7 +105,7 @@ class State:
         self.key = self._key()
 
     def _key(self) -> Any:
-        return (self.current, torch.is_inference_mode_enabled(), _C._len_torch_function_stack())
+        return (self.current, torch.is_inference_mode_enabled(), tuple(map(str, _devices())))
 
     def perform(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Let the traced program change the state, for real until the trace ends."""
@@ -172,38 +173,56 @@ class State:
         return lines + [f"{writer.const(step)}()"] * abs(self.nesting)
 
 
+def foreign_mode() -> str | None:
+    """What is active that would see, or change, every operation of the trace; None where nothing is."""
+    if _C._functorch.peek_interpreter_stack() is not None:
+        return "inside a transform of torch.func"
+    if _C._len_torch_dispatch_stack() > 0 or any(_C._get_dispatch_mode(key) is not None for key in _infra_keys()):
+        return "inside a TorchDispatchMode"
+    for mode in function_modes():
+        if not isinstance(mode, DeviceContext):
+            return f"inside the TorchFunctionMode {type(mode).__qualname__}"
+    return None
+
+
+def _infra_keys() -> tuple[Any, ...]:
+    keys = _C._TorchDispatchModeKey
+    return keys.FAKE, keys.PROXY, keys.FUNCTIONAL
+
+
+def function_modes() -> list[Any]:
+    """The active TorchFunctionModes, outermost first."""
+    return [_C._get_function_stack_at(i) for i in range(_C._len_torch_function_stack())]
+
+
+def _devices() -> list[Any]:
+    """What the active modes are, as far as they may be active while tracing: default devices."""
+    return [mode.device if isinstance(mode, DeviceContext) else mode for mode in function_modes()]
+
+
 def _check_of() -> Callable[[], bool]:
-    guard = _C._dynamo.guards.GlobalStateGuard()
-    check = guard.check
-    inference = torch.is_inference_mode_enabled()
-    functions, dispatch = _C._len_torch_function_stack(), _C._len_torch_dispatch_stack()
-    peek = _C._functorch.peek_interpreter_stack
-    is_inference, count, count_dispatch = (
+    check = _C._dynamo.guards.GlobalStateGuard().check
+    inference, mode = torch.is_inference_mode_enabled(), foreign_mode()
+    devices = _devices()
+    # Looked up once: this runs at every call.
+    is_inference, count, dispatch = (
         torch.is_inference_mode_enabled,
         _C._len_torch_function_stack,
         _C._len_torch_dispatch_stack,
     )
-    transforms = peek()
+    peek = _C._functorch.peek_interpreter_stack
+
+    if mode is not None:
+        return lambda: check() and foreign_mode() == mode and is_inference() is inference
 
     def same() -> bool:
         return (
             check()
             and is_inference() is inference
-            and count() == functions
-            and count_dispatch() == dispatch
-            and (peek() is None) is (transforms is None)
+            and count() == len(devices)
+            and dispatch() == 0
+            and peek() is None
+            and (not devices or _devices() == devices)
         )
 
     return same
-
-
-def random_state() -> tuple[Any, ...]:
-    """The state of torch's random generators."""
-    return torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-
-
-def set_random_state(state: tuple[Any, ...]) -> None:
-    """Put torch's random generators back."""
-    torch.set_rng_state(state[0])
-    if state[1]:
-        torch.cuda.set_rng_state_all(state[1])

@@ -165,6 +165,14 @@ def _sequences() -> tuple[type, ...]:
     return MODELS[list], MODELS[tuple]
 
 
+def _is_torchs(function: Any) -> bool:
+    """Not an operator of another library, whose fake implementation may depend on more than metadata."""
+    if isinstance(function, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+        name = function.name() if isinstance(function, torch._ops.OpOverload) else function._qualified_op_name
+        return name.partition("::")[0] in ("aten", "prims")
+    return True
+
+
 def lower_call(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Call:
     """Fill in the arguments of a call."""
     lowering = _Lowering(space, call)
@@ -172,7 +180,7 @@ def lower_call(space: Space, call: Call, args: list[Value], kwargs: dict[str, Va
     named = [(name, *lowering.value(arg)) for name, arg in kwargs.items()]
     call.args = tuple([template for template, _ in parts])
     call.kwargs = {name: template for name, template, _ in named}
-    if lowering.memorable:
+    if lowering.memorable and _is_torchs(call.function):
         call.key = (
             tuple([key for _, key in parts]),
             tuple([(name, key) for name, _, key in named]),
