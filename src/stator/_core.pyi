@@ -95,5 +95,8 @@ def read_tensor(tensor: object, /) -> tuple[int, bool, tuple[int, ...], tuple[in
 def set_revalidation_minimum(operations: int, /) -> int:
     """Programs of fewer operations are walked at each call; returns what was set before."""
 
+def set_force_eager(force: bool, /) -> bool:
+    """Compiled callables run what they wrap as it is; returns what was set before."""
+
 def set_strict(strict: bool, /) -> bool:
     """Re-check every guard decision with the Python twin (STATOR_STRICT=1); returns what was set before."""
