@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stator.trace import Trace
 
 _WORD = re.compile(r"\W+")
-_RESERVED = frozenset({"run", "graph", "error", "END"})
+_RESERVED = frozenset({"run", "graph", "error", "result", "END"})
 
 
 class Writer:
@@ -31,6 +31,7 @@ class Writer:
         self.params: dict[Source, str] = {}
         self.outputs: list[Value] = []
         self._used: set[str] = set(_RESERVED)
+        self._numbers: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._shells: dict[int, str] = {}
         self._making: set[int] = set()
@@ -44,10 +45,11 @@ class Writer:
         base = _WORD.sub("_", hint).strip("_") or "v"
         if base[0].isdigit() or keyword.iskeyword(base) or hasattr(builtins, base):
             base = f"a_{base}"
-        name, n = base, 1
+        name, n = base, self._numbers.get(base, 1)
         while name in self._used:
             n += 1
             name = f"{base}_{n}"
+        self._numbers[base] = n
         self._used.add(name)
         return name
 
