@@ -258,7 +258,7 @@ def test_numbers_made_from_contents_stay_in_the_graph(name: str) -> None:
 
 def test_printing_a_number_made_from_contents_breaks_nothing(capsys: Any) -> None:
     def fn(a: Any) -> Any:
-        print("sum", a.sum().item(), f"{a.max().item():.2f}")
+        print("sum", a.sum().item(), f"{a.max().item():.2f}", round(a.mean().item(), 3))
         return a + 1
 
     a = x()

@@ -1,4 +1,4 @@
-"""Text that is known only when the graph has run: what a number computed from tensors looks like."""
+"""Text and numbers that are computed when the graph has run, from numbers it computes: what logs are made of."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-__all__ = ["PendingText", "joined"]
+__all__ = ["PendingNumber", "PendingText", "joined"]
 
 #: a function that gives text, and its arguments, whose values no longer change
 Piece = tuple[Callable[..., str], list[Value]]
@@ -46,6 +46,24 @@ class PendingText(Value):
     def reconstruct(self, writer: Writer) -> str:
         pieces = [writer.const(part) if isinstance(part, str) else _call(writer, *part) for part in self.parts]
         return writer.assign("text", pieces[0] if len(pieces) == 1 else f"''.join(({', '.join(pieces)}))")
+
+
+class PendingNumber(Value):
+    """A number that `function(*args)` will give; the call cannot fail."""
+
+    __slots__ = ("args", "function")
+
+    def __init__(self, cls: type, function: Callable[..., Any], args: list[Value]) -> None:
+        self.cls = cls
+        self.source = None
+        self.function = function
+        self.args = args
+
+    def describe(self) -> str:
+        return "a number that depends on the value of a tensor"
+
+    def reconstruct(self, writer: Writer) -> str:
+        return writer.assign("number", _call(writer, self.function, self.args))
 
 
 def _call(writer: Writer, function: Any, args: list[Value]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.objects.pending import PendingText
+from stator.objects.pending import PendingNumber, PendingText
 from stator.objects.protocol import NOT_IMPLEMENTED
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 from stator.tensors.node_meta import NodeMeta, call_chain
@@ -183,11 +183,19 @@ def _text(function: Any) -> Any:
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         values = [arg.force() for arg in args]
-        if not isinstance(values[0], SymValue) or any(type(v) is not Constant for v in values[1:]):
+        if not isinstance(values[0], SymValue | PendingNumber) or any(type(v) is not Constant for v in values[1:]):
             return None
         return PendingText([(function, values)])
 
     return handler
+
+
+def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`round(number, digits)` of a symbolic float, which is a float."""
+    values = [arg.force() for arg in args]
+    if len(values) != 2 or not isinstance(values[0], SymValue) or type(space.known(values[1])) is not int:
+        return None
+    return PendingNumber(float, round, values)
 
 
 def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -212,6 +220,7 @@ def models() -> dict[int, Any]:
         found[id(cls.__dict__["__float__"])] = _to_float
         found[id(cls.__dict__["__format__"])] = _text(format)
         found[id(cls.__dict__["__repr__"])] = _text(repr)
+    found[id(float.__dict__["__round__"])] = _round
     for name in ("__int__", "__index__", "__pos__", "__trunc__"):
         found[id(int.__dict__[name])] = _itself
     for function in (math.ceil, math.floor):
