@@ -228,7 +228,7 @@ BREAKING = {
     "branch": lambda a: a + 1 if a.sum() > 0 else a - 1,
     "branch on a number": lambda a: a + 1 if a.sum().item() > 0 else a - 1,
     "tolist": lambda a: (a.tolist(), a + 1),
-    "text": lambda a: f"{a.sum():.3f}",
+    "text of a tensor in autograd": lambda a: str(a.requires_grad_() * 2),
     "while": lambda a: [a := a / 2 for _ in range(3) if a.abs().max() > 0.1],
 }
 
@@ -246,6 +246,7 @@ CAPTURED = {
     "mask": lambda a: a[a > 0] * 2,
     "float": lambda a: float(a.sum()) * a,
     "numbers in containers": lambda a: ([a.max().item()], {"n": int(a.argmax())}, a * 2),
+    "text of a tensor": lambda a: (str(a), f"{a.sum():.3f} {a[0]}", repr(a.long()), a.add_(1)),
     "text of a number": lambda a: (f"loss {a.mean().item():.4f}!", str(float(a.sum())), a + 1),
     "slice with bounds from tensors": lambda a: a[:, : int((a > 9).sum()) + 2] * 2,
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
+from stator.objects.pending import PendingText
 from stator.objects.protocol import TRUE, register
 from stator.objects.value import Constant, Unsupported, Value
 from stator.tensors.calls import record
@@ -106,6 +107,22 @@ def _requires_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     raise Unsupported(errors.UnsupportedTensorOperation("Tensor.requires_grad_", why))
 
 
+def _text(function: Any, name: str) -> Any:
+    """A method that shows a tensor: the text waits for the graph, which keeps the contents of this moment."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        tensor = args[0].force()
+        options = [arg.force() for arg in args[1:]]
+        plain = isinstance(tensor, TensorValue) and tensor.cls is torch.Tensor and not tensor.requires_grad
+        if not plain or kwargs or any(space.known(o) not in (None, "") for o in options) and len(tensor.shape):
+            # With autograd its text names the function it came from, which compilers change.
+            raise Unsupported(errors.PrintOfTensor(name))
+        kept = record(space, Call(_Base.clone, "call_method", "clone"), [tensor], {})
+        return PendingText([(function, [kept, *options] if function is format else [kept])])
+
+    return handler
+
+
 def install() -> None:
     """Register the models."""
     register(torch.Tensor.__iter__, _iter)
@@ -114,4 +131,6 @@ def install() -> None:
     register(_Base.requires_grad_, _requires_grad)
     for name in ("item", "tolist", "__int__", "__float__", "__index__", "__bool__", "is_nonzero"):
         register(getattr(_Base, name), _data(getattr(_Base, name), name in ("__bool__", "is_nonzero")))
+    register(torch.Tensor.__format__, _text(format, "Tensor.__format__"))
+    register(torch.Tensor.__repr__, _text(repr, "Tensor.__repr__"))
     register(torch.is_nonzero, _data(torch.is_nonzero, True))
