@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 import time
 from traceback import FrameSummary
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     from stator.interp.frame import Frame
     from stator.region import Bucket
 
+_BUILTINS = [
+    (name, host)
+    for name, host in vars(builtins).items()
+    if name in ("isinstance", "issubclass", "len", "getattr", "hasattr", "id", "iter", "next", "vars", "any", "all")
+    or (type(host) is type and not issubclass(host, BaseException))
+]
 _MAX_RESTARTS = 4
 _SUSPENDABLE = 0x20 | 0x80 | 0x200
 
@@ -34,11 +41,15 @@ _SUSPENDABLE = 0x20 | 0x80 | 0x200
 def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
     """The frame hook found no entry for this frame: make one, or None to run the frame as it is this time."""
     bucket: Bucket = region.owner
+    if any(vars(builtins).get(name) is not host for name, host in _BUILTINS):
+        return None  # the program has replaced what the tracer itself runs on
     if bucket.root is None:
         bucket.root = code
     if code is not bucket.root and not worth_tracing(code):
         set_code_policy(code, 1)
         return None
+    if not bucket.fullgraph:
+        import bytecode  # noqa: F401  here, and not at the first break: the trace may look at sys.modules
     stance = current_stance()
     if stance == "eager_on_recompile":
         return None
@@ -96,6 +107,13 @@ def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: 
         # What must leave the frame cannot be made by generated code.
         _refuse_if_fullgraph(bucket, trace, e.brk)
         return bucket.give_up(code, e.brk.reason, list(trace.guards.values()))
+    except (Restart, errors.StatorError):
+        raise
+    except Exception as e:
+        # A defect of ours, or too deep a structure: nothing has been executed yet.
+        failure = trace.host_error(e)
+        _refuse_if_fullgraph(bucket, trace, failure.brk)
+        return bucket.give_up(code, failure.brk.reason, list(trace.guards.values()))
     return _entry(bucket, trace, code, function, residual, broke)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _HEAP_TYPE = 1 << 9
 _IMMUTABLE_TYPE = 1 << 8
+#: types of what a class has as `__del__` where no code of the program's is run
+_C_FINALISERS = (type(MISSING), types.WrapperDescriptorType, types.MethodDescriptorType)
 _PLAIN_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 
 
@@ -324,6 +327,9 @@ def _is_plain(value: Value) -> bool:
 def construct(space: Space, cls_value: ClassValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`__new__`, then `__init__` if an instance came out."""
     host = cls_value.host
+    if type(space.host_lookup(host, "__del__")) not in _C_FINALISERS:
+        # When an object dies is not traced, so what its finaliser does cannot be either.
+        raise Unsupported(errors.LifetimeObserved(f"the finaliser of class {host.__name__}"))
     new = _unbound(space, cls_value, "__new__")
     made = space.call(new, [cls_value, *args], kwargs).force()
     if not is_subtype(made.cls, host):

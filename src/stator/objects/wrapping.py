@@ -151,9 +151,12 @@ class Wrapping:
             return value.as_host(self)  # type: ignore[arg-type]
         except NotKnown:
             # Only C code runs: the constructor of the type that lays the object out.
-            native: Any = next(base for base in value.cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
+            cls = value.cls
+            native: Any = next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
             try:
-                return native.__new__(value.cls)
+                if any("__del__" in base.__dict__ for base in cls.__mro__):
+                    cls = type(cls.__name__, (native,), {})  # the stand-in is going to die
+                return native.__new__(cls)
             except Exception:
                 return None
 

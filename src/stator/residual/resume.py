@@ -115,8 +115,27 @@ def _function(writer: Writer, frame: Frame, code: CodeType) -> str:
     return writer.assign(f"resume_{frame.code.co_name}", f"{make}({parts})")
 
 
-def chain(links: list[Link], payload: list[str]) -> str:
+#: the parser takes about 200 levels of parentheses
+_DEEPEST = 50
+
+
+def _level(link_: Link, payload: list[str]) -> str:
+    return f"({link_.function}, ({''.join(f'{part}, ' for part in [*payload, *link_.state])}))"
+
+
+def nested(levels: list[tuple[Any, tuple[Any, ...]]]) -> tuple[Any, ...]:
+    """Arguments for `run`, from those of each continuation, innermost first."""
+    function, args = levels[0]
+    for outer, state in levels[1:]:
+        function, args = outer, (function, args, *state)
+    return (function, *args)
+
+
+def chain(writer: Writer, links: list[Link], payload: list[str]) -> str:
     """Arguments for `run`: the outermost continuation, which calls the next inner one, and so on to the innermost."""
+    if len(links) > _DEEPEST:
+        levels = ", ".join(_level(n, payload if n is links[0] else []) for n in links)
+        return f"*{writer.const(nested)}([{levels}])"
     args = ", ".join([*payload, *links[0].state])
     function = links[0].function
     for outer in links[1:]:

@@ -290,7 +290,8 @@ def vars_(space: Space, value: Value | None = None, /) -> Value:
 @builtin(dir)
 def dir_(space: Space, value: Value | None = None, /) -> Value:
     if value is None:
-        return sorted_(space, space.call_builtin(locals, [], {}))
+        names = space.call_method(space.call_builtin(locals, [], {}), "keys")
+        return sorted_(space, space.new_list(space.unpack(names)))
     value = value.force()
     slot = space.special(value, "__dir__")
     if slot is None:

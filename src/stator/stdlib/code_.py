@@ -56,7 +56,11 @@ def eval_(space: Space, source: Value, globals: Value = NONE, locals: Value = NO
 
 
 @builtin(exec)
-def exec_(space: Space, source: Value, globals: Value = NONE, locals: Value = NONE, /) -> Value:
+def exec_(
+    space: Space, source: Value, globals: Value = NONE, locals: Value = NONE, /, *, closure: Value = NONE
+) -> Value:
+    if closure.force().cls is not type(None):
+        raise refuse("exec with a closure")
     _run(space, "exec", source, globals, locals)
     return NONE
 
