@@ -1,35 +1,23 @@
-"""What `torch.distributions` needs besides being traced: it checks its arguments with operators made for that."""
+"""torch.distributions: the checks of argument values are off in traced code, as they are under torch.compile.
+
+They branch on the contents of tensors at every construction. `validate_args=True` asks for them all the same.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import Any
 
-import torch
-
-from stator.objects.protocol import Handler, register
-from stator.objects.value import Value
-from stator.tensors.calls import function_handler
-from stator.tensors.tensor import TensorValue
-
-if TYPE_CHECKING:
-    from stator.objects.space import Space
-
-
-def _reduction(host: Any, method: Any) -> Handler:
-    """`torch._is_all_true(x)` is `x.all()`, which unlike it can be run on fake tensors of symbolic sizes."""
-    otherwise = function_handler(host)
-
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        if len(args) == 1 and not kwargs:
-            tensor = args[0].force()
-            if isinstance(tensor, TensorValue) and tensor.dtype is torch.bool:
-                return space.call_builtin(method, [tensor], {})
-        return otherwise(space, args, kwargs)
-
-    return handler
+from stator import trace
+from stator.objects.protocol import FALSE
 
 
 def install() -> None:
-    """Register the models."""
-    register(torch._is_all_true, _reduction(torch._is_all_true, torch.Tensor.all))
-    register(torch._is_any_true, _reduction(torch._is_any_true, torch.Tensor.any))
+    """From now on traces see `Distribution._validate_args` as False."""
+    trace.TRACE_HOOKS.append(_switch_checks_off)
+
+
+def _switch_checks_off(new: Any) -> None:
+    module = sys.modules.get("torch.distributions.distribution")
+    if module is not None:
+        new.class_overlays[module.Distribution] = {"_validate_args": FALSE}
