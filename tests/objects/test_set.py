@@ -243,3 +243,12 @@ def test_random_programs_over_an_existing_set(start, steps):
     mine, theirs = set(start), set(start)
     assert outcome(stator.compile(function, backend="eager"), (mine,)) == outcome(function, (theirs,))
     assert mine == theirs
+
+
+@settings(max_examples=25, deadline=None)
+@given(LISTS, st.lists(st.one_of(STEPS, LOOKS), min_size=1, max_size=6))
+def test_random_programs_with_a_break_at_every_instruction(start, steps):
+    body = "".join(f"    {step}\n" for step in steps)
+    namespace = {"shown": shown}
+    exec(f"def f():\n    out = []\n    s = set({start})\n{body}    return shown(out), list(s)\n", namespace)
+    assert stator.testing.break_everywhere(namespace["f"], ()) > 0

@@ -21,7 +21,7 @@ _DEEPEST = 40
 class Past:
     """One step, after the steps in `before`: a method and its operands, each another past or a list of elements."""
 
-    __slots__ = ("before", "depth", "host", "method", "operands", "sealed", "value")
+    __slots__ = ("before", "depth", "host", "marked", "method", "operands", "sealed", "value")
 
     def __init__(self, method: str = "", before: Past | None = None, *operands: Operand) -> None:
         self.method = method
@@ -31,6 +31,8 @@ class Past:
         self.host: Any = None
         self.value: Value | None = None
         self.sealed = False
+        #: whether deleted elements may have left marks, which count as elements when the table grows
+        self.marked: bool = method in _MARKING or (method in ("add", "update") and before is not None and before.marked)
         pasts = [past for past in (before, *operands) if isinstance(past, Past)]
         self.depth: int = 1 + max((past.depth for past in pasts), default=0)
 
@@ -44,10 +46,18 @@ class Past:
 
     def then(self, method: str, element: Element) -> Past:
         """The past after one more element was added or discarded."""
-        if self.method == method and not self.sealed:
-            self.operands[0].elements.append(element)  # type: ignore[union-attr]
+        last = self.operands[0] if self.operands else None
+        if isinstance(last, Elements) and not self.sealed and (self.method == method or self._is_list(method)):
+            last.elements.append(element)
             return self
+        if method == "add" and self.before is None and not self.operands and self.method == "":
+            return Past("", None, Elements("list", [element]))
         return Past(method, self, Elements("list", [element]))
+
+    def _is_list(self, method: str) -> bool:
+        """Whether adding an element only makes the list longer that the set was made from."""
+        last = self.operands[0]
+        return method == "add" and self.method == "" and isinstance(last, Elements) and last.kind == "list"
 
     def seal(self) -> Past:
         """Another past refers to this one, which must not go on."""
@@ -105,6 +115,7 @@ class Elements:
 
 
 Operand = Past | Elements
+_MARKING = frozenset({"discard", "difference", "symmetric_difference"})
 #: steps that change the set they begin with, and the method that does it to several elements at once
 _CHANGING = {"add": "update", "discard": "difference_update", "update": "update"}
 

@@ -179,7 +179,9 @@ class SetTable:
         """How to make a new set like this one."""
         inserted = [self._held[id(key)] for key in self._in_order_of_insertion()]
         simple = Past("", None, Elements("list", inserted)) if inserted else Past()
-        if not self.steady() or len(inserted) < 2 or same_layout(simple.replay(set), self._keys):
+        if not self._exact and all(map(_steady, self._keys)) and len(inserted) > 1:
+            raise Unsupported(errors.NotReconstructible("a set whose order has an unseen history"))
+        if not self.steady() or (not self.past.marked and same_layout(simple.replay(set), self._keys)):
             return simple
         if same_layout(self.past.replay(kind), self._keys):
             return self.past
@@ -192,9 +194,9 @@ class SetTable:
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def own(self, space: Space) -> None:
-        """Before the first change: stop sharing the host set of an existing set, or of a real computation."""
+        """Before a change: stop sharing the host set of an existing set, or of a real computation."""
         keys = self.keys(space)
-        if self.source is not None and not self.log:
+        if self._untouched():
             # How the real set lays out what comes now depends on its past, which nobody can see.
             self._keys = set(keys)
             self._exact = False
@@ -207,17 +209,25 @@ class SetTable:
         """The key as the elements of an existing set are compared with it."""
         return grounded(space, key) if self.source is not None and self.host else key
 
+    def _untouched(self) -> bool:
+        """Whether it is an existing set as it was before the trace."""
+        return self.source is not None and not self.log
+
     def add(self, space: Space, key: Any, value: Value) -> None:
-        self.own(space)
         key = self._grounded(space, key)
+        if self._untouched() and key in self.keys(space):
+            return
+        self.own(space)
         if self._insert(key, value):
             self.version += 1
             self.past = self.past.then("add", (key, value))
             self.note("add", value)
 
     def discard(self, space: Space, key: Any) -> bool:
-        self.own(space)
         key = self._grounded(space, key)
+        if self._untouched() and key not in self.keys(space):
+            return False
+        self.own(space)
         before = len(self._keys)
         self._keys.discard(key)
         if len(self._keys) == before:
@@ -296,10 +306,12 @@ class SetTable:
 
     def check_order(self, space: Space) -> None:
         """Break where the elements have a definite order that cannot be known."""
-        if not self._exact and len(self._keys) > 1 and self.steady_keys(space):
-            raise Unsupported(
-                errors.UnsupportedSlot("set", "an operation whose result is ordered by an unseen history")
-            )
+        if self._exact or not self.steady_keys(space):
+            return
+        if len(self._keys) > 1 or self.past.marked:
+            raise Unsupported(errors.UnsupportedSlot("set", "an operation on a set whose order has an unseen history"))
+        self._exact = True
+        self.past = Past("", None, Elements("list", list(self._held.values())))
 
     def is_exact(self, space: Space) -> bool:
         """Whether the host set is ordered as the real set is in this call."""
