@@ -138,7 +138,7 @@ def _leave_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) 
     return NONE
 
 
-class _ProfilerRecord(Value):
+class ProfilerRecord(Value):
     """What entering `torch.profiler.record_function` gives. A traced region is not profiled part by part."""
 
     __slots__ = ("args",)
@@ -155,11 +155,11 @@ class _ProfilerRecord(Value):
 
 
 def _begin_record(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    return None if kwargs else _ProfilerRecord(args)
+    return None if kwargs else ProfilerRecord(args)
 
 
 def _end_record(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    return NONE if len(args) == 1 and isinstance(args[0].force(), _ProfilerRecord) else None
+    return NONE if len(args) == 1 and isinstance(args[0].force(), ProfilerRecord) else None
 
 
 def install() -> None:

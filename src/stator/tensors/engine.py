@@ -1,4 +1,4 @@
-"""Calls that run the autograd engine: a break, with all that is inside left to Python in one piece."""
+"""Calls that run the autograd engine or put hooks into it: a break, all inside left to Python in one piece."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.autograd
+import torch.utils.hooks
 
 from stator import errors
+from stator._core import set_code_policy
 from stator.objects.protocol import Handler, register
 from stator.objects.value import Unsupported, Value
 
@@ -24,5 +26,9 @@ def _refusing(host: Any) -> Handler:
 
 def install() -> None:
     """Register the models."""
-    for host in (torch.autograd.grad, torch.autograd.backward):
+    hooks = torch.utils.hooks.BackwardHook
+    for host in (torch.autograd.grad, torch.autograd.backward, hooks.setup_input_hook, hooks.setup_output_hook):
         register(host, _refusing(host))
+    # What the engine calls back (hooks, backward methods, checkpoints) runs as it was, or as eager runs it.
+    for function in (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward, torch.autograd.Function.apply):
+        set_code_policy(getattr(function, "__func__", function).__code__, 2)
