@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from stator.tensors import autograd_function, checkpoint, checks, data_readers, engine, optim, profiling, random_state, subclass
+from stator.tensors import autograd_function, checkpoint, checks, data_readers, engine, functorch, optim, profiling, random_state, subclass
 
 __all__ = ["install"]
 
 
 def install() -> None:
     """Register them all."""
-    for part in (autograd_function, checkpoint, checks, data_readers, engine, optim, profiling, random_state, subclass):
+    for part in (autograd_function, checkpoint, checks, data_readers, engine, functorch, optim, profiling, random_state, subclass):
         part.install()

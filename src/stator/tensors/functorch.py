@@ -1,0 +1,33 @@
+"""Transforms of torch.func: their calls are left to Python, with all that runs inside of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch.func
+from torch._functorch import eager_transforms, vmap
+
+from stator import errors
+from stator._core import set_code_policy
+from stator.objects.protocol import Handler, register
+from stator.objects.value import Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+
+def _refusing(name: str) -> Handler:
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        raise Unsupported(errors.UnsupportedTensorOperation(name, "transforms of functions are not traced"))
+
+    return handler
+
+
+def install() -> None:
+    """Register the models."""
+    hosts: list[Any] = [vmap.vmap_impl, torch.func.linearize, torch.func.vjp, torch.func.jvp]
+    hosts += [getattr(eager_transforms, f"{name}") for name in ("grad_impl", "grad_and_value_impl")]
+    hosts += [getattr(eager_transforms, f"_{name}_with_argnums") for name in ("vjp", "jvp")]
+    for host in hosts:
+        register(host, _refusing(f"torch.func.{host.__name__.strip('_').removesuffix('_impl')}"))
+        set_code_policy(host.__code__, 2)
