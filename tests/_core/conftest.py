@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from stator import _core
+from stator import _core, tracer
 
 
 @pytest.fixture
 def on_miss() -> Iterator[Callable[[Any], None]]:
-    """Sets the miss handler; removes it after the test."""
+    """Sets the miss handler; after the test it is the tracer's again."""
     yield _core.set_miss_handler
-    _core.set_miss_handler(None)
+    _core.set_miss_handler(tracer.on_miss)
     assert not _core.hook_installed()
     assert _core.current_region() is None
 
