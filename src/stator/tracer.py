@@ -40,9 +40,11 @@ _SUSPENDABLE = 0x20 | 0x80 | 0x200
 
 def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
     """The frame hook found no entry for this frame: make one, or None to run the frame as it is this time."""
-    bucket: Bucket = region.owner
+    bucket: Bucket | None = region.owner
     if any(vars(builtins).get(name) is not host for name, host in _BUILTINS):
         return None  # the program has replaced what the tracer itself runs on
+    if bucket is None:
+        return None  # a region that no compile() call has made
     if bucket.root is None:
         bucket.root = code
     if code is not bucket.root and not worth_tracing(code):
