@@ -1,4 +1,4 @@
-"""Function transforms, calls with other parameters, contexts and random state: as eager, whether traced or left alone."""
+"""Function transforms, calls with other parameters, contexts, random state: as eager, traced or left alone."""
 
 from __future__ import annotations
 
@@ -172,7 +172,8 @@ def test_einops() -> None:
 
     def run(x: Any) -> Any:
         a = einops.rearrange(x, "(b c) d -> b d c", c=3)
-        return a, einops.reduce(x, "a b -> a", "mean"), einops.repeat(x, "a b -> a b r", r=2), einops.einsum(x, x, "a b, c b -> a c")
+        b = einops.einsum(x, x, "a b, c b -> a c")
+        return a, b, einops.reduce(x, "a b -> a", "mean"), einops.repeat(x, "a b -> a b r", r=2)
 
     agree(lambda: (run, (leaf(),)), grad=True)
     stator.reset()

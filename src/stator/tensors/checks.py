@@ -15,8 +15,9 @@ import torch
 
 from stator import errors
 from stator.interp.signals import Restart
+from stator.objects.protocol import Handler, register
 from stator.objects.value import Value
-from stator.tensors.calls import record
+from stator.tensors.calls import function_handler, record
 from stator.tensors.lowering import Call
 from stator.tensors.tensor import TensorValue
 from stator.trace import BRANCH_HOOKS
@@ -24,6 +25,7 @@ from stator.trace import BRANCH_HOOKS
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
     from stator.interp.frame import Frame
+    from stator.objects.space import Space
     from stator.residual.writer import Writer
     from stator.tensors.recorder import Recorder
     from stator.trace import Trace
@@ -97,6 +99,22 @@ def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool
     return bad_if_false if frame.trace.extension(Checks).assume(value, bad_if_false) else None
 
 
+def _reduction(host: Any, method: Any) -> Handler:
+    """`torch._is_all_true(x)` is `x.all()`, which unlike it can be run on fake tensors of symbolic sizes."""
+    otherwise = function_handler(host)
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if len(args) == 1 and not kwargs:
+            tensor = args[0].force()
+            if isinstance(tensor, TensorValue) and tensor.dtype is torch.bool:
+                return space.call_builtin(method, [tensor], {})
+        return otherwise(space, args, kwargs)
+
+    return handler
+
+
 def install() -> None:
-    """Register the hook."""
+    """Register the hook, and the operators that torch.distributions checks its arguments with."""
     BRANCH_HOOKS.append(_branch)
+    register(torch._is_all_true, _reduction(torch._is_all_true, torch.Tensor.all))
+    register(torch._is_any_true, _reduction(torch._is_any_true, torch.Tensor.any))

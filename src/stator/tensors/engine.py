@@ -30,5 +30,6 @@ def install() -> None:
     for host in (torch.autograd.grad, torch.autograd.backward, hooks.setup_input_hook, hooks.setup_output_hook):
         register(host, _refusing(host))
     # What the engine calls back (hooks, backward methods, checkpoints) runs as it was, or as eager runs it.
-    for function in (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward, torch.autograd.Function.apply):
+    calling = (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward, torch.autograd.Function.apply)
+    for function in calling:
         set_code_policy(getattr(function, "__func__", function).__code__, 2)

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from stator.tensors import autograd_function, checkpoint, checks, data_readers, engine, functorch, optim, profiling, random_state, subclass
+from stator.tensors import (
+    autograd_function,
+    checkpoint,
+    checks,
+    data_readers,
+    engine,
+    functorch,
+    optim,
+    profiling,
+    random_state,
+    subclass,
+)
 
 __all__ = ["install"]
+
+_PARTS = (
+    *(autograd_function, checkpoint, checks, data_readers, engine),
+    *(functorch, optim, profiling, random_state, subclass),
+)
 
 
 def install() -> None:
     """Register them all."""
-    for part in (autograd_function, checkpoint, checks, data_readers, engine, functorch, optim, profiling, random_state, subclass):
+    for part in _PARTS:
         part.install()

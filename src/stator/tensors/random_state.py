@@ -15,8 +15,22 @@ from stator.objects.value import Unsupported, Value
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
-_NAMES = ("manual_seed", "manual_seed_all", "seed", "seed_all", "initial_seed", "get_rng_state", "set_rng_state")
-_NAMES += ("get_rng_state_all", "set_rng_state_all")
+_NAMES = (
+    *("manual_seed", "manual_seed_all", "seed", "seed_all", "initial_seed"),
+    *("get_rng_state", "set_rng_state", "get_rng_state_all", "set_rng_state_all"),
+)
+
+
+def saved() -> tuple[Any, ...]:
+    """The state of torch's random generators."""
+    return torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+
+
+def restore(state: tuple[Any, ...]) -> None:
+    """Put torch's random generators back."""
+    torch.set_rng_state(state[0])
+    if state[1]:
+        torch.cuda.set_rng_state_all(state[1])
 
 
 def _refusing(host: Any) -> Handler:

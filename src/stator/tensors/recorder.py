@@ -31,13 +31,20 @@ __all__ = ["Operation", "Recorder"]
 class Operation:
     """One recorded call: what to run again to get fake tensors for its results."""
 
-    __slots__ = ("args", "function", "kwargs", "made_values", "node", "observed", "operands", "recorder", "result")
+    __slots__ = (
+        *("args", "effectful", "function", "key", "kwargs", "made_values", "node", "observed", "operands", "recorder"),
+        *("result", "state"),
+    )
 
     def __init__(self, recorder: Recorder, call: Call) -> None:
         self.recorder = recorder
         self.function = call.function
         self.args = call.args
         self.kwargs = call.kwargs
+        self.key = call.key
+        #: the global state it ran in
+        self.state = recorder.state.key
+        self.effectful = False
         self.operands: list[Value] = call.operands
         self.made_values: list[Any] = []
         self.node: Any = None
@@ -127,6 +134,8 @@ class Recorder:
         #: whether the graph draws random numbers, and whether it does anything else than that, computing and writing
         self.random = False
         self.acts = False
+        #: all tensors, by their roots, whose contents the graph changes
+        self.rewritten: set[TensorValue] = set()
         self._restructured: set[int] = set()
         self._input_names: dict[str, int] = {}
         self._parts: dict[tuple[Any, int], Any] = {}
@@ -304,8 +313,10 @@ class Recorder:
         if self._shapes is not None:
             self._shapes.bind(node, operation.observed)
         self.ops += 1
+        operation.effectful = outcome.effectful
         for index in outcome.written:
             root = call.operands[index].root  # type: ignore[attr-defined]
+            self.rewritten.add(root)
             if root.host is not None:
                 self.written[root] = None
         self.random |= outcome.random
@@ -373,7 +384,9 @@ class Recorder:
         """How to save the random state before the graph runs, and what puts it back; None where it draws none."""
         if not self.random:
             return None
-        return f"{writer.const(global_state.random_state)}()", writer.const(global_state.set_random_state)
+        from stator.tensors.random_state import restore, saved
+
+        return f"{writer.const(saved)}()", writer.const(restore)
 
     def guards_first(self) -> list[Guard]:
         """Guards to check before all others."""
