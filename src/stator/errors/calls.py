@@ -80,17 +80,6 @@ class OutsideGenerator(Break):
 
 
 @dataclass(frozen=True)
-class UnknownContextManager(Break):
-    """A `with` statement over a context manager whose enter and exit cannot be traced."""
-
-    code: ClassVar[str] = "SB0107"
-    title: ClassVar[str] = "context manager that is not modelled"
-    template: ClassVar[str] = "with statement over {type_name}"
-    hint: ClassVar[str] = "write the context manager in Python (contextlib.contextmanager), or enter it outside"
-    type_name: str
-
-
-@dataclass(frozen=True)
 class UnsupportedClassCreation(Break):
     """A class is created in a way that cannot be followed, for example by a metaclass written in C."""
 

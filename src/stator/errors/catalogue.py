@@ -25,7 +25,7 @@ _CODE = re.compile(r"SB\d{4}\Z")
 _registry: dict[str, type[Break]] = {}
 
 # Codes of kinds that are gone, with what became of them; they are never given again.
-RETIRED: dict[str, str] = {}
+RETIRED: dict[str, str] = {"SB0107": "with statements call __enter__ and __exit__ like any method: SB0101"}
 
 
 @dataclasses.dataclass(frozen=True)

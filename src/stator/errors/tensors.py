@@ -26,7 +26,7 @@ class DataDependentValue(Break):
     code: ClassVar[str] = "SB0202"
     title: ClassVar[str] = "Python value made from a tensor's contents"
     template: ClassVar[str] = "{operation} makes a Python value from a tensor's contents"
-    hint: ClassVar[str] = "keep it a tensor, or set capture_scalar_outputs=True to capture numbers"
+    hint: ClassVar[str] = "keep it a tensor; single numbers (item, int) are captured with capture_scalar_outputs=True"
     operation: str
 
 
