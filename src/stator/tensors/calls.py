@@ -16,6 +16,7 @@ from stator.objects.value import Constant, Unsupported, Value
 from stator.tensors import tables
 from stator.tensors.failures import eager_error
 from stator.tensors.global_state import SETTERS
+from stator.tensors.known import with_numbers
 from stator.tensors.lowering import Call, lower_call
 from stator.tensors.subclass import dispatched
 from stator.tensors.world import Failure, describe_callable
@@ -94,10 +95,18 @@ def _tensor_function(host: Any, name: str) -> Handler | None:
 def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Record a call with these arguments; the program's own errors are raised in it."""
     lower_call(space, call, args, kwargs)
+    recorder = space.trace.recorder
     try:
-        return space.trace.recorder.record(call)
+        return recorder.record(call)
     except Failure as failure:
         raise eager_error(space, call, failure) from None
+    except Unsupported as e:
+        if not isinstance(e.brk, errors.DataDependentValue):
+            raise
+        again = with_numbers(space, call)
+        if again is None:
+            raise
+        return recorder.record(again)
 
 
 def function_handler(host: Any) -> Callable[[Space, list[Value], dict[str, Value]], Value]:

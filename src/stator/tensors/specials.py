@@ -9,8 +9,9 @@ import torch
 from stator import errors
 from stator.objects.pending import PendingText
 from stator.objects.protocol import TRUE, register
-from stator.objects.value import Constant, Unsupported, Value
+from stator.objects.value import Constant, Raised, Unsupported, Value
 from stator.tensors.calls import record
+from stator.tensors.known import contents
 from stator.tensors.lowering import Call, Operand
 from stator.tensors.symbols import SymValue, compute
 from stator.tensors.tensor import TensorValue
@@ -86,15 +87,20 @@ def _data(host: Any, branch: bool) -> Any:
 
 def _contents(space: Space, host: Any, tensor: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The value for a tensor made from constants in the trace (torch.tensor(3)), or None."""
-    if not isinstance(tensor, TensorValue) or tensor.source is not None or tensor.meta is None:
+    if len(args) != 1 or kwargs:
         return None
-    constant = getattr(tensor.fake, "constant", None)
-    if constant is None or len(args) != 1 or kwargs:
+    real = contents(space.trace.recorder, tensor)
+    if real is None:
         return None
     try:
-        return space.fresh(host(constant))
-    except Exception:
-        return None
+        return space.fresh(host(real))
+    except Exception as e:
+        raise Raised(space.exception(e)) from None
+
+
+def number_in(space: Space, tensor: TensorValue) -> Value | None:
+    """The number in a tensor of one integer, as C code reads it: known, or known when the graph runs."""
+    return _contents(space, _Base.item, tensor, [tensor], {}) or _number(space, tensor, int)
 
 
 def _requires_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
