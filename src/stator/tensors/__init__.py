@@ -21,6 +21,7 @@ def install() -> None:
 
     from stator import errors, trace
     from stator.objects.protocol import CALL_HOOKS, MODELS
+    from stator.objects.value import Unsupported
     from stator.tensors import (
         calls,
         constants,
@@ -34,7 +35,6 @@ def install() -> None:
         specials,
         symbols,
     )
-    from stator.objects.value import Unsupported
     from stator.tensors.global_state import foreign_mode
     from stator.tensors.recorder import Recorder
     from stator.tensors.tensor import TensorValue

@@ -120,7 +120,8 @@ def _text(function: Any, name: str) -> Any:
         tensor = args[0].force()
         options = [arg.force() for arg in args[1:]]
         plain = isinstance(tensor, TensorValue) and tensor.cls is torch.Tensor and not tensor.requires_grad
-        if not plain or kwargs or any(space.known(o) not in (None, "") for o in options) and len(tensor.shape):
+        shape = tensor.shape if isinstance(tensor, TensorValue) else ()
+        if not plain or kwargs or (any(space.known(o) not in (None, "") for o in options) and len(shape)):
             # With autograd its text names the function it came from, which compilers change.
             raise Unsupported(errors.PrintOfTensor(name))
         kept = record(space, Call(_Base.clone, "call_method", "clone"), [tensor], {})
