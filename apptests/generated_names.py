@@ -1,27 +1,18 @@
-"""Variables named like those of the generated programs."""
+"""Variables named like those of the generated programs, live across calls that break the graph."""
+
+import threading
+
+from apptests.marks import expected_break
+
+LOCK = threading.Lock()
 
 
-def use(run, graph, error, result, END, t0, obj, args):  # noqa: N803
-    items = [run, graph, error, result, END, t0, obj, args]
-    try:
-        total = sum(items)
-        for name in ("run", "result"):
-            total += len(name)
-            if result != 4:
-                raise AssertionError(result)
-        int(total)
-    except ValueError as error:  # noqa: F841
-        raise
-    return total, run, graph, result, END, t0, obj, args
-
-
+@expected_break("locks that existed before")
 def test_names_of_generated_programs():
-    assert use(1, 2, 3, 4, 5, 6, 7, 8) == (45, 1, 2, 4, 5, 6, 7, 8)
-    run, graph, error, result = [1], [2], [3], [4]
-    END, t0 = [5], [6]  # noqa: N806
-    for step in range(3):
-        result = [*result, step]
-        error.append(len(result))
-    assert (run, graph, END, t0) == ([1], [2], [5], [6])
-    assert result == [4, 0, 1, 2]
-    assert error == [3, 2, 3, 4]
+    run, graph, error, result, END, t0, obj = (object() for _ in range(7))  # noqa: N806
+    kept = [run, graph, error, result, END, t0, obj]
+    assert LOCK.acquire()
+    LOCK.release()
+    assert not LOCK.locked()
+    for a, b in zip(kept, [run, graph, error, result, END, t0, obj], strict=True):
+        assert a is b
