@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from stator import errors
 from stator.objects.value import Unsupported
@@ -107,8 +108,10 @@ class Memo:
         if self._world is None:
             self._world = World()
         inference = meta.bits[2]
-        with self._world.mode, torch.inference_mode(inference), torch.set_grad_enabled(meta.requires_grad):
-            return _made(meta)
+        # A backend at work may ask, with its own modes on.
+        with _disable_current_modes(), self._world.mode:
+            with torch.inference_mode(inference), torch.set_grad_enabled(meta.requires_grad):
+                return _made(meta)
 
     def clear(self) -> None:
         """Forget everything."""
