@@ -21,18 +21,20 @@ def agree(
     calls: int = 2,
     grad: bool = False,
     backend: Any = "eager",
+    rtol: float = 0.0,
 ) -> Any:
     """Check that the program `make()` gives behaves alike, eagerly and compiled; returns the statistics.
 
     `make` builds the function and its arguments anew (with the same random numbers each time). With `grad`, the sum of
-    the results is differentiated. `breaks` is the number of graph breaks expected, None for any.
+    the results is differentiated. `breaks` is the number of graph breaks expected, None for any. `rtol` is for
+    backends that compute in another order.
     """
     expected = _run(make, calls, grad, lambda fn: fn)
     stator.reset()
     got = _run(make, calls, grad, lambda fn: stator.compile(fn, backend=backend))
     stats = stator.stats()
     for i, (want, have) in enumerate(zip(expected, got, strict=True)):
-        assert_same(have, want, f"call {i}")
+        assert_same(have, want, f"call {i}", rtol)
     if breaks is not None:
         assert stats.graph_breaks == breaks, [(b.code, b.reason, b.where) for b in stats.breaks]
     if graphs is not None:
