@@ -7,6 +7,7 @@ bytecode that is traced.
 """
 
 import importlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,8 @@ def run_with_breaks(program: Program) -> None:
 
 
 def run_with_a_break_everywhere(program: Program) -> None:
-    stator.testing.break_everywhere(program, ())
+    # Every instruction with STATOR_BREAKS=all; else all of a program's beginning, and then fewer and fewer.
+    stator.testing.break_everywhere(program, (), spread=0 if os.environ.get("STATOR_BREAKS") == "all" else 12)
 
 
 def same(left: object, right: object) -> bool:
