@@ -107,11 +107,10 @@ class Memo:
         """A new fake tensor of this description (except for being a view)."""
         if self._world is None:
             self._world = World()
-        inference = meta.bits[2]
+        inference, grad = meta.bits[2], meta.requires_grad
         # A backend at work may ask, with its own modes on.
-        with _disable_current_modes(), self._world.mode:
-            with torch.inference_mode(inference), torch.set_grad_enabled(meta.requires_grad):
-                return _made(meta)
+        with _disable_current_modes(), self._world.mode, torch.inference_mode(inference), torch.set_grad_enabled(grad):
+            return _made(meta)
 
     def clear(self) -> None:
         """Forget everything."""
