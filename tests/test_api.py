@@ -59,18 +59,18 @@ def test_users_exception_arrives_as_it_is():
 
 def test_recompile_limit_warns_once_and_runs_eagerly():
     wrapped = stator.compile(double, backend="eager", recompile_limit=2)
-    assert [wrapped(x) for x in (1, 2)] == [2, 4]
-    with pytest.warns(RuntimeWarning, match="compiled 2 times.*x == 2: it is 3"):
-        assert wrapped(3) == 6
-    assert [wrapped(x) for x in (4, 1, 5)] == [8, 2, 10]
+    assert [wrapped(x) for x in "ab"] == ["aa", "bb"]
+    with pytest.warns(RuntimeWarning, match="compiled 2 times.*x == 'b': it is 'c'"):
+        assert wrapped("c") == "cc"
+    assert [wrapped(x) for x in "dae"] == ["dd", "aa", "ee"]
     assert stator.stats().frames == 2
 
 
 def test_recompile_limit_under_fullgraph_is_an_error():
     wrapped = stator.compile(double, backend="eager", recompile_limit=1, fullgraph=True)
-    wrapped(1)
+    wrapped("a")
     with pytest.raises(stator.RecompileLimitError, match="recompile_limit"):
-        wrapped(2)
+        wrapped("b")
 
 
 def test_each_compile_owns_its_cache():

@@ -64,6 +64,21 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: Any, owner: type | None = None, /) -> Any: ...
 
+class Probe:
+    """True when called, if C functions report what they did when it was made.
+
+    Each question is (kind, address, argument): of kind 1, 4 or 8, the function's result of so many bytes for the
+    argument; of kind 0, the byte at the address it returns plus the argument; of kind 16, eight bytes of the
+    thread-local variable at that offset.
+    """
+
+    answers: Final[tuple[int, ...]]
+    def __new__(cls, questions: tuple[tuple[int, int, int], ...], /) -> Probe: ...
+    def __call__(self) -> bool: ...
+
+def set_thread_local_symbol(library: str, name: str, /) -> bool:
+    """Name the loaded library's thread-local variable that probes read; is there one of that name?"""
+
 def set_miss_handler(handler: _MissHandler | None, /) -> None:
     """What is asked on a cache miss, hook off: the entry to run now, or None to run the frame's own bytecode."""
 

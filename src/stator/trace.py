@@ -20,7 +20,7 @@ from stator.interp.services import NamedItems, Services
 from stator.objects import generator
 from stator.objects.protocol import IMMUTABLE
 from stator.objects.skeleton import detach
-from stator.objects.space import Space
+from stator.objects.standard_space import StandardSpace
 from stator.objects.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Trace(Services):
         self._constants: dict[int, Constant] = {}
         self._extensions: dict[type, Any] = {}
         self._intercepts: dict[int, Any] = {}
-        self.space = Space(self)
+        self.space = StandardSpace(self)
         for hook in TRACE_HOOKS:
             hook(self)
 

@@ -243,6 +243,13 @@ CAPTURED = {
     "int": lambda a: torch.zeros(int(a.abs().sum()) + 2),
     "nonzero": lambda a: a.nonzero() + 1,
     "length of a selection": lambda a: a + len(a[a > 0]),
+    "a tensor of numbers": lambda a: torch.tensor([int(a.argmax()), 3, a.shape[0]]) * 2,
+    "a tensor of floats": lambda a: (torch.tensor([a.max().item(), 3]), torch.tensor(a.max().item())),
+    "known contents": lambda a: (torch.tensor([1, 2]).tolist(), a + 1 if (torch.tensor([1, 2]) * 2).sum() > 5 else a),
+    "sizes in tensors": lambda a: (
+        a.view(torch.div(a.shape[1], 2, rounding_mode="trunc"), -1),
+        a[:, : torch.tensor(2)],
+    ),
     "mask": lambda a: a[a > 0] * 2,
     "float": lambda a: float(a.sum()) * a,
     "numbers in containers": lambda a: ([a.max().item()], {"n": int(a.argmax())}, a * 2),
@@ -401,3 +408,26 @@ def test_vmap_over_a_compiled_function() -> None:
     a = x()
     assert torch.equal(torch.func.vmap(compiled)(a), a.sum(1) * 2)
     assert torch.equal(compiled(a), a.sum() * 2)
+
+
+class Padding(torch.nn.Module):
+    """Decides on a buffer."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("size", torch.tensor(size))
+
+    def forward(self, a: Any) -> Any:
+        return a * 2 if self.size // 2 > 1 else a.new_zeros(self.size, 3)
+
+
+def test_decisions_on_scalars_of_modules() -> None:
+    assert same(Padding(3), x()).graphs == 1
+    net = Padding(5)
+    compiled = stator.compile(net, backend="eager")
+    a = x()
+    assert torch.equal(compiled(a), a * 2)
+    net.size.fill_(2)
+    assert compiled(a).shape == (2, 3)
+    net.size.fill_(1)
+    assert compiled(a).shape == (1, 3)

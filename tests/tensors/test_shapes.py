@@ -160,6 +160,12 @@ def test_symbols_are_inputs_of_the_graph() -> None:
     assert seen == [[torch.Tensor], [torch.Tensor, torch.SymInt]]
 
 
+def test_operations_that_take_no_symbols_get_numbers() -> None:
+    lstm = torch.nn.LSTM(4, 3, batch_first=True)
+    calls = [(torch.randn(2, n, 4),) for n in (3, 5, 6, 5)]
+    assert compiles(lambda a: (lstm(a)[0] * 2, a.shape[1] + 1), calls) == [1, 2, 3, 3]
+
+
 def test_breaks_with_symbols_alive() -> None:
     def fn(a: Any) -> Any:
         n = a.shape[0] * 2

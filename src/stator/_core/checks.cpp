@@ -3,6 +3,7 @@
 #include "compat.h"
 #include "equality.h"
 #include "loads.h"
+#include "probe.h"
 #include "state.h"
 #include "tensors.h"
 
@@ -195,6 +196,7 @@ bool check(const Op& op, PyObject* const* registers) {
         case OpCode::PREDICATE:
             return predicate(op, registers);
         case OpCode::GLOBAL_STATE:
+            if (is_probe(op.object)) return probe_holds(reinterpret_cast<const Probe*>(op.object));
             return is_true(PyObject_CallNoArgs(op.object));
         default:
             return false;

@@ -5,6 +5,7 @@
 #include "binding.h"
 #include "dispatch.h"
 #include "state.h"
+#include "tracebacks.h"
 
 namespace stator {
 
@@ -47,7 +48,10 @@ Outcome call_directly(Compiled* self, PyObject* const* args, Py_ssize_t nargs, P
     OutputArray outputs;
     Ref entry;
     Outcome outcome = find_entry(context, bucket, bound.call(), outputs, entry);
-    if (outcome == Outcome::kHit) *result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
+    if (outcome == Outcome::kHit) {
+        *result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
+        if (!*result) tidy_traceback(nullptr);
+    }
     return outcome;
 }
 

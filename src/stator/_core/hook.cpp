@@ -4,6 +4,7 @@
 #include "dispatch.h"
 #include "region.h"
 #include "state.h"
+#include "tracebacks.h"
 
 namespace stator {
 
@@ -12,6 +13,14 @@ namespace {
 PyObject* run_default(PyThreadState* thread, Frame* frame, int throwflag) {
     auto next = state.next_eval ? state.next_eval : _PyEval_EvalFrameDefault;
     return next(thread, frame, throwflag);
+}
+
+// Leaves the frame with the result of what stood in for it, or with the exception that is set.
+PyObject* leave(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in) {
+    Ref code = Ref::borrow(as_object(frame_code(frame)));
+    result = leave_frame(thread, frame, result, stand_in);
+    if (!result) tidy_traceback(reinterpret_cast<PyCodeObject*>(code.get()));
+    return result;
 }
 
 PyObject* run_without_hook(Context& context, PyThreadState* thread, Frame* frame) {
@@ -27,7 +36,7 @@ PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache*
     {
         RegionScope off(context, nullptr);
         entry = call_miss_handler(region.get(), as_object(code), call);
-        if (!entry) return leave_frame(thread, frame, nullptr, &cache->stand_in);
+        if (!entry) return leave(thread, frame, nullptr, &cache->stand_in);
         if (entry.get() == Py_None) entry = Ref();
     }
     if (!entry) return run_default(thread, frame, 0);
@@ -48,7 +57,7 @@ PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache*
             break;
     }
     release();
-    return leave_frame(thread, frame, result, &cache->stand_in);
+    return leave(thread, frame, result, &cache->stand_in);
 }
 
 }  // namespace
@@ -59,7 +68,7 @@ PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
     PyCodeObject* code = frame_code(frame);
     if (!is_traceable(thread, code)) return run_default(thread, frame, 0);
     CodeCache* cache = code_cache(code, true);
-    if (!cache) return leave_frame(thread, frame, nullptr, nullptr);
+    if (!cache) return leave(thread, frame, nullptr, nullptr);
     if (cache->policy == Policy::kSkip) return run_default(thread, frame, 0);
     if (cache->policy == Policy::kRunRecursively || stack_is_low(context) || c_recursion_is_low(thread)) {
         return run_without_hook(context, thread, frame);
@@ -73,12 +82,12 @@ PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
         case Outcome::kNative:
             return run_default(thread, frame, 0);
         case Outcome::kError:
-            return leave_frame(thread, frame, nullptr, &cache->stand_in);
+            return leave(thread, frame, nullptr, &cache->stand_in);
         case Outcome::kHit:
             break;
     }
     PyObject* result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
-    return leave_frame(thread, frame, result, &cache->stand_in);
+    return leave(thread, frame, result, &cache->stand_in);
 }
 
 }  // namespace stator

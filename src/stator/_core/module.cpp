@@ -6,6 +6,7 @@
 #include "context.h"
 #include "entry.h"
 #include "hook.h"
+#include "probe.h"
 #include "program.h"
 #include "region.h"
 #include "state.h"
@@ -85,6 +86,8 @@ PyMethodDef functions[] = {
     {"set_strict", set_strict, METH_O, "Re-check every decision with the Python twin; returns what was set before"},
     {"configure_tensors", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(configure_tensors)),
      METH_VARARGS | METH_KEYWORDS, "Tell where a TensorImpl keeps its metadata; see stator.tensors.reader"},
+    {"set_thread_local_symbol", set_thread_local_symbol, METH_VARARGS,
+     "Name the thread-local variable that probes read; is there one of that name?"},
     {"read_tensor", read_tensor, METH_O, "(keys, requires_grad, sizes, strides) as the core reads them, or None"},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -130,7 +133,8 @@ int exec_module(PyObject* module) {
     bool done = fill_state(module) && add_type(module, &region_spec, &state.region_type) &&
                 add_type(module, &program_spec, &state.program_type) &&
                 add_type(module, &entry_spec, &state.entry_type) &&
-                add_type(module, &compiled_spec, &state.compiled_type) && add_unbound(module);
+                add_type(module, &compiled_spec, &state.compiled_type) &&
+                add_type(module, &probe_spec, &state.probe_type) && add_unbound(module);
     return done ? 0 : -1;
 }
 

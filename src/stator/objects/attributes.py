@@ -5,14 +5,12 @@ from __future__ import annotations
 import threading
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.guard import ABSENT, TypeAttrIs
 from stator.objects.protocol import HANDLERS
+from stator.objects.space import Space
 from stator.objects.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.trace import Trace
 
 #: classes and modules: their models look attributes up themselves
 _OWN_GETATTR = (type.__getattribute__, types.ModuleType.__getattribute__)
@@ -44,12 +42,8 @@ _PLAIN_MODULES = frozenset(
 ) | {"operator", "_io"}
 
 
-class Attributes:
+class Attributes(Space):
     """Part of the space: type lookup, getattr, setattr, delattr, descriptors."""
-
-    trace: Trace
-    _lookups: dict[tuple[type, str], Any]
-    _class_values: dict[tuple[type, str], Value | None]
 
     def host_lookup(self, cls: type, name: str) -> Any:
         """`_PyType_Lookup`: the raw attribute along the MRO, or MISSING; guarded where the class can change."""
@@ -83,7 +77,7 @@ class Attributes:
         """The class attribute as a value, or None; what the traced program did to the class is seen."""
         key = (cls, name)
         try:
-            return self._class_values[key]
+            return self._class_values[key]  # type: ignore[no-any-return]
         except KeyError:
             pass
         for base in cls.__mro__:
@@ -96,7 +90,7 @@ class Attributes:
         value = None
         if host is not MISSING:
             # Which object it is has been guarded by host_lookup, or cannot change.
-            value = self.existing(host, f"{cls.__qualname__}.{name}")  # type: ignore[attr-defined]
+            value = self.existing(host, f"{cls.__qualname__}.{name}")
         self._class_values[key] = value
         return value
 
@@ -133,13 +127,13 @@ class Attributes:
         except Raised as e:
             if not issubclass(e.value.cls, AttributeError):
                 raise
-        return self.call(self.bind(fallback, value), [Constant(name)], {}, tail)  # type: ignore[attr-defined, no-any-return]
+        return self.call(self.bind(fallback, value), [Constant(name)], {}, tail)
 
     def _getattribute(self, slot: Any, value: Value, name: str, tail: bool) -> Value:
         if is_generic(slot):
             return self.generic_getattr(value, name, tail)
-        slot_value = self.special(value, "__getattribute__")  # type: ignore[attr-defined]
-        return self.call(slot_value, [value, Constant(name)], {}, tail)  # type: ignore[attr-defined, no-any-return]
+        slot_value = self.special(value, "__getattribute__")
+        return self.call(slot_value, [value, Constant(name)], {}, tail)  # type: ignore[arg-type]
 
     def generic_getattr(self, value: Value, name: str, tail: bool = False) -> Value:
         """`PyObject_GenericGetAttr`."""
@@ -167,11 +161,11 @@ class Attributes:
 
     def instance_attribute(self, value: Value, name: str) -> Value | None:
         """The attribute in the instance's own dict, or None."""
-        attrs = value.attr_dict(self)  # type: ignore[arg-type]
+        attrs = value.attr_dict(self)
         return None if attrs is None else attrs.get_str(self, name)
 
     def attribute_error(self, value: Value, name: str) -> Raised:
-        raised: Raised = self.error(AttributeError, f"'{value.cls.__name__}' object has no attribute '{name}'")  # type: ignore[attr-defined]
+        raised: Raised = self.error(AttributeError, f"'{value.cls.__name__}' object has no attribute '{name}'")
         raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
         raised.value.set_field("obj", value)  # type: ignore[attr-defined]
         return raised
@@ -188,11 +182,11 @@ class Attributes:
         get = self.lookup(meta.cls, "__get__")
         none = Constant(None)
         args = [meta, none if instance is None else instance, self.class_value(owner)]
-        return self.call(get, args, {}, tail)  # type: ignore[attr-defined, no-any-return]
+        return self.call(get, args, {}, tail)  # type: ignore[arg-type]
 
     def class_value(self, cls: type) -> Value:
         """The value of a class."""
-        return self.trace.fresh_class_value(cls) or self.existing(cls)  # type: ignore[attr-defined]
+        return self.trace.fresh_class_value(cls) or self.existing(cls)
 
     def bind(self, function: Value, instance: Value) -> Value:
         """A special method looked up on the class, bound as the interpreter binds it."""
@@ -218,7 +212,7 @@ class Attributes:
         if is_generic(slot):
             self.generic_setattr(value, name, item)
         else:
-            self.call(self.special(value, "__setattr__"), [value, Constant(name), item], {})  # type: ignore[attr-defined]
+            self.call(self.special(value, "__setattr__"), [value, Constant(name), item], {})  # type: ignore[arg-type]
 
     def delattr(self, value: Value, name: str) -> None:
         """`del value.name`."""
@@ -227,19 +221,19 @@ class Attributes:
         if is_generic(slot):
             self.generic_setattr(value, name, None)
         else:
-            self.call(self.special(value, "__delattr__"), [value, Constant(name)], {})  # type: ignore[attr-defined]
+            self.call(self.special(value, "__delattr__"), [value, Constant(name)], {})  # type: ignore[arg-type]
 
     def generic_setattr(self, value: Value, name: str, item: Value | None) -> None:
         """`PyObject_GenericSetAttr`; item None deletes."""
         meta = self.lookup(value.cls, name)
         if meta is not None and self._descr_set(meta, value, item):
             return
-        attrs = value.attr_dict(self)  # type: ignore[arg-type]
+        attrs = value.attr_dict(self)
         if attrs is None:
             if meta is None:
                 raise self.attribute_error(value, name)
             kind = f"'{value.cls.__name__}' object attribute '{name}' is read-only"
-            raise self.error(AttributeError, kind)  # type: ignore[attr-defined]
+            raise self.error(AttributeError, kind)
         if item is not None:
             attrs.set_str(self, name, item)
         elif not attrs.del_str(self, name):
@@ -251,6 +245,6 @@ class Attributes:
             return False
         setter = self.lookup(meta.cls, method)
         if setter is None:
-            raise self.error(AttributeError, method)  # type: ignore[attr-defined]
-        self.call(setter, [meta, value] if item is None else [meta, value, item], {})  # type: ignore[attr-defined]
+            raise self.error(AttributeError, method)
+        self.call(setter, [meta, value] if item is None else [meta, value, item], {})
         return True

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.objects.protocol import CALL_HOOKS, HANDLERS, bad_call, is_pure
+from stator.objects.space import Space
 from stator.objects.value import NotKnown, Unsupported, Value
 
-if TYPE_CHECKING:
-    from stator.trace import Trace
 
-
-class Calls:
+class Calls(Space):
     """Part of the space: call, call_builtin, call_method."""
-
-    trace: Trace
 
     def call(self, function: Value, args: list[Value], kwargs: dict[str, Value], tail: bool = False) -> Value:
         """`function(*args, **kwargs)`.
@@ -28,16 +24,16 @@ class Calls:
         quick = getattr(function, "call", None)
         if quick is not None:
             return quick(self, args, kwargs, tail)  # type: ignore[no-any-return]
-        slot = self.special(function, "__call__")  # type: ignore[attr-defined]
+        slot = self.special(function, "__call__")
         if slot is None:
-            raise self.error(TypeError, f"'{function.cls.__name__}' object is not callable")  # type: ignore[attr-defined]
+            raise self.error(TypeError, f"'{function.cls.__name__}' object is not callable")
         return self.call(slot, [function, *args], kwargs, tail)
 
     def call_builtin(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """Call a host callable: by its model, else a higher layer's, else for real on known operands, else break."""
         handler = HANDLERS.get(id(host))
         if handler is not None:
-            result = handler(self, args, kwargs)  # type: ignore[arg-type]
+            result = handler(self, args, kwargs)
             if result is not None:
                 return result
         for hook in CALL_HOOKS:
@@ -46,7 +42,7 @@ class Calls:
                 return result
         if is_pure(host):
             try:
-                return self.run_known(host, args, kwargs)  # type: ignore[attr-defined, no-any-return]
+                return self.run_known(host, args, kwargs)
             except NotKnown:
                 pass
             result = self.immutable_fallback(host, args)
@@ -55,7 +51,7 @@ class Calls:
         # Such a call is rejected before it does anything (the first argument of a class method is a class).
         owner = getattr(host, "__objclass__", None) if type(host) is not types.ClassMethodDescriptorType else None
         if owner is not None and args and not issubclass(args[0].force().cls, owner):
-            return bad_call(self, host, args, kwargs)  # type: ignore[arg-type]
+            return bad_call(self, host, args, kwargs)
         name = getattr(host, "__qualname__", None) or repr(host)
         module = getattr(host, "__module__", None)
         full = f"{module}.{name}" if module and module != "builtins" else str(name)
@@ -77,7 +73,7 @@ class Calls:
 
     def call_method(self, value: Value, name: str, *args: Value) -> Value:
         """`value.name(*args)`."""
-        return self.call(self.getattr(value, name), list(args), {})  # type: ignore[attr-defined]
+        return self.call(self.getattr(value, name), list(args), {})
 
     def isinstance_of(self, value: Value, cls: type) -> bool:
         return issubclass(value.force().cls, cls)

@@ -18,6 +18,7 @@ from stator.objects.value import Constant, Raised, Unsupported, Value
 if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.objects.space import Space
+    from stator.residual.runtime import Place
     from stator.residual.writer import Writer
 
 _HEAP_TYPE = 1 << 9
@@ -59,7 +60,7 @@ def native_base(cls: type) -> type[BaseException]:
 class ExceptionValue(Value):
     """An exception: existing (`source` set), or made by the traced program around `real`."""
 
-    __slots__ = ("_attrs", "args", "fields", "real", "slots", "space", "tb_entries")
+    __slots__ = ("_attrs", "args", "fields", "real", "slots", "space", "tb_entries", "tb_values")
 
     def __init__(self, space: Space, real: BaseException, source: Source | None = None) -> None:
         self.space = space
@@ -74,6 +75,8 @@ class ExceptionValue(Value):
         self.slots: dict[Any, Value | None] = {}
         #: the frames the exception has left, innermost first
         self.tb_entries: list[Passed] = []
+        #: what `__traceback__` gives when the exception has left so many frames
+        self.tb_values: dict[int, Value] = {}
         self._attrs: Any = None
 
     @classmethod
@@ -118,14 +121,14 @@ class ExceptionValue(Value):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         """A C-level attribute."""
+        if name == "__traceback__":
+            return self.traceback_after(space, len(self.tb_entries))
         if name in self.fields:
             return self.fields[name]
         if name == "args" and (self.source is None or self.args is not None):
             return space.new_tuple(self.arg_values(space))
         if self.source is not None:
             return self._existing_field(space, name)
-        if name == "__traceback__" and self.tb_entries:
-            return traceback_of(space, self)
         if name == "__suppress_context__":
             return FALSE
         if name in _LINKS:
@@ -134,8 +137,6 @@ class ExceptionValue(Value):
 
     def _existing_field(self, space: Space, name: str) -> Value:
         assert self.source is not None
-        if name == "__traceback__" and self.tb_entries:
-            raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
         return space.wrap(self._descriptor(name).__get__(self.real), GetAttrSource(self.source, name))
 
     def assign_field(self, space: Space, name: str, value: Value | None) -> bool:
@@ -200,18 +201,28 @@ class ExceptionValue(Value):
     def _assign_traceback(self, space: Space, value: Value | None) -> bool:
         if value is None:
             raise space.error(TypeError, "__traceback__ may not be deleted")
-        if isinstance(value, TracebackValue):
-            space.touch(self)
-            self.tb_entries = list(value.entries)
-            return True
-        if value.cls is not type(None):
-            if value.cls is not types.TracebackType:
-                raise space.error(TypeError, "__traceback__ must be a traceback or None")
+        is_traceback = isinstance(value, TracebackValue)
+        if not is_traceback and value.cls is not type(None):
+            raise space.error(TypeError, "__traceback__ must be a traceback or None")
+        existing = value.source is not None and is_traceback
+        if existing and self.source is None:
             return False
         space.touch(self)
-        self.tb_entries = []
-        self.fields["__traceback__"] = NONE
+        self.fields["__traceback__"] = value if existing else NONE
+        self.tb_entries = list(value.entries) if isinstance(value, TracebackValue) else []
+        self.tb_values = {len(self.tb_entries): value}
         return True
+
+    def traceback_after(self, space: Space, count: int) -> Value:
+        """The traceback of the first `count` frames the exception has left: always the same object."""
+        value = self.tb_values.get(count)
+        if value is None:
+            if count:
+                value = TracebackValue(self.tb_entries[:count], self)
+            else:
+                value = NONE if self.source is None else self._existing_field(space, "__traceback__")
+            self.tb_values[count] = value
+        return value
 
     def add_traceback(self, frame: Any, instr: Any) -> None:
         """The exception passes through a frame: an entry, unless the instruction sends on what has been caught."""
@@ -318,9 +329,9 @@ class Passed:
         self.lasti = lasti
 
 
-def places(entries: list[Passed]) -> list[tuple[types.CodeType, int]]:
-    """Code and line of each frame, in the order of tracebacks: outermost first."""
-    return [(entry.code, entry.line) for entry in reversed(entries)]
+def places(entries: list[Passed]) -> list[Place]:
+    """Code, line and globals of each frame, in the order of tracebacks: outermost first."""
+    return [(entry.code, entry.line, entry.frame.globals) for entry in reversed(entries)]
 
 
 @models(types.TracebackType)
@@ -351,8 +362,7 @@ class TracebackValue(Value):
         if self.source is not None:
             return None
         if name == "tb_next":
-            rest = self.entries[:-1]
-            return TracebackValue(rest, self.exception) if rest else NONE
+            return None if self.exception is None else self.exception.traceback_after(space, len(self.entries) - 1)
         entry = self.entries[-1]
         if name == "tb_frame":
             return space.trace.extension(Frames).value(entry.frame)
@@ -477,14 +487,7 @@ def matches(space: Space, exc: Value, pattern: Value) -> bool:
 def exc_info(space: Space, value: Value) -> list[Value]:
     """The three arguments of `__exit__`."""
     assert isinstance(value, ExceptionValue)
-    return [space.class_value(value.cls), value, traceback_of(space, value)]
-
-
-def traceback_of(space: Space, value: ExceptionValue) -> Value:
-    """The traceback as an object to be passed on."""
-    if value.tb_entries:
-        return TracebackValue(list(value.tb_entries), value)
-    return value.get_field(space, "__traceback__") or NONE
+    return [space.class_value(value.cls), value, value.get_field(space, "__traceback__") or NONE]
 
 
 def stop_iteration_error(space: Space, value: Value, code: types.CodeType) -> Value:

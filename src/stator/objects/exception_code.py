@@ -98,7 +98,7 @@ def effects(exc: ExceptionValue, writer: Writer) -> list[str]:
     empty = writer.const(empty_slot)
     lines += [f"{empty}({d}, {name})" if v is None else f"{d}.__set__({name}, {v})" for d, v in slots]
     if "__traceback__" in exc.fields:
-        lines.append(f"{name}.__traceback__ = None")
+        lines.append(f"{name}.__traceback__ = {writer.expr(exc.fields['__traceback__'])}")
     if exc.tb_entries:
         frames = writer.const(places(exc.tb_entries))
         lines.append(f"{writer.const(with_frames)}({name}, {frames}, {name}.__traceback__)")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from stator import errors
 from stator.objects.exception import ExceptionValue, matches
 from stator.objects.protocol import NONE, builtin
-from stator.objects.value import Constant, Value
+from stator.objects.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -81,8 +82,7 @@ def _subset(space: Space, original: Value, exceptions: list[Value]) -> Value | N
         raise space.error(TypeError, "derive must return an instance of BaseExceptionGroup")
     assert isinstance(derived, ExceptionValue)
     assert isinstance(original, ExceptionValue)
-    space.touch(derived)
-    derived.tb_entries = list(original.tb_entries)
+    _take_traceback(space, derived, original)
     for name in ("__context__", "__cause__"):
         value = original.get_field(space, name)
         if value is not None and value.force().cls is not type(None):
@@ -91,6 +91,12 @@ def _subset(space: Space, original: Value, exceptions: list[Value]) -> Value | N
     if notes is not None and issubclass(notes.force().cls, (list, tuple)):
         space.setattr(derived, "__notes__", space.new_list(list(space.unpack(notes))))
     return derived
+
+
+def _take_traceback(space: Space, group: ExceptionValue, original: ExceptionValue) -> None:
+    traceback = original.get_field(space, "__traceback__")
+    if traceback is None or not group.assign_field(space, "__traceback__", traceback):
+        raise Unsupported(errors.UnsupportedMethod(group.cls.__name__, "split"))
 
 
 def match(space: Space, exc: Value, pattern: Value) -> tuple[Value, Value]:
@@ -105,7 +111,7 @@ def match(space: Space, exc: Value, pattern: Value) -> tuple[Value, Value]:
         group = space.call(space.existing(BaseExceptionGroup), [Constant(""), space.new_list([exc])], {}).force()
         assert isinstance(group, ExceptionValue)
         assert isinstance(exc, ExceptionValue)
-        group.tb_entries = list(exc.tb_entries)
+        _take_traceback(space, group, exc)
         return NONE, group
     if not _is_group(exc):
         return exc, NONE

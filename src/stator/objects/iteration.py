@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.objects.attributes import MISSING
+from stator.objects.space import Space
 from stator.objects.value import Raised, Value
 
-if TYPE_CHECKING:
-    from stator.trace import Trace
 
-
-class Iteration:
+class Iteration(Space):
     """Part of the space: iter, next, iterate, unpack."""
-
-    trace: Trace
 
     def iter(self, value: Value) -> Value:
         """`iter(value)`: `__iter__`, else the sequence protocol by `__getitem__`."""
         value = value.force()
-        host = self.host_lookup(value.cls, "__iter__")  # type: ignore[attr-defined]
+        host = self.host_lookup(value.cls, "__iter__")
         if host is not MISSING and host is not None:
-            result: Value = self.call(self.special(value, "__iter__"), [value], {}).force()  # type: ignore[attr-defined]
-            if self.host_lookup(result.cls, "__next__") is MISSING:  # type: ignore[attr-defined]
-                raise self.error(TypeError, f"iter() returned non-iterator of type '{result.cls.__name__}'")  # type: ignore[attr-defined]
+            result: Value = self.call(self.special(value, "__iter__"), [value], {}).force()  # type: ignore[arg-type]
+            if self.host_lookup(result.cls, "__next__") is MISSING:
+                raise self.error(TypeError, f"iter() returned non-iterator of type '{result.cls.__name__}'")
             return result
-        if host is MISSING and self.special(value, "__getitem__") is not None and not issubclass(value.cls, dict):  # type: ignore[attr-defined]
+        if host is MISSING and self.special(value, "__getitem__") is not None and not issubclass(value.cls, dict):
             from stator.objects.iterator import SequenceIterator
 
             return SequenceIterator(value)
-        raise self.error(TypeError, f"'{value.cls.__name__}' object is not iterable")  # type: ignore[attr-defined]
+        raise self.error(TypeError, f"'{value.cls.__name__}' object is not iterable")
 
     def next(self, iterator: Value) -> Value | None:
         """`next(iterator)`, or None when it is exhausted."""
@@ -38,11 +34,11 @@ class Iteration:
         quick = getattr(iterator, "next_value", None)
         if quick is not None:
             return quick(self)  # type: ignore[no-any-return]
-        slot = self.special(iterator, "__next__")  # type: ignore[attr-defined]
+        slot = self.special(iterator, "__next__")
         if slot is None:
-            raise self.error(TypeError, f"'{iterator.cls.__name__}' object is not an iterator")  # type: ignore[attr-defined]
+            raise self.error(TypeError, f"'{iterator.cls.__name__}' object is not an iterator")
         try:
-            return self.call(slot, [iterator], {})  # type: ignore[attr-defined, no-any-return]
+            return self.call(slot, [iterator], {})
         except Raised as e:
             if issubclass(e.value.cls, StopIteration):
                 return None
@@ -69,13 +65,13 @@ class Iteration:
             exact = value.cls is tuple or value.cls is list
             items = self.unpack(value) if exact else self.unpack_up_to(value, count + 1)
         except Raised as e:
-            if issubclass(e.value.cls, TypeError) and self.host_lookup(value.cls, "__iter__") in (MISSING, None):  # type: ignore[attr-defined]
-                raise self.error(TypeError, f"cannot unpack non-iterable {value.cls.__name__} object") from None  # type: ignore[attr-defined]
+            if issubclass(e.value.cls, TypeError) and self.host_lookup(value.cls, "__iter__") in (MISSING, None):
+                raise self.error(TypeError, f"cannot unpack non-iterable {value.cls.__name__} object") from None
             raise
         if len(items) < count:
-            raise self.error(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")  # type: ignore[attr-defined]
+            raise self.error(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")
         if len(items) > count:
-            raise self.error(ValueError, f"too many values to unpack (expected {count})")  # type: ignore[attr-defined]
+            raise self.error(ValueError, f"too many values to unpack (expected {count})")
         return items
 
     def unpack_up_to(self, value: Value, most: int) -> list[Value]:
@@ -89,8 +85,8 @@ class Iteration:
         """`a, *b, c = value`: the values in order, the starred one a list."""
         items = self.unpack(value)
         if len(items) < before + after:
-            raise self.error(  # type: ignore[attr-defined]
+            raise self.error(
                 ValueError, f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
             )
-        middle: Any = self.new_list(items[before : len(items) - after])  # type: ignore[attr-defined]
+        middle: Any = self.new_list(items[before : len(items) - after])
         return [*items[:before], middle, *items[len(items) - after :]]

@@ -6,17 +6,15 @@ import collections
 import operator
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.raw import is_subtype
 from stator.objects.attributes import MISSING
 from stator.objects.identities import separate
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE
+from stator.objects.space import Space
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.trace import Trace
 
 #: symbol → (host function, method, reflected method)
 BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
@@ -54,12 +52,8 @@ UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
 _SEQUENCES = (list, tuple, str, bytes, bytearray)
 
 
-class Operators:
+class Operators(Space):
     """Part of the space: unary, binary and in-place operators, comparison, truth, length, items, hash."""
-
-    trace: Trace
-    #: whether host operands are being collected for CPython: what only stands for something must not be among them
-    computing: bool = False
 
     def run_known(
         self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value] | None = None
@@ -67,15 +61,15 @@ class Operators:
         """Let CPython itself compute a pure function of known operands; raises NotKnown where one is not."""
         self.computing = True
         try:
-            hosts = [a.as_host(self) for a in args]  # type: ignore[arg-type]
-            named = {k: v.as_host(self) for k, v in kwargs.items()} if kwargs else {}  # type: ignore[arg-type]
+            hosts = [a.as_host(self) for a in args]
+            named = {k: v.as_host(self) for k, v in kwargs.items()} if kwargs else {}
         finally:
             self.computing = False
         try:
             result = function(*hosts, **named)
         except Exception as e:
-            raise Raised(self.exception(e)) from None  # type: ignore[attr-defined]
-        return self.fresh(result)  # type: ignore[attr-defined, no-any-return]
+            raise Raised(self.exception(e)) from None
+        return self.fresh(result)
 
     def binary(self, symbol: str, left: Value, right: Value, tail: bool = False) -> Value:
         """`left symbol right`, or the augmented assignment when the symbol ends in `=`."""
@@ -95,7 +89,7 @@ class Operators:
         slot = self.special(left, INPLACE[symbol])
         if slot is not None:
             self._check_repeat(INPLACE[symbol], slot, right)
-            result: Value = self.call(slot, [left, right], {}).force()  # type: ignore[attr-defined]
+            result: Value = self.call(slot, [left, right], {}).force()
             if not self.is_not_implemented(result):
                 return result
         _, method, reflected = BINARY[symbol[:-1]]
@@ -113,7 +107,7 @@ class Operators:
             result = self._try(right, reflected, left)
             return self._try(left, method, right) if result is NOT_IMPLEMENTED else result
         if rcls is not lcls and is_subtype(rcls, lcls):
-            ours, theirs = self.lookup(lcls, reflected), self.lookup(rcls, reflected)  # type: ignore[attr-defined]
+            ours, theirs = self.lookup(lcls, reflected), self.lookup(rcls, reflected)
             if theirs is not None and theirs is not ours:
                 result = self._try(right, reflected, left)
                 return self._try(left, method, right) if result is NOT_IMPLEMENTED else result
@@ -128,11 +122,11 @@ class Operators:
             return NOT_IMPLEMENTED
         if type(slot) is _Unbinder and method in _COMPARISONS:
             try:
-                slot = _Bound(self.bind(slot.slot, receiver))  # type: ignore[attr-defined]
+                slot = _Bound(self.bind(slot.slot, receiver))
             except Raised:
                 return NOT_IMPLEMENTED  # as slot_tp_richcompare has it
         self._check_repeat(method, slot, other)
-        result = self.call(slot, [receiver, other], {}).force()  # type: ignore[attr-defined]
+        result = self.call(slot, [receiver, other], {}).force()
         return NOT_IMPLEMENTED if self.is_not_implemented(result) else result
 
     def _check_repeat(self, method: str, slot: Value, count: Value) -> None:
@@ -143,22 +137,22 @@ class Operators:
             return
         if self.special(count, "__index__") is None:
             text = f"can't multiply sequence by non-int of type '{count.cls.__name__}'"
-            raise self.error(TypeError, text)  # type: ignore[attr-defined]
+            raise self.error(TypeError, text)
 
     def is_not_implemented(self, value: Value) -> bool:
         return type(value) is Constant and value.host is NotImplemented
 
     def special(self, value: Value, name: str) -> Value | None:
         """A special method as found on the class, unbound; None where absent, or blocked by None."""
-        host = self.host_lookup(value.cls, name)  # type: ignore[attr-defined]
+        host = self.host_lookup(value.cls, name)
         if host is MISSING or (host is None and name in _BLOCKED):
             return None
-        slot: Value = self.lookup(value.cls, name)  # type: ignore[attr-defined]
+        slot: Value = self.lookup(value.cls, name)  # type: ignore[assignment]
         return slot if slot.cls in _TAKES_SELF else _Unbinder(slot)
 
     def _operand_error(self, symbol: str, left: Value, right: Value) -> Raised:
         names = f"'{left.cls.__name__}' and '{right.cls.__name__}'"
-        return self.error(TypeError, f"unsupported operand type(s) for {symbol}: {names}")  # type: ignore[attr-defined, no-any-return]
+        return self.error(TypeError, f"unsupported operand type(s) for {symbol}: {names}")
 
     def unary(self, symbol: str, value: Value) -> Value:
         """`-v`, `+v`, `~v`, `abs(v)`."""
@@ -170,8 +164,8 @@ class Operators:
         if slot is None:
             prefix = "unary " if symbol != "abs" else ""
             text = f"bad operand type for {prefix}{shown}: '{value.cls.__name__}'"
-            raise self.error(TypeError, text)  # type: ignore[attr-defined]
-        return self.call(slot, [value], {})  # type: ignore[attr-defined, no-any-return]
+            raise self.error(TypeError, text)
+        return self.call(slot, [value], {})
 
     def compare(self, symbol: str, left: Value, right: Value) -> Value:
         """`do_richcompare`."""
@@ -192,7 +186,7 @@ class Operators:
         if symbol in ("==", "!="):
             return TRUE if self.is_(left, right) == (symbol == "==") else FALSE
         names = f"'{left.cls.__name__}' and '{right.cls.__name__}'"
-        raise self.error(TypeError, f"'{symbol}' not supported between instances of {names}")  # type: ignore[attr-defined]
+        raise self.error(TypeError, f"'{symbol}' not supported between instances of {names}")
 
     def equal(self, left: Value, right: Value) -> bool:
         """`PyObject_RichCompareBool(left, right, Py_EQ)`: identity counts as equality."""
@@ -204,15 +198,15 @@ class Operators:
         left, right = left.force(), right.force()
         if left is right:
             return True
-        a, b = left.identity(self), right.identity(self)  # type: ignore[arg-type]
+        a, b = left.identity(self), right.identity(self)
         if a is b:
             if type(a) in _CACHED and not _CACHED[type(a)](a):
                 for value in (left, right):  # an equal one would do for all other guards
-                    self.guard_identity_of(value.source, a)  # type: ignore[attr-defined]
+                    self.guard_identity_of(value.source, a)
             return True
         if type(left) is Constant and type(right) is Constant and type(a) is type(b) and type(a) in _CACHED:
             return bool(a == b and _CACHED[type(a)](a))
-        separate(self, left, right)  # type: ignore[arg-type]
+        separate(self, left, right)
         return False
 
     def truth(self, value: Value) -> bool:
@@ -224,9 +218,9 @@ class Operators:
             return bool(value.host)
         slot = self.special(value, "__bool__")
         if slot is not None:
-            result = self.call(slot, [value], {}).force()  # type: ignore[attr-defined]
+            result = self.call(slot, [value], {}).force()
             if result.cls is not bool:
-                raise self.error(TypeError, f"__bool__ should return bool, returned {result.cls.__name__}")  # type: ignore[attr-defined]
+                raise self.error(TypeError, f"__bool__ should return bool, returned {result.cls.__name__}")
             return bool(self.trace.decide(result))
         if self.special(value, "__len__") is not None:
             return bool(self.trace.decide(self.len(value)))
@@ -239,8 +233,8 @@ class Operators:
             return self.run_known(len, [value])
         slot = self.special(value, "__len__")
         if slot is None:
-            raise self.error(TypeError, f"object of type '{value.cls.__name__}' has no len()")  # type: ignore[attr-defined]
-        result: Value = self.call(slot, [value], {}).force()  # type: ignore[attr-defined]
+            raise self.error(TypeError, f"object of type '{value.cls.__name__}' has no len()")
+        result: Value = self.call(slot, [value], {}).force()
         if result.symbolic:
             return result
         return self.run_known(_checked_length, [self.index(result)])
@@ -252,10 +246,10 @@ class Operators:
             return value
         slot = self.special(value, "__index__")
         if slot is None:
-            raise self.error(TypeError, f"'{value.cls.__name__}' object cannot be interpreted as an integer")  # type: ignore[attr-defined]
-        result: Value = self.call(slot, [value], {}).force()  # type: ignore[attr-defined]
+            raise self.error(TypeError, f"'{value.cls.__name__}' object cannot be interpreted as an integer")
+        result: Value = self.call(slot, [value], {}).force()
         if not issubclass(result.cls, int):
-            raise self.error(TypeError, f"__index__ returned non-int (type {result.cls.__name__})")  # type: ignore[attr-defined]
+            raise self.error(TypeError, f"__index__ returned non-int (type {result.cls.__name__})")
         return result
 
     def hash(self, value: Value) -> Value:
@@ -265,10 +259,10 @@ class Operators:
             return self.run_known(hash, [value])
         slot = self.special(value, "__hash__")
         if slot is None:
-            raise self.error(TypeError, f"unhashable type: '{value.cls.__name__}'")  # type: ignore[attr-defined]
-        result: Value = self.call(slot, [value], {}).force()  # type: ignore[attr-defined]
+            raise self.error(TypeError, f"unhashable type: '{value.cls.__name__}'")
+        result: Value = self.call(slot, [value], {}).force()
         if not issubclass(result.cls, int):
-            raise self.error(TypeError, "__hash__ method should return an integer")  # type: ignore[attr-defined]
+            raise self.error(TypeError, "__hash__ method should return an integer")
         return self.run_known(_fold_hash, [result])
 
     # -- items ------------------------------------------------------------------------------------------------------
@@ -280,21 +274,21 @@ class Operators:
             return self.run_known(operator.getitem, [container, key.force()])
         slot = self.special(container, "__getitem__")
         if slot is not None:
-            return self.call(slot, [container, key], {}, tail)  # type: ignore[attr-defined, no-any-return]
+            return self.call(slot, [container, key], {}, tail)
         if issubclass(container.cls, type):
-            hook = self.getattr_or_none(container, "__class_getitem__")  # type: ignore[attr-defined]
+            hook = self.getattr_or_none(container, "__class_getitem__")
             if hook is not None:
-                return self.call(hook, [key], {}, tail)  # type: ignore[attr-defined, no-any-return]
-            raise self.error(TypeError, f"type '{container.as_host(self).__name__}' is not subscriptable")  # type: ignore[attr-defined, arg-type]
-        raise self.error(TypeError, f"'{container.cls.__name__}' object is not subscriptable")  # type: ignore[attr-defined]
+                return self.call(hook, [key], {}, tail)
+            raise self.error(TypeError, f"type '{container.as_host(self).__name__}' is not subscriptable")
+        raise self.error(TypeError, f"'{container.cls.__name__}' object is not subscriptable")
 
     def setitem(self, container: Value, key: Value, item: Value) -> None:
         """`container[key] = item`."""
         container = container.force()
         slot = self.special(container, "__setitem__")
         if slot is None:
-            raise self.error(TypeError, f"'{container.cls.__name__}' object does not support item assignment")  # type: ignore[attr-defined]
-        self.call(slot, [container, key, item], {})  # type: ignore[attr-defined]
+            raise self.error(TypeError, f"'{container.cls.__name__}' object does not support item assignment")
+        self.call(slot, [container, key, item], {})
 
     def delitem(self, container: Value, key: Value) -> None:
         """`del container[key]`."""
@@ -302,23 +296,23 @@ class Operators:
         slot = self.special(container, "__delitem__")
         if slot is None:
             verb = "doesn't" if issubclass(container.cls, (tuple, str, bytes, range)) else "does not"
-            raise self.error(TypeError, f"'{container.cls.__name__}' object {verb} support item deletion")  # type: ignore[attr-defined]
-        self.call(slot, [container, key], {})  # type: ignore[attr-defined]
+            raise self.error(TypeError, f"'{container.cls.__name__}' object {verb} support item deletion")
+        self.call(slot, [container, key], {})
 
     def contains(self, container: Value, item: Value) -> Value:
         """`item in container`: `__contains__`, else a search through `iter(container)`."""
         container = container.force()
         if type(container) is Constant and type(item.force()) is Constant:
             return self.run_known(operator.contains, [container, item.force()])
-        host = self.host_lookup(container.cls, "__contains__")  # type: ignore[attr-defined]
+        host = self.host_lookup(container.cls, "__contains__")
         if host is None:
-            raise self.error(TypeError, f"'{container.cls.__name__}' object is not a container")  # type: ignore[attr-defined]
+            raise self.error(TypeError, f"'{container.cls.__name__}' object is not a container")
         if host is not MISSING:
-            result = self.call(self.special(container, "__contains__"), [container, item], {})  # type: ignore[attr-defined]
+            result = self.call(self.special(container, "__contains__"), [container, item], {})  # type: ignore[arg-type]
             return TRUE if self.truth(result) else FALSE
         if self.special(container, "__iter__") is None and self.special(container, "__getitem__") is None:
-            raise self.error(TypeError, f"argument of type '{container.cls.__name__}' is not iterable")  # type: ignore[attr-defined]
-        for element in self.iterate(container):  # type: ignore[attr-defined]
+            raise self.error(TypeError, f"argument of type '{container.cls.__name__}' is not iterable")
+        for element in self.iterate(container):
             if self.equal(element, item):
                 return TRUE
         return FALSE
@@ -331,7 +325,7 @@ class Operators:
             try:
                 return self.run_known(host, args, kwargs)
             except NotKnown:
-                result: Value | None = self.immutable_fallback(host, args)  # type: ignore[attr-defined]
+                result: Value | None = self.immutable_fallback(host, args)
                 if result is not None:
                     return result
         raise Unsupported(errors.UnsupportedCCall(_callable_name(host)))

@@ -1,41 +1,269 @@
-"""The object space: CPython's generic algorithms, each written once, over traced values.
+"""The object space: CPython's generic algorithms over traced values, as opcodes and models call them.
 
-`Space` is what opcodes and models talk to. It belongs to one trace.
+`Space` only declares: the parts of the space, each in the module named here, implement it and call each other by it.
+A trace makes a `StandardSpace` of its own.
 """
 
 from __future__ import annotations
 
-import contextlib
+import types
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from stator.objects.attributes import Attributes
-from stator.objects.calls import Calls
-from stator.objects.iteration import Iteration
-from stator.objects.operators import Operators
-from stator.objects.text import Text
-from stator.objects.wrapping import Wrapping
-
 if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.cell import CellValue
+    from stator.objects.value import Raised, Value
     from stator.trace import Trace
 
 
-class Space(Wrapping, Attributes, Operators, Iteration, Calls, Text):
-    """The generic algorithms of the object space, over one trace."""
+class Space(ABC):
+    """What can be done with traced values."""
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self._lookups: dict[tuple[type, str], Any] = {}
-        self._class_values: dict[tuple[type, str], Any] = {}
-        self._by_id: dict[int, Any] = {}
-        self._kept: list[Any] = []
+    trace: Trace
+    #: id(host object) → its value, and the objects that keep those ids theirs
+    _by_id: dict[int, Any]
+    _kept: list[Any]
+    #: (class, name) → what was looked up
+    _lookups: dict[tuple[type, str], Any]
+    _class_values: dict[tuple[type, str], Any]
+    #: whether host operands are being collected for CPython: what only stands for something must not be among them
+    computing: bool = False
 
-    def release(self) -> None:
-        """The trace is over: let go of the host objects it looked at, without waiting for the garbage collector."""
-        for value in self._by_id.values():
-            for slot in ("host", "_attrs", "_shared", "dict_owner", "table"):
-                with contextlib.suppress(AttributeError):
-                    setattr(value, slot, None)
-        self._by_id.clear()
-        self._kept.clear()
-        self._lookups.clear()
-        self._class_values.clear()
+    @abstractmethod
+    def release(self) -> None: ...
+
+    # -- host objects and values: wrapping.py -------------------------------------------------------------------------
+
+    @abstractmethod
+    def wrap(self, host: Any, source: Source) -> Value: ...
+
+    @abstractmethod
+    def existing(self, host: Any, expr: str | None = None) -> Value: ...
+
+    @abstractmethod
+    def realise(self, host: Any, source: Source) -> Value: ...
+
+    @abstractmethod
+    def guard_type(self, host: Any, source: Source) -> None: ...
+
+    @abstractmethod
+    def guard_identity(self, value: Value) -> None: ...
+
+    @abstractmethod
+    def guard_identity_of(self, source: Source | None, host: Any) -> None: ...
+
+    @abstractmethod
+    def existing_cell(self, host: types.CellType, source: Source, contents: Source | None = None) -> CellValue: ...
+
+    @abstractmethod
+    def fresh(self, host: Any) -> Value: ...
+
+    @abstractmethod
+    def new_list(self, items: list[Value]) -> Value: ...
+
+    @abstractmethod
+    def new_tuple(self, items: list[Value]) -> Value: ...
+
+    @abstractmethod
+    def new_dict(self, pairs: list[tuple[Value, Value]]) -> Value: ...
+
+    @abstractmethod
+    def new_set(self, items: list[Value]) -> Value: ...
+
+    @abstractmethod
+    def known(self, value: Value) -> Any: ...
+
+    @abstractmethod
+    def stand_in(self, value: Value) -> Any: ...
+
+    @abstractmethod
+    def identity(self, value: Value) -> Any: ...
+
+    @abstractmethod
+    def key(self, value: Value) -> Any: ...
+
+    @abstractmethod
+    def int_(self, value: Value) -> int: ...
+
+    @abstractmethod
+    def str_(self, value: Value) -> str: ...
+
+    @abstractmethod
+    def exception(self, host: BaseException) -> Value: ...
+
+    @abstractmethod
+    def error(self, cls: type[BaseException], *args: Any) -> Raised: ...
+
+    @abstractmethod
+    def touch(self, value: Value) -> None: ...
+
+    # -- attributes: attributes.py ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def host_lookup(self, cls: type, name: str) -> Any: ...
+
+    @abstractmethod
+    def lookup(self, cls: type, name: str) -> Value | None: ...
+
+    @abstractmethod
+    def forget_class_attribute(self, name: str) -> None: ...
+
+    @abstractmethod
+    def getattr(self, value: Value, name: str, tail: bool = False) -> Value: ...
+
+    @abstractmethod
+    def generic_getattr(self, value: Value, name: str, tail: bool = False) -> Value: ...
+
+    @abstractmethod
+    def find_attribute(self, value: Value, name: str, tail: bool) -> Value | None: ...
+
+    @abstractmethod
+    def instance_attribute(self, value: Value, name: str) -> Value | None: ...
+
+    @abstractmethod
+    def attribute_error(self, value: Value, name: str) -> Raised: ...
+
+    @abstractmethod
+    def is_data_descriptor(self, meta: Value) -> bool: ...
+
+    @abstractmethod
+    def descr_get(self, meta: Value, instance: Value | None, owner: type, tail: bool = False) -> Value: ...
+
+    @abstractmethod
+    def class_value(self, cls: type) -> Value: ...
+
+    @abstractmethod
+    def bind(self, function: Value, instance: Value) -> Value: ...
+
+    @abstractmethod
+    def getattr_or_none(self, value: Value, name: str) -> Value | None: ...
+
+    @abstractmethod
+    def setattr(self, value: Value, name: str, item: Value) -> None: ...
+
+    @abstractmethod
+    def delattr(self, value: Value, name: str) -> None: ...
+
+    @abstractmethod
+    def generic_setattr(self, value: Value, name: str, item: Value | None) -> None: ...
+
+    @abstractmethod
+    def _descr_set(self, meta: Value, value: Value, item: Value | None) -> bool: ...
+
+    # -- operators: operators.py --------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def run_known(
+        self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value] | None = None
+    ) -> Value: ...
+
+    @abstractmethod
+    def binary(self, symbol: str, left: Value, right: Value, tail: bool = False) -> Value: ...
+
+    @abstractmethod
+    def _binary_slots(self, method: str, reflected: str, left: Value, right: Value) -> Value: ...
+
+    @abstractmethod
+    def is_not_implemented(self, value: Value) -> bool: ...
+
+    @abstractmethod
+    def special(self, value: Value, name: str) -> Value | None: ...
+
+    @abstractmethod
+    def unary(self, symbol: str, value: Value) -> Value: ...
+
+    @abstractmethod
+    def compare(self, symbol: str, left: Value, right: Value) -> Value: ...
+
+    @abstractmethod
+    def equal(self, left: Value, right: Value) -> bool: ...
+
+    @abstractmethod
+    def is_(self, left: Value, right: Value) -> bool: ...
+
+    @abstractmethod
+    def truth(self, value: Value) -> bool: ...
+
+    @abstractmethod
+    def len(self, value: Value) -> Value: ...
+
+    @abstractmethod
+    def index(self, value: Value) -> Value: ...
+
+    @abstractmethod
+    def hash(self, value: Value) -> Value: ...
+
+    @abstractmethod
+    def getitem(self, container: Value, key: Value, tail: bool = False) -> Value: ...
+
+    @abstractmethod
+    def setitem(self, container: Value, key: Value, item: Value) -> None: ...
+
+    @abstractmethod
+    def delitem(self, container: Value, key: Value) -> None: ...
+
+    @abstractmethod
+    def contains(self, container: Value, item: Value) -> Value: ...
+
+    @abstractmethod
+    def unmodelled(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value: ...
+
+    # -- iteration: iteration.py --------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def iter(self, value: Value) -> Value: ...
+
+    @abstractmethod
+    def next(self, iterator: Value) -> Value | None: ...
+
+    @abstractmethod
+    def iterate(self, value: Value) -> Iterator[Value]: ...
+
+    @abstractmethod
+    def unpack(self, value: Value) -> list[Value]: ...
+
+    @abstractmethod
+    def unpack_exactly(self, value: Value, count: int) -> list[Value]: ...
+
+    @abstractmethod
+    def unpack_up_to(self, value: Value, most: int) -> list[Value]: ...
+
+    @abstractmethod
+    def unpack_ex(self, value: Value, before: int, after: int) -> list[Value]: ...
+
+    # -- calls: calls.py ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def call(self, function: Value, args: list[Value], kwargs: dict[str, Value], tail: bool = False) -> Value: ...
+
+    @abstractmethod
+    def call_builtin(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value: ...
+
+    @abstractmethod
+    def immutable_fallback(self, host: Any, args: list[Value]) -> Value | None: ...
+
+    @abstractmethod
+    def call_method(self, value: Value, name: str, *args: Value) -> Value: ...
+
+    @abstractmethod
+    def isinstance_of(self, value: Value, cls: type) -> bool: ...
+
+    # -- text: text.py ------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def repr(self, value: Value) -> Value: ...
+
+    @abstractmethod
+    def format_value(self, value: Value, conversion: Any, spec: Value | None) -> Value: ...
+
+    @abstractmethod
+    def convert_value(self, value: Value, conversion: Any) -> Value: ...
+
+    @abstractmethod
+    def join_strings(self, parts: list[Value]) -> Value: ...
+
+    # Last: what follows could not name the type.
+    @abstractmethod
+    def str(self, value: Value) -> Value: ...

@@ -2,46 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stator.objects.space import Space
 from stator.objects.value import Value
 
-if TYPE_CHECKING:
-    from stator.trace import Trace
 
-
-class Text:
+class Text(Space):
     """Part of the space: repr, str, formatting and joining of strings."""
-
-    trace: Trace
 
     def repr(self, value: Value) -> Value:
         """`repr(value)`."""
         from stator.stdlib.repr_ import repr_of
 
-        return repr_of(self, value)  # type: ignore[arg-type]
+        return repr_of(self, value)
 
     def str(self, value: Value) -> Value:
         """`str(value)`."""
         from stator.stdlib.repr_ import str_of
 
-        return str_of(self, value)  # type: ignore[arg-type]
+        return str_of(self, value)
 
     def format_value(self, value: Value, conversion: Any, spec: Value | None) -> Value:
         """`f"{value!conversion:spec}"`."""
         from stator.stdlib.str_ import format_value
 
-        return format_value(self, value, conversion, spec)  # type: ignore[arg-type]
+        return format_value(self, value, conversion, spec)
 
     def convert_value(self, value: Value, conversion: Any) -> Value:
         """`value!conversion` in an f-string, by the number that the bytecode has."""
         from stator.stdlib.str_ import CONVERSIONS
 
-        return CONVERSIONS[conversion](self, value)  # type: ignore[arg-type]
+        return CONVERSIONS[conversion](self, value)
 
     def join_strings(self, parts: list[Value]) -> Value:
         """`"".join(parts)` of what formatting gave: str or instances of its subclasses."""
         from stator.objects.pending import joined
         from stator.stdlib.str_ import text_of
 
-        return joined(parts, lambda part: text_of(self, part, "str.join"))  # type: ignore[arg-type]
+        return joined(parts, lambda part: text_of(self, part, "str.join"))

@@ -9,12 +9,12 @@ from stator import errors
 from stator.guards.guard import Equals, IdIs, SameObject, TypeIs
 from stator.guards.source import ConstSource
 from stator.objects.protocol import FALSE, IMMUTABLE, MODELS, NONE, REALISERS, TRUE, model_for
+from stator.objects.space import Space
 from stator.objects.value import Constant, Known, Lazy, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.objects.cell import CellValue
-    from stator.trace import Trace
 
 _HEAP_TYPE = 1 << 9
 #: types whose instances are equal when they print equal, so that a guard compares values rather than identities
@@ -26,24 +26,20 @@ IMMUTABLE.update(LITERALS)
 IMMUTABLE.update({range, types.CodeType})
 
 
-class Wrapping:
+class Wrapping(Space):
     """Part of the space: wrap, realise, fresh, exceptions, mutation bookkeeping."""
-
-    trace: Trace
-    _by_id: dict[int, Value]
-    _kept: list[Any]
 
     # -- existing objects -------------------------------------------------------------------------------------------
 
     def wrap(self, host: Any, source: Source) -> Value:
         """The value of an object that existed before the trace; nothing is guarded until something uses it."""
-        return Lazy(self, host, source)  # type: ignore[arg-type]
+        return Lazy(self, host, source)
 
     def existing(self, host: Any, expr: str | None = None) -> Value:
         """The value of an object that is what it is for as long as the process lives (a module, a C function …)."""
         known = self._by_id.get(id(host))
         if known is not None:
-            return known
+            return known  # type: ignore[no-any-return]
         return self.realise(host, ConstSource(host, expr or _name_of(host)))
 
     def realise(self, host: Any, source: Source) -> Value:
@@ -67,7 +63,7 @@ class Wrapping:
         if known is not None:
             if known.source is not source and known.source is not None:
                 self.trace.guard(SameObject(source, known.source))
-            return known
+            return known  # type: ignore[no-any-return]
         value = self._realise_new(cls, host, source)
         self._by_id[id(host)] = value
         self._kept.append(host)
@@ -91,7 +87,7 @@ class Wrapping:
     def guard_identity(self, value: Value) -> None:
         """The trace depended on which object this is, not only on what it is like."""
         if value.source is not None:
-            self.guard_identity_of(value.source, value.identity(self))  # type: ignore[arg-type]
+            self.guard_identity_of(value.source, value.identity(self))
 
     def guard_identity_of(self, source: Source | None, host: Any) -> None:
         """The trace depended on `host` being what is found at `source`."""
@@ -104,7 +100,7 @@ class Wrapping:
         if known is None:
             known = self._by_id[id(host)] = MODELS[types.CellType].from_host(self, host, source, contents)  # type: ignore[attr-defined]
             self._kept.append(host)
-        return known  # type: ignore[return-value]
+        return known  # type: ignore[no-any-return]
 
     # -- fresh objects ----------------------------------------------------------------------------------------------
 
@@ -117,7 +113,7 @@ class Wrapping:
             return Constant(host)
         known = self._by_id.get(id(host))
         if known is not None:
-            return known
+            return known  # type: ignore[no-any-return]
         model = model_for(cls)
         maker = getattr(model, "from_fresh", None)
         if maker is not None:
@@ -141,14 +137,14 @@ class Wrapping:
     def known(self, value: Value) -> Any:
         """The host object for a value, or the host class NotKnown itself where there is none."""
         try:
-            return value.as_host(self)  # type: ignore[arg-type]
+            return value.as_host(self)
         except NotKnown:
             return NotKnown
 
     def stand_in(self, value: Value) -> Any:
         """Some host object of the value's class, for wording an error message only."""
         try:
-            return value.as_host(self)  # type: ignore[arg-type]
+            return value.as_host(self)
         except NotKnown:
             # Only C code runs: the constructor of the type that lays the object out.
             cls = value.cls
@@ -161,22 +157,22 @@ class Wrapping:
                 return None
 
     def identity(self, value: Value) -> Any:
-        return value.force().identity(self)  # type: ignore[arg-type]
+        return value.force().identity(self)
 
     def key(self, value: Value) -> Any:
-        return value.force().key(self)  # type: ignore[arg-type]
+        return value.force().key(self)
 
     def int_(self, value: Value) -> int:
         """The host int of an index-like value; a symbol is assumed to be the number that it is."""
         number = self.known(value.force())
         if isinstance(number, int):
             return number
-        result = self.index(value)  # type: ignore[attr-defined]
+        result = self.index(value)
         return int(self.trace.decide(result))
 
     def str_(self, value: Value) -> str:
         """The host str of a value that must be one."""
-        return value.force().as_host(self)  # type: ignore[arg-type, no-any-return]
+        return value.force().as_host(self)  # type: ignore[no-any-return]
 
     # -- exceptions -------------------------------------------------------------------------------------------------
 

@@ -190,7 +190,7 @@ class Program:
         safe = self.own_name
         text = f"def {safe}({', '.join(params)}):\n" + "".join(f"    {line}\n" for line in body)
         filename = f"<stator {self.name} {next(_serial)}>"
-        exec(compile(text, filename, "exec"), writer.namespace)
+        exec(compile(text, filename, "exec", dont_inherit=True), writer.namespace)
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         weakref.finalize(writer.namespace[safe], linecache.cache.pop, filename, None).atexit = False
         return Residual(writer.namespace[safe], text, sources, graph)
@@ -244,7 +244,7 @@ def _shows_frame(leaf: FrameState) -> bool:
     """Whether the instruction is a call that must be made by a frame with the variables of the program's own."""
     if not leaf.instr.op.startswith("CALL"):
         return False
-    callees = [entry for entry in leaf.stack if not entry.lazy and type(getattr(entry, "host", None)) in _C_FUNCTIONS]
+    callees = [entry for entry in leaf.stack if type(getattr(entry, "host", None)) in _C_FUNCTIONS]
     return any(id(entry.host) in _FRAME_READERS for entry in callees)  # type: ignore[attr-defined]
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from stator._core import set_code_policy
 
+#: a place in a traced frame: its code, the line (None: none), its globals
+Place = tuple[CodeType, int | None, dict[str, Any]]
 END: Any = type("END", (), {"__repr__": lambda self: "END"})()
 
 
@@ -47,7 +49,8 @@ def _function(text: str) -> Callable[..., Any]:
     found = _functions.get(text)
     if found is None:
         scope: dict[str, Any] = {}
-        exec(text, scope)
+        # The file name keeps the frame hook from tracing it, which would end at the same instruction.
+        exec(compile(text, "<stator unpack>", "exec"), scope)
         found = _functions[text] = scope["unpack"]
     return found
 
@@ -147,13 +150,19 @@ def handling(exc: BaseException, function: Callable[..., Any], /, *args: Any, **
 
 
 def thrown(exc: BaseException) -> BaseException:
-    """An exception caught in a generated program, without that program's own traceback entry."""
-    if exc.__traceback__ is not None:
-        exc.__traceback__ = exc.__traceback__.tb_next
+    """An exception caught in a generated program, without the traceback entries of that program and of this file."""
+    traceback = exc.__traceback__
+    while traceback is not None and _is_generated(traceback.tb_frame.f_code):
+        traceback = traceback.tb_next
+    exc.__traceback__ = traceback
     return exc
 
 
-def raise_through(frames: list[tuple[CodeType, int]], exc: BaseException) -> Any:
+def _is_generated(code: CodeType) -> bool:
+    return code.co_filename.startswith("<stator ") or code.co_filename == __file__
+
+
+def raise_through(frames: list[Place], exc: BaseException) -> Any:
     """Raise `exc` as the traced frames would have: its traceback names the user's files and lines, outermost first."""
     call: Callable[[], Any] = _raiser(frames[-1], exc)
     for place in reversed(frames[:-1]):
@@ -161,7 +170,7 @@ def raise_through(frames: list[tuple[CodeType, int]], exc: BaseException) -> Any
     return call()
 
 
-def with_frames(exc: BaseException, frames: list[tuple[CodeType, int]], inner: TracebackType | None = None) -> None:
+def with_frames(exc: BaseException, frames: list[Place], inner: TracebackType | None = None) -> None:
     """Give an exception that is not raised now the traceback of the traced frames it has left, outermost first.
 
     `inner` is the traceback it has had before that.
@@ -176,28 +185,53 @@ def with_frames(exc: BaseException, frames: list[tuple[CodeType, int]], inner: T
         exc.__context__ = context
 
 
-_TEMPLATES: dict[str, CodeType] = {}
-
-
-def _stub(kind: str, text: str, place: tuple[CodeType, int], names: dict[str, Any]) -> Callable[[], Any]:
-    template = _TEMPLATES.get(kind)
-    if template is None:
-        scope: dict[str, Any] = {}
-        exec(text, scope)
-        template = _TEMPLATES[kind] = scope["stub"].__code__
-    code, line = place[0], place[1] or place[0].co_firstlineno
+def _stub(template: CodeType, place: Place, operand: Any) -> Callable[[], Any]:
+    """A function that looks like the traced one at that line, and does to its operand what the template does."""
+    code, line, names = place
     stub = template.replace(
-        co_filename=code.co_filename, co_name=code.co_name, co_qualname=code.co_qualname, co_firstlineno=line
+        co_filename=code.co_filename,
+        co_name=code.co_name,
+        co_qualname=code.co_qualname,
+        co_firstlineno=code.co_firstlineno,
+        co_linetable=_line_table(len(template.co_code) // 2, line and line - code.co_firstlineno),
     )
-    return FunctionType(stub, names, code.co_name)
+    return FunctionType(stub, names, code.co_name, (operand,))
 
 
-def _raiser(place: tuple[CodeType, int], exc: BaseException) -> Callable[[], Any]:
-    return _stub("raise", "def stub(): raise exc", place, {"exc": exc})
+def _line_table(units: int, delta: int | None) -> bytes:
+    """`co_linetable` of code that lies on one line, or on none (`Objects/locations.md`)."""
+    table = bytearray()
+    while units > 0:
+        count = min(units, 8)
+        table.append(0x80 | (_NO_LINE if delta is None else _LINE_ONLY) << 3 | (count - 1))
+        if delta is not None:
+            number = -delta << 1 | 1 if delta < 0 else delta << 1
+            while number >= 64:
+                table.append(0x40 | number & 63)
+                number >>= 6
+            table.append(number)
+            delta = 0
+        units -= count
+    return bytes(table)
 
 
-def _caller(place: tuple[CodeType, int], call: Callable[[], Any]) -> Callable[[], Any]:
-    return _stub("call", "def stub(): return call()", place, {"call": call})
+_LINE_ONLY, _NO_LINE = 13, 15
+
+
+def _raise(exc: BaseException) -> Any:
+    raise exc
+
+
+def _call(call: Callable[[], Any]) -> Any:
+    return call()
+
+
+def _raiser(place: Place, exc: BaseException) -> Callable[[], Any]:
+    return _stub(_raise.__code__, place, exc)
+
+
+def _caller(place: Place, call: Callable[[], Any]) -> Callable[[], Any]:
+    return _stub(_call.__code__, place, call)
 
 
 _untraced: weakref.WeakKeyDictionary[CodeType, CodeType] = weakref.WeakKeyDictionary()

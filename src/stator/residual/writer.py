@@ -6,7 +6,6 @@ import builtins
 import keyword
 import math
 import re
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import ConstSource, Source
@@ -15,6 +14,7 @@ from stator.objects.wrapping import plain_name
 
 if TYPE_CHECKING:
     from stator.objects.generator import GeneratorValue
+    from stator.residual.runtime import Place
     from stator.trace import Trace
 
 _WORD = re.compile(r"\W+")
@@ -142,7 +142,7 @@ class Writer:
             return math.isfinite(host)
         return host is None or host is ... or host is NotImplemented or type(host) in (int, bool, str, bytes)
 
-    def traceback(self, name: str, entries: list[tuple[CodeType, int]]) -> None:
+    def traceback(self, name: str, entries: list[Place]) -> None:
         """Emit that the exception called `name` has left these frames, outermost first."""
         from stator.residual.runtime import with_frames
 

@@ -115,6 +115,8 @@ def assign(space: Space, tensor: TensorValue, name: str, value: Value | None) ->
     """`tensor.name = value`, or its deletion; False where that has no model."""
     if name == "grad" and tensor.source is not None:
         return _assign_grad(space, tensor, value)
+    if name == "data" and value is not None and value.force() is tensor:
+        return True  # its own data again
     if name == "requires_grad" and value is not None:
         wanted = space.known(value.force())
         return wanted is tensor.requires_grad

@@ -92,6 +92,10 @@ def _tensor_function(host: Any, name: str) -> Handler | None:
     return None
 
 
+#: how operations word that they cannot be run on symbolic sizes at all
+_STATIC_ONLY = ("on tensor with symbolic sizes", "expected to contain only concrete integers")
+
+
 def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Record a call with these arguments; the program's own errors are raised in it."""
     lower_call(space, call, args, kwargs)
@@ -99,8 +103,12 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
     try:
         return recorder.record(call)
     except Failure as failure:
+        if any(words in str(failure.error) for words in _STATIC_ONLY):
+            recorder.shapes.need_numbers(call.operands)
         raise eager_error(space, call, failure) from None
     except Unsupported as e:
+        if isinstance(e.brk, errors.UnsupportedTensorOperation) and any(words in e.brk.why for words in _STATIC_ONLY):
+            recorder.shapes.need_numbers(call.operands)
         if not isinstance(e.brk, errors.DataDependentValue):
             raise
         again = with_numbers(space, call)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stator.tensors.tensor import TensorValue
     from stator.trace import Trace
 
-__all__ = ["dims", "number_varies"]
+__all__ = ["contents_stay", "dims", "number_varies"]
 
 _VARIES = "varies"
 
@@ -61,7 +61,24 @@ def _varying(trace: Trace, tensor: Any, source: Source) -> set[int]:
     if before is not None and len(before) == len(sizes):
         sizes = [size if size == was else _VARIES for size, was in zip(sizes, before, strict=True)]
     seen[key] = sizes
-    return {dim for dim, size in enumerate(sizes) if size is _VARIES}
+    fixed = trace.region_state.get("fixed", ())
+    return {dim for dim, size in enumerate(sizes) if size is _VARIES and (key, dim) not in fixed}
+
+
+def fix(trace: Trace, places: list[tuple[str, int]]) -> None:
+    """Sizes, by their tensor's source and dimension, that are to be numbers in all further traces of the code."""
+    trace.region_state.setdefault("fixed", set()).update(places)
+
+
+def contents_stay(trace: Trace, value: TensorValue) -> bool:
+    """Whether an existing tensor of one element held the same number in all earlier traces of the same code."""
+    assert value.source is not None
+    seen = trace.region_state.setdefault("contents", {})
+    number = value.host.item()
+    key = value.source.expr()
+    if seen.setdefault(key, number) != number:
+        seen[key] = _VARIES
+    return seen[key] is not _VARIES
 
 
 def number_varies(trace: Trace, host: int | float, source: Source) -> bool:

@@ -10,6 +10,7 @@ import torch
 from torch.utils._device import DeviceContext
 
 from stator.guards.guard import GlobalState
+from stator.tensors.state_probe import state_probe
 
 if TYPE_CHECKING:
     from stator.residual.writer import Writer
@@ -212,6 +213,10 @@ def _check_of() -> Callable[[], bool]:
     )
     peek = _C._functorch.peek_interpreter_stack
 
+    if mode is None and not devices:
+        probe = state_probe()  # all of this without running Python
+        if probe is not None:
+            return probe
     if mode is not None:
         return lambda: check() and foreign_mode() == mode and is_inference() is inference
 

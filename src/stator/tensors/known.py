@@ -1,15 +1,19 @@
-"""Tensors whose contents are known while tracing: made of constants alone, and not written since.
+"""Tensors whose contents are known while tracing: made of constants and of modules' scalars, and not written since.
 
-Their contents are computed for real when somebody asks. So `torch.tensor([1, 2]).tolist()` or a size that was divided
-by `torch.div` breaks nothing.
+Their contents are computed for real when somebody asks, and the scalars are guarded then. So `torch.tensor([1, 2])`
+gives its list, and a size that was divided by `torch.div` breaks nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
+from stator.guards.guard import Guard, Predicate
+from stator.tensors import dynamism
+from stator.tensors.contract import is_member
 from stator.tensors.lowering import Call, Operand, fill
 from stator.tensors.tensor import TensorValue
 
@@ -27,47 +31,96 @@ _DEPTH = 64
 
 def contents(recorder: Recorder, value: Value) -> Any:
     """A real tensor equal to the traced one, or None where its contents are not known."""
-    if not isinstance(value, TensorValue) or value.operation is None:
+    if not isinstance(value, TensorValue):
         return None
+    search = _Search(recorder)
     with torch.no_grad():
-        return _computed(recorder, value, {}, _DEPTH)
+        found = search.computed(value, _DEPTH)
+    if found is not None:
+        for member in search.members:
+            recorder.trace.guard(_same_contents(member))
+    return found
 
 
-def _computed(recorder: Recorder, value: TensorValue, done: dict[int, Any], depth: int) -> Any:
-    operation = value.operation
-    if operation is None or depth == 0 or not _is_simple(recorder, value, operation):
-        return None
-    if id(operation) not in done:
-        done[id(operation)] = _run(recorder, operation, done, depth)
-    result = done[id(operation)]
-    for index in value.path if result is not None else ():
-        result = result[index]
-    return result
+class _Search:
+    """Computes the contents of one tensor; `members` are the existing tensors it has read."""
 
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.members: list[TensorValue] = []
+        self.done: dict[int, Any] = {}
 
-def _is_simple(recorder: Recorder, value: TensorValue, operation: Operation) -> bool:
-    meta = value.meta
-    if meta is None or meta.device.type != "cpu" or meta.requires_grad or value.root in recorder.rewritten:
-        return False
-    if operation.key is None or operation.state is not recorder.state.key or operation.effectful:
-        return False
-    size = 1
-    for n in meta.shape:
-        size *= n
-    return size <= _MOST and "empty" not in getattr(operation.function, "__name__", "empty")
-
-
-def _run(recorder: Recorder, operation: Operation, done: dict[int, Any], depth: int) -> Any:
-    operands = []
-    for operand in operation.operands:
-        real = _computed(recorder, operand, done, depth - 1) if isinstance(operand, TensorValue) else None
-        if real is None:
+    def computed(self, value: Value, depth: int) -> Any:
+        """The real tensor, or None."""
+        if not isinstance(value, TensorValue) or value.root in self.recorder.rewritten or depth == 0:
             return None
-        operands.append(real)
-    try:
-        return operation.function(*fill(operation.args, operands), **fill(operation.kwargs, operands))
-    except Exception:
-        return None
+        operation = value.operation
+        if operation is None:
+            return self.member(value)
+        if not self.is_simple(value, operation):
+            return None
+        if id(operation) not in self.done:
+            self.done[id(operation)] = self.run(operation, depth)
+        result = self.done[id(operation)]
+        for index in value.path if result is not None else ():
+            result = result[index]
+        return result
+
+    def member(self, value: TensorValue) -> Any:
+        """The contents of a module's buffer of one element, if they have not been seen to change."""
+        meta = value.meta
+        if meta is None or meta.shape != () or meta.device.type != "cpu" or meta.requires_grad or not is_member(value):
+            return None
+        if not dynamism.contents_stay(self.recorder.trace, value):
+            return None
+        self.members.append(value)
+        return value.host.detach().clone()
+
+    def is_simple(self, value: TensorValue, operation: Operation) -> bool:
+        """Whether the operation depends on its operands alone, and is worth running."""
+        meta = value.meta
+        if meta is None or meta.device.type != "cpu" or meta.requires_grad:
+            return False
+        if operation.key is None or operation.state is not self.recorder.state.key or operation.effectful:
+            return False
+        return math.prod(meta.shape) <= _MOST and "empty" not in getattr(operation.function, "__name__", "empty")
+
+    def run(self, operation: Operation, depth: int) -> Any:
+        """The operation's real result, or None."""
+        operands = [self.computed(operand, depth - 1) for operand in operation.operands]
+        if any(operand is None for operand in operands):
+            return None
+        try:
+            return operation.function(*fill(operation.args, operands), **fill(operation.kwargs, operands))
+        except Exception:
+            return None
+
+
+def _same_contents(member: TensorValue) -> Guard:
+    assert member.source is not None
+    number = member.host.item()
+    return Predicate((member.source,), _Holds(number), f"{member.source.expr()}.item() == {number}")
+
+
+class _Holds:
+    """Whether a tensor of one element holds the number; equal ones are one object, as guards compare by it."""
+
+    _known: ClassVar[dict[tuple[type, str], _Holds]] = {}
+    number: Any
+
+    def __new__(cls, number: Any) -> _Holds:
+        key = (type(number), repr(number))
+        known = cls._known.get(key)
+        if known is None:
+            known = cls._known[key] = object.__new__(cls)
+            known.number = number
+        return known
+
+    def __call__(self, tensor: Any) -> bool:
+        return bool(tensor.item() == self.number)
+
+    def __reduce__(self) -> Any:
+        return _Holds, (self.number,)
 
 
 def with_numbers(space: Space, call: Call) -> Call | None:
@@ -77,6 +130,8 @@ def with_numbers(space: Space, call: Call) -> Call | None:
     """
     from stator.tensors.specials import number_in
 
+    if call.function in (torch.tensor, torch.as_tensor) and any(operand.symbolic for operand in call.operands):
+        return _from_symbols(call)
     chosen: dict[int, Any] = {}
     for index, operand in enumerate(call.operands):
         if isinstance(operand, TensorValue) and not _is_first(call, index) and _is_integer(operand):
@@ -97,6 +152,13 @@ def with_numbers(space: Space, call: Call) -> Call | None:
         again.operands.append(number)
         again.metas.append(getattr(number, "meta", None))
     again.args, again.kwargs = fill(call.args, items), fill(call.kwargs, items)
+    return again
+
+
+def _from_symbols(call: Call) -> Call:
+    """`torch.tensor([n, …])` with symbols among the numbers: torch's own definition of it in Python takes them."""
+    again = Call(torch._refs.tensor, "call_function", torch._refs.tensor)
+    again.args, again.kwargs, again.operands, again.metas = call.args, call.kwargs, call.operands, call.metas
     return again
 
 

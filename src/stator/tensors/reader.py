@@ -160,7 +160,8 @@ def _in_dirty_memory() -> Iterator[Any]:
     libc = ctypes.CDLL(None)
     libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
     libc.free.argtypes = [ctypes.c_void_p]
-    size = _usable(torch.zeros(3)._cdata)
+    model = torch.zeros(3)
+    size = _usable(model._cdata)
     kept = []
     for _ in range(4):
         for pattern in (0x00, 0xFF):

@@ -32,7 +32,7 @@ class Operation:
     """One recorded call: what to run again to get fake tensors for its results."""
 
     __slots__ = (
-        *("args", "effectful", "function", "key", "kwargs", "made_values", "node", "observed", "operands", "recorder"),
+        *("args", "bindings", "effectful", "function", "key", "kwargs", "made_values", "node", "operands", "recorder"),
         *("result", "state"),
     )
 
@@ -49,7 +49,8 @@ class Operation:
         self.made_values: list[Any] = []
         self.node: Any = None
         self.result: Any = None
-        self.observed: Any = None
+        #: symbols that the node makes → where in its result they are found, for later passes
+        self.bindings: Any = None
 
     def example(self) -> Any:
         """A fake result to show, in the structure of the real one."""
@@ -277,9 +278,9 @@ class Recorder:
         self.replay()
         fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
         observed = self.world.run(call.function, fill(call.args, fakes), fill(call.kwargs, fakes))
+        operation.bindings = self.shapes.bindings(observed.result, call.function)
         outcome = outcome_of(observed, fakes, describe_callable(call.function))
         operation.made_values = _Adopting(operation, observed.result)
-        operation.observed = observed.result
         if outcome.written:
             self._refresh(observed.written)
         return outcome
@@ -310,8 +311,8 @@ class Recorder:
         node = operation.node = self.graph.create_node(call.kind, call.target, args, kwargs)
         operation.result = outcome.result
         node.meta = NodeMeta(operation.example, call_chain(self.trace.frame))
-        if self._shapes is not None:
-            self._shapes.bind(node, operation.observed)
+        if operation.bindings:
+            node.meta["unbacked_bindings"] = operation.bindings
         self.ops += 1
         operation.effectful = outcome.effectful
         for index in outcome.written:

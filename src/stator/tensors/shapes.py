@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator import errors
 from stator.guards.guard import Guard, Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
+from stator.interp.signals import Restart
+from stator.objects.value import Unsupported
 from stator.tensors import dynamism
 from stator.tensors.symbols import SymValue
+from stator.tensors.world import describe_callable
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
@@ -191,14 +195,35 @@ class Shapes:
                         found.update(dict.fromkeys(sorted(number.node.expr.free_symbols, key=str)))
         return [self.symbols[symbol] for symbol in found if symbol in self.symbols]
 
-    def bind(self, node: Any, result: Any) -> None:
-        """Tell later passes which symbols the node makes, that are known only when it runs."""
-        if self.env.pending_fresh_unbacked_symbols:
-            from torch.fx.experimental.symbolic_shapes import compute_unbacked_bindings
+    def need_numbers(self, operands: list[Any]) -> None:
+        """An operation cannot take the symbols of its operands: trace again, with these sizes as numbers for ever."""
+        symbols: set[Any] = set()
+        for operand in operands:
+            numbers = (operand.number,) if isinstance(operand, SymValue) else operand.fake.shape
+            symbols.update(*(n.node.expr.free_symbols for n in numbers if isinstance(n, torch.SymInt)))
+        fixed = [
+            (self.source_of(origin).expr(), dim)
+            for fake, origin, _ in self._tracked
+            if isinstance(fake, torch.Tensor)
+            for dim, size in enumerate(fake.shape)
+            if isinstance(size, torch.SymInt) and size.node.expr.free_symbols & symbols
+        ]
+        if fixed:
+            dynamism.fix(self.recorder.trace, fixed)
+            raise Restart(0, errors.ForcedBreak(0))
 
-            bindings = compute_unbacked_bindings(self.env, result)
-            if bindings:
-                node.meta["unbacked_bindings"] = bindings
+    def bindings(self, result: Any, function: Any) -> Any:
+        """Where in the result of an operation the symbols are found that are known only when it runs."""
+        if not self.env.pending_fresh_unbacked_symbols:
+            return None
+        from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound, compute_unbacked_bindings
+
+        try:
+            return compute_unbacked_bindings(self.env, result)
+        except PendingUnbackedSymbolNotFound:
+            # The operation has read a number from a tensor for its own use: that must be a node of its own.
+            self.env.pending_fresh_unbacked_symbols.clear()
+            raise Unsupported(errors.DataDependentValue(describe_callable(function))) from None
 
     # -- guards -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,170 @@
+#include "probe.h"
+
+#include <dlfcn.h>
+#include <structmember.h>
+
+#include <cstring>
+#include <string>
+
+#include "state.h"
+
+namespace stator {
+
+namespace {
+
+std::string symbol_name;
+void* symbol_library = nullptr;
+thread_local const char* symbol_address = nullptr;  // each thread has its own variable
+
+const char* thread_local_variable() {
+    if (!symbol_address && symbol_library) symbol_address = static_cast<const char*>(dlsym(symbol_library, symbol_name.c_str()));
+    return symbol_address;
+}
+
+template <class T> uint64_t call(const Question& question) {
+    auto function = reinterpret_cast<T (*)(uint64_t)>(question.address);
+    return static_cast<uint64_t>(function(question.argument));
+}
+
+// Kind 1, 4, 8: a function's result of so many bytes, the argument handed to it.  0: the byte at the address it
+// returns plus the argument.  16: 8 bytes of the thread-local variable at the offset `argument`.
+bool ask(const Question& question, uint64_t* answer) {
+    uint64_t word = 0;
+    switch (question.kind) {
+        case 0: {
+            auto place = reinterpret_cast<const unsigned char* (*)()>(question.address)();
+            word = place[question.argument];
+            break;
+        }
+        case 1:
+            word = call<uint8_t>(question);
+            break;
+        case 4:
+            word = call<uint32_t>(question);
+            break;
+        case 8:
+            word = call<uint64_t>(question);
+            break;
+        default: {
+            const char* variable = thread_local_variable();
+            if (!variable) return false;
+            std::memcpy(&word, variable + question.argument, sizeof(word));
+        }
+    }
+    *answer = word;
+    return true;
+}
+
+Probe* as_probe(PyObject* object) { return reinterpret_cast<Probe*>(object); }
+
+PyObject* probe_vectorcall(PyObject* object, PyObject* const*, size_t, PyObject*) {
+    return PyBool_FromLong(probe_holds(as_probe(object)));
+}
+
+bool fill(Probe* self, PyObject* questions) {
+    self->questions = new std::vector<Question>;
+    self->answers = new std::vector<uint64_t>;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(questions); i++) {
+        Question question;
+        PyObject* item = PyTuple_GET_ITEM(questions, i);
+        if (!PyTuple_Check(item) ||
+            !PyArg_ParseTuple(item, "iKK", &question.kind, &question.address, &question.argument)) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a question is (kind, address, argument)");
+            return false;
+        }
+        uint64_t answer;
+        if (!ask(question, &answer)) {
+            PyErr_SetString(PyExc_LookupError, "no such thread-local variable");
+            return false;
+        }
+        self->questions->push_back(question);
+        self->answers->push_back(answer);
+    }
+    return true;
+}
+
+PyObject* probe_new(PyTypeObject* type, PyObject* args, PyObject*) {
+    PyObject* questions;
+    if (!PyArg_ParseTuple(args, "O!:Probe", &PyTuple_Type, &questions)) return nullptr;
+    Ref made = Ref::steal(type->tp_alloc(type, 0));
+    if (!made) return nullptr;
+    as_probe(made.get())->vectorcall = probe_vectorcall;
+    try {
+        return fill(as_probe(made.get()), questions) ? made.release() : nullptr;
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+        return nullptr;
+    }
+}
+
+void probe_dealloc(PyObject* object) {
+    PyTypeObject* type = Py_TYPE(object);
+    if (as_probe(object)->weakrefs) PyObject_ClearWeakRefs(object);
+    delete as_probe(object)->questions;
+    delete as_probe(object)->answers;
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+PyObject* probe_answers(PyObject* object, void*) {
+    const auto& answers = *as_probe(object)->answers;
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(answers.size()));
+    for (size_t i = 0; tuple && i < answers.size(); i++) {
+        PyObject* answer = PyLong_FromUnsignedLongLong(answers[i]);
+        if (!answer) Py_CLEAR(tuple);
+        if (answer) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), answer);
+    }
+    return tuple;
+}
+
+PyMemberDef probe_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Probe, weakrefs), READONLY, nullptr},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Probe, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyGetSetDef probe_getset[] = {
+    {"answers", probe_answers, nullptr, "what the functions reported when the probe was made", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyType_Slot probe_slots[] = {
+    {Py_tp_doc, const_cast<char*>("Probe(questions)\n--\n\nTrue when called, if C functions report what they did "
+                                  "when it was made.")},
+    {Py_tp_new, reinterpret_cast<void*>(probe_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(probe_dealloc)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_members, probe_members},
+    {Py_tp_getset, probe_getset},
+    {0, nullptr},
+};
+
+}  // namespace
+
+bool probe_holds(const Probe* probe) {
+    try {
+        for (size_t i = 0; i < probe->questions->size(); i++) {
+            uint64_t answer;
+            if (!ask((*probe->questions)[i], &answer) || answer != (*probe->answers)[i]) return false;
+        }
+        return true;
+    } catch (...) {  // a function that refuses to answer
+        return false;
+    }
+}
+
+bool is_probe(PyObject* object) { return Py_IS_TYPE(object, state.probe_type); }
+
+PyObject* set_thread_local_symbol(PyObject*, PyObject* args) {
+    const char *path, *name;
+    if (!PyArg_ParseTuple(args, "ss:set_thread_local_symbol", &path, &name)) return nullptr;
+    symbol_library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    symbol_name = name;
+    symbol_address = nullptr;
+    return PyBool_FromLong(thread_local_variable() != nullptr);
+}
+
+PyType_Spec probe_spec = {"stator._core.Probe", sizeof(Probe), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE, probe_slots};
+
+}  // namespace stator

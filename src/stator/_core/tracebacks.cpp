@@ -1,0 +1,74 @@
+#include "tracebacks.h"
+
+#include <frameobject.h>
+
+#include <cstring>
+
+#include "ref.h"
+
+namespace stator {
+
+namespace {
+
+bool starts_with(PyObject* text, const char* start) {
+    Py_ssize_t size = 0;
+    const char* chars = PyUnicode_AsUTF8AndSize(text, &size);
+    if (!chars) PyErr_Clear();
+    return chars && std::strncmp(chars, start, std::strlen(start)) == 0;
+}
+
+bool ends_with(PyObject* text, const char* end) {
+    Py_ssize_t size = 0;
+    const char* chars = PyUnicode_AsUTF8AndSize(text, &size);
+    auto length = static_cast<Py_ssize_t>(std::strlen(end));
+    if (!chars) PyErr_Clear();
+    return chars && size >= length && std::strcmp(chars + size - length, end) == 0;
+}
+
+Ref code_of(PyObject* traceback) {
+    return Ref::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(reinterpret_cast<PyTracebackObject*>(traceback)->tb_frame)));
+}
+
+PyObject* next_of(PyObject* traceback) {
+    return reinterpret_cast<PyObject*>(reinterpret_cast<PyTracebackObject*>(traceback)->tb_next);
+}
+
+bool is_generated(PyObject* traceback) {
+    Ref code = code_of(traceback);
+    PyObject* file = reinterpret_cast<PyCodeObject*>(code.get())->co_filename;
+    return starts_with(file, "<stator ") || ends_with(file, "stator/residual/runtime.py");
+}
+
+// Where the program's own frames begin (borrowed), or `traceback` itself where nothing is to be left out.
+PyObject* tidied(PyObject* traceback, PyCodeObject* own) {
+    PyObject* step = traceback;
+    if (own) {
+        Ref code = code_of(step);
+        if (code.get() != reinterpret_cast<PyObject*>(own)) return traceback;
+        step = next_of(step);
+    }
+    PyObject* first = step;
+    while (step && is_generated(step)) step = next_of(step);
+    return step && step != first ? step : traceback;
+}
+
+}  // namespace
+
+void tidy_traceback(PyCodeObject* own) {
+#if PY_VERSION_HEX >= 0x030c0000
+    Ref exception = Ref::steal(PyErr_GetRaisedException());
+    if (!exception) return;
+    Ref traceback = Ref::steal(PyException_GetTraceback(exception.get()));
+    PyObject* kept = traceback ? tidied(traceback.get(), own) : nullptr;
+    if (kept && kept != traceback.get()) PyException_SetTraceback(exception.get(), kept);
+    PyErr_SetRaisedException(Py_NewRef(exception.get()));
+#else
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    Ref whole = Ref::steal(traceback);
+    PyObject* kept = traceback ? tidied(traceback, own) : nullptr;
+    PyErr_Restore(type, value, Py_XNewRef(kept));
+#endif
+}
+
+}  // namespace stator
