@@ -6,8 +6,6 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-import stator.testing
-
 import stator
 
 name = f"stator {stator.__version__}"
