@@ -1,5 +1,7 @@
 """async def and await where no event loop is needed: coroutines driven by hand, async for and with."""
 
+from apptests.marks import expected_break
+
 
 def run(coroutine):
     try:
@@ -43,6 +45,7 @@ def app_async_with_and_try():
     assert log == ["enter", "body", "exit", "enter", "ValueError"]
 
 
+@expected_break("an async generator needs the hooks of an event loop")
 def app_async_iteration():
     async def numbers(n):
         for i in range(n):

@@ -13,7 +13,7 @@ from stator.guards.source import ConstSource, DictItemSource
 from stator.objects.attributes import MISSING
 from stator.objects.function import FunctionValue
 from stator.objects.method import BoundMethod
-from stator.objects.protocol import MODELS, NONE, models
+from stator.objects.protocol import NONE, models
 from stator.objects.value import Constant, Unsupported, Value
 from stator.stdlib.support import known_host, literal, refuse
 
@@ -90,9 +90,6 @@ class ExistingCache(Cached):
         assert self.source is not None
         name = getattr(self.host, "__qualname__", "function")
         space.guard_identity_of(self.source, self.host)
-        if any(_depends_on_symbols(space, value) for value in (*args, *kwargs.values())):
-            # No result could be taken from the cache without assuming what the numbers are.
-            return space.call(space.existing(self.host.__wrapped__), args, kwargs, tail)
         results = Results.of(self.host)
         hosts = tuple([_operand(space, arg, name) for arg in args])
         named = {key: _operand(space, value, name) for key, value in kwargs.items()}
@@ -337,14 +334,6 @@ def refill(cached: Any, function: types.FunctionType, calls: list[Any], hits: in
             cached(*args, **kwargs)
     finally:
         function.__code__ = code
-
-
-def _depends_on_symbols(space: Space, value: Value) -> bool:
-    """Whether the value is a number known only as a symbol, or a tuple that holds one."""
-    value = value.force()
-    if isinstance(value, MODELS[tuple]):
-        return any(_depends_on_symbols(space, item) for item in space.unpack(value))
-    return value.symbolic
 
 
 def _operand(space: Space, value: Value, name: str) -> Any:
