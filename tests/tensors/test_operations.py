@@ -431,3 +431,12 @@ def test_decisions_on_scalars_of_modules() -> None:
     assert compiled(a).shape == (2, 3)
     net.size.fill_(1)
     assert compiled(a).shape == (1, 3)
+
+
+def test_quantised_results_are_left_to_eager():
+    def program(x):
+        return torch.quantize_per_tensor(x, 0.1, 0, torch.qint8).dequantize() + 1
+
+    x = torch.randn(4)
+    assert torch.equal(stator.compile(program, backend="eager")(x), program(x))
+    assert [b.code for b in stator.stats().breaks][:1] == ["SB0204"]

@@ -109,6 +109,9 @@ class World:
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Observed:
         """Call a function on fake tensors. Raises Failure for its own errors, Unsupported for what cannot be faked."""
+        if any(isinstance(arg, torch.dtype) and arg in _QUANTIZED for arg in (*args, *kwargs.values())):
+            name = getattr(function, "__name__", str(function))
+            raise Unsupported(errors.UnsupportedTensorOperation(name, "fake tensors cannot be quantised"))
         observed = Observed()
         try:
             with self.mode, _Watcher(observed), _quiet():
@@ -116,6 +119,10 @@ class World:
         except Exception as e:
             raise translated(function, e) from e
         return observed
+
+
+#: types that fake tensors do not take: what ought to have them has the original's, and is the original
+_QUANTIZED = frozenset({torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4})
 
 
 @contextlib.contextmanager
