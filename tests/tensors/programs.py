@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 import stator
@@ -89,6 +91,8 @@ def _state(fn: Any) -> Any:
 
 
 def _snapshot(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return (type(value), str(value.dtype), value.shape, value.tolist())
     if isinstance(value, torch.nn.parameter.UninitializedTensorMixin):
         return type(value)
     if isinstance(value, torch.Tensor):
@@ -116,5 +120,7 @@ def assert_same(got: Any, want: Any, where: str, rtol: float = 0.0) -> None:
         assert len(got) == len(want), (where, got, want)
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
             assert_same(g, w, f"{where}[{i}]", rtol)
+    elif isinstance(want, float) and rtol:
+        assert math.isclose(got, want, rel_tol=rtol, abs_tol=rtol / 10), (where, got, want)
     else:
         assert got == want or (got != got and want != want), (where, got, want)

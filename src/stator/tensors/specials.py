@@ -98,6 +98,12 @@ def _contents(space: Space, host: Any, tensor: Any, args: list[Value], kwargs: d
         raise Raised(space.exception(e)) from None
 
 
+def scalar(space: Space, tensor: TensorValue, kind: type) -> Value | None:
+    """The only element as a number of the given class (of its own, for object): known, a symbol, or None."""
+    host = {int: _Base.__int__, float: _Base.__float__}.get(kind, _Base.item)
+    return _contents(space, host, tensor, [tensor], {}) or _number(space, tensor, kind)
+
+
 def number_in(space: Space, tensor: TensorValue) -> Value | None:
     """The number in a tensor of one integer, as C code reads it: known, or known when the graph runs."""
     return _contents(space, _Base.item, tensor, [tensor], {}) or _number(space, tensor, int)

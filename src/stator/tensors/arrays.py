@@ -1,0 +1,483 @@
+"""NumPy's arrays and scalars: traced as tensors in the same memory, their functions as operations of the graph."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from stator import errors
+from stator.guards.source import CallSource, ConstSource
+from stator.objects.instance import InstanceValue
+from stator.objects.protocol import CALL_HOOKS, IMMUTABLE, MODELS, NOT_IMPLEMENTED, REALISERS, register
+from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.tensors import array_calls, attributes
+from stator.tensors.array_calls import Answer, array_call, ask, name_of, number, numpy_dtype, tensor_of
+from stator.tensors.calls import function_handler, record
+from stator.tensors.global_state import function_modes
+from stator.tensors.lowering import Call, lower_call
+from stator.tensors.specials import scalar
+from stator.tensors.symbols import SymValue
+from stator.tensors.tensor import TensorValue
+from stator.tensors.world import Failure
+from stator.trace import INTERCEPTS
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.objects.protocol import Handler
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+__all__ = ["ArrayValue", "install"]
+
+_Base: Any = torch._C.TensorBase
+_SCALARS: tuple[type, ...] = tuple(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
+
+
+class ArrayValue(Value):
+    """An array, or a scalar of NumPy's: `tensor` lies in the same memory."""
+
+    __slots__ = ("host", "tensor")
+
+    def __init__(self, tensor: TensorValue, cls: type = np.ndarray) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self.host: Any = None
+        self.tensor = tensor
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        """An existing array: as a tensor, where torch has one like it."""
+        space.guard_type(host, source)
+        tensor = _existing(space, host, source)
+        if tensor is None:
+            return InstanceValue.from_host(space, host, source)
+        self = cls(tensor, type(host))
+        self.host, self.source = host, source
+        return self
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        reader = _FIELDS.get(name)
+        if reader is None:
+            raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
+        return reader(space, self)
+
+    def unpack(self, space: Space) -> list[Value]:
+        count = len(self.tensor.shape) and array_calls.number(self.tensor.shape[0])
+        space.int_(space.len(self))  # is assumed not to change
+        getitem = np.ndarray.__getitem__
+        return [space.call_builtin(getitem, [self, Constant(i)], {}) for i in range(count)]
+
+    def describe(self) -> str:
+        return f"an array of shape {tuple(self.tensor.shape)}"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        text = f"{writer.const(_Base.numpy)}({writer.expr(self.tensor)})"
+        return writer.assign("array", text if self.cls is np.ndarray else f"{text}[()]")
+
+
+def _existing(space: Space, host: Any, source: Source) -> TensorValue | None:
+    """The tensor in the memory of an existing array."""
+    if type(source) is ConstSource or type(host) not in (np.ndarray, *_SCALARS):
+        return None
+    try:
+        tensor = tensor_of(host)
+    except (TypeError, ValueError):
+        return None
+    recorder = space.trace.recorder
+    value = TensorValue(recorder, torch.Tensor, None)
+    value.source = CallSource(tensor_of, source, "torch.from_numpy")
+    value.host = tensor
+    recorder.adopt(value)
+    return value
+
+
+# -- attributes -------------------------------------------------------------------------------------------------------
+
+
+def _shape(space: Space, array: ArrayValue) -> Value:
+    return space.new_tuple(space.unpack(attributes.shape(space, array.tensor)))
+
+
+def _total(space: Space, array: ArrayValue) -> Value:
+    total: Value = Constant(1)
+    for size in space.unpack(attributes.shape(space, array.tensor)):
+        total = space.binary("*", total, size)
+    return total
+
+
+def _dtype(space: Space, array: ArrayValue) -> Value:
+    return Constant(numpy_dtype(array.tensor.dtype))
+
+
+def _through(name: str) -> Any:
+    return lambda space, array: call(space, getattr(array.cls, name).__get__, f"ndarray.{name}", [array], {})
+
+
+_FIELDS: dict[str, Any] = {
+    "shape": _shape,
+    "ndim": lambda space, array: Constant(len(array.tensor.shape)),
+    "size": _total,
+    "dtype": _dtype,
+    "itemsize": lambda space, array: Constant(numpy_dtype(array.tensor.dtype).itemsize),
+    **{name: _through(name) for name in ("T", "real", "imag")},
+}
+
+
+# -- calls ------------------------------------------------------------------------------------------------------------
+
+
+def call(space: Space, host: Any, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Record a call of NumPy's function `host`, which `array_call` knows by `name`."""
+    try:
+        return _call(space, host, name, args, kwargs)
+    except _OtherType:
+        # torch computes in its default type where NumPy computes in double precision.
+        widen = _Widening(space, isinstance(host, np.ufunc) or getattr(host, "__name__", "").startswith("__"))
+    try:
+        return _call(space, host, name, [widen(arg) for arg in args], {k: widen(arg) for k, arg in kwargs.items()})
+    except _OtherType:
+        raise _refusal(name, "the data type of torch's result differs") from None
+
+
+def _call(space: Space, host: Any, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    arguments = _Arguments(space, name)
+    recorded = Call(array_call, "call_function", array_call)
+    lower_call(space, recorded, [arguments.of(a) for a in args], {k: arguments.of(a) for k, a in kwargs.items()})
+    classes = [arguments.classes.get(id(operand), int) for operand in recorded.operands]
+    fakes = [operand.fake for operand in recorded.operands]  # type: ignore[attr-defined]
+    answer = ask(host, recorded.args, recorded.kwargs, fakes, classes)
+    if answer is None:
+        raise _refusal(name, "what NumPy gives depends on the contents")
+    if answer.error is not None:
+        raise Raised(space.exception(answer.error))
+    if answer.result is NotImplemented:
+        return NOT_IMPLEMENTED
+    if not recorded.operands and not isinstance(answer.result, np.ndarray | tuple | list):
+        return space.fresh(answer.result)
+    recorded.args = (name, *recorded.args)
+    recorded.key = None if recorded.key is None else (name, recorded.key)
+    try:
+        result = space.trace.recorder.record(recorded)
+    except Failure as failure:
+        raise _refusal(name, str(failure.error).partition("\n")[0][:200]) from None
+    return _Result(space, name, answer, recorded.operands, arguments.arrays).of(result.force(), answer.result)
+
+
+class _OtherType(Exception):
+    """torch's result is not of NumPy's data type."""
+
+
+class _Widening:
+    """Makes double precision of Python's floats, and of the integers that an arithmetic function is given."""
+
+    def __init__(self, space: Space, arithmetic: bool) -> None:
+        self.space = space
+        self.arithmetic = arithmetic
+
+    def __call__(self, value: Value) -> Value:
+        value = value.force()
+        if isinstance(value, ArrayValue):
+            dtype = value.tensor.dtype
+            if not self.arithmetic or dtype.is_floating_point or dtype.is_complex:
+                return value
+            return astype(self.space, value, Constant("float64"))
+        if type(value) is Constant and type(value.host) is float:
+            return _embedded(self.space, np.float64(value.host))
+        return value
+
+
+def astype(space: Space, array: ArrayValue, dtype: Value) -> Value:
+    """`array.astype(dtype)`."""
+    cls: Any = array.cls
+    return call(space, cls.astype, "ndarray.astype", [array, dtype], {})
+
+
+def _embedded(space: Space, host: Any) -> ArrayValue:
+    """A known scalar as a tensor of the graph."""
+    options: dict[str, Value] = {"dtype": Constant(host.dtype.name)}
+    array: Any = call(space, np.asarray, "asarray", [Constant(host.item())], options)
+    return ArrayValue(array.tensor, type(host))
+
+
+def _refusal(name: str, why: str) -> Unsupported:
+    return Unsupported(errors.UnsupportedTensorOperation(f"numpy.{name}", why))
+
+
+class _Arguments:
+    """The arguments of one call, as the graph takes them."""
+
+    def __init__(self, space: Space, name: str) -> None:
+        self.space = space
+        self.name = name
+        #: id of a tensor among the arguments → the array that it stands for, and its class
+        self.arrays: dict[int, ArrayValue] = {}
+        self.classes: dict[int, type] = {}
+
+    def of(self, value: Value) -> Value:
+        """One argument."""
+        value = value.force()
+        if isinstance(value, ArrayValue):
+            if self.classes.setdefault(id(value.tensor), value.cls) is not value.cls:
+                raise _refusal(self.name, "an array and a scalar are one tensor")
+            self.arrays.setdefault(id(value.tensor), value)
+            return value.tensor
+        if isinstance(value, TensorValue):
+            raise _refusal(self.name, "a tensor is among the arrays")
+        if isinstance(value, (MODELS[list], MODELS[tuple])):
+            items = [self.of(item) for item in self.space.unpack(value)]
+            return self.space.new_list(items) if issubclass(value.cls, list) else self.space.new_tuple(items)
+        host = self.space.known(value)
+        if type(host) in _SCALARS:
+            return self.of(_embedded(self.space, host))
+        if host in (bool, int, float, complex) or (isinstance(host, type) and host in _SCALARS):
+            return Constant(np.dtype(host).name)
+        if isinstance(host, np.dtype) and host.isnative:
+            return Constant(host.name)
+        return value
+
+
+class _Result:
+    """Makes arrays of the tensors in a result, where they are what NumPy gives."""
+
+    def __init__(
+        self, space: Space, name: str, answer: Answer, operands: list[Any], arrays: dict[int, ArrayValue]
+    ) -> None:
+        self.space = space
+        self.name = name
+        self.answer = answer
+        self.operands = operands
+        self.arrays = arrays
+
+    def of(self, value: Value, real: Any) -> Value:
+        """The traced result, or part of it, for that of NumPy on stand-ins."""
+        if isinstance(real, np.ndarray | np.generic):
+            if not isinstance(value, TensorValue):
+                raise self.differs("kind")
+            return self.array(value, real)
+        if type(real) is tuple or type(real) is list:
+            items = self.space.unpack(value) if isinstance(value, (MODELS[list], MODELS[tuple])) else None
+            if items is None or len(items) != len(real):
+                raise self.differs("kind")
+            parts = [self.of(item.force(), part) for item, part in zip(items, real, strict=True)]
+            return self.space.new_list(parts) if type(real) is list else self.space.new_tuple(parts)
+        if isinstance(value, SymValue) and value.cls is type(real):
+            return value
+        if type(value) is not Constant or type(value.host) is not type(real) or value.host != real:
+            raise self.differs("kind")
+        return value
+
+    def array(self, tensor: TensorValue, real: Any) -> ArrayValue:
+        """One array, or scalar."""
+        given = self.answer.given(real)
+        if given is not None:
+            return self.arrays[id(self.operands[given])]
+        if numpy_dtype(tensor.dtype) != real.dtype:
+            raise _OtherType
+        if not _same(tensor.shape, real.shape):
+            raise self.differs("shape")
+        shared = {self.operands[i].root for i in self.answer.shares(real)} if type(real) is np.ndarray else set()
+        if shared and tensor.root not in shared:
+            raise self.differs("memory")
+        if (not shared and tensor.root is not tensor) or not _same(self.strides(tensor), _strides(real), real.shape):
+            if shared or not real.flags.c_contiguous:
+                raise self.differs("layout in memory")
+            options: dict[str, Value] = {"memory_format": Constant(torch.contiguous_format)}
+            tensor = record(self.space, Call(_Base.clone, "call_method", "clone"), [tensor], options)  # type: ignore[assignment]
+        return ArrayValue(tensor, type(real))
+
+    @staticmethod
+    def strides(tensor: TensorValue) -> tuple[Any, ...]:
+        """The strides of the traced tensor."""
+        return tensor.meta.stride if tensor.meta is not None else tuple(tensor.fake.stride())
+
+    def differs(self, what: str) -> Unsupported:
+        """torch's result is not NumPy's."""
+        return _refusal(self.name, f"the {what} of torch's result differs")
+
+
+def _strides(array: Any) -> tuple[int, ...]:
+    return tuple(stride // array.itemsize for stride in array.strides)
+
+
+def _same(ours: Any, theirs: tuple[int, ...], sizes: tuple[int, ...] | None = None) -> bool:
+    """Whether sizes, or the strides of those dimensions that have more than one element, agree; unknown ones do."""
+    if len(ours) != len(theirs):
+        return False
+    if sizes is not None and 0 in sizes:
+        return True
+    pairs = [(number(n), m) for i, (n, m) in enumerate(zip(ours, theirs, strict=True)) if not sizes or sizes[i] > 1]
+    return all(n is None or n == m for n, m in pairs)
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+_NUMBERS: dict[str, type] = {"item": object, "__int__": int, "__index__": int, "__float__": float}
+
+
+def _number(space: Space, array: ArrayValue, name: str) -> Value:
+    """`array.item()` and its like, of an array without dimensions."""
+    kind = _NUMBERS[name]
+    if len(array.tensor.shape) or (name == "__index__" and array.tensor.dtype.is_floating_point):
+        raise _refusal(f"ndarray.{name}", "it has dimensions, or is no integer")
+    found = scalar(space, array.tensor, kind)
+    if found is None:
+        raise Unsupported(errors.DataDependentValue(f"numpy.ndarray.{name}"))
+    return found
+
+
+def _len(space: Space, array: ArrayValue) -> Value:
+    if not len(array.tensor.shape):
+        raise space.error(TypeError, "len() of unsized object")
+    return space.getitem(attributes.shape(space, array.tensor), Constant(0))
+
+
+def _truth(space: Space, array: ArrayValue) -> Value:
+    raise Unsupported(errors.DataDependentBranch())
+
+
+def _method(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """A method of arrays or scalars (see protocol.CALL_HOOKS)."""
+    owner = getattr(host, "__objclass__", None)
+    if owner is None or not issubclass(owner, np.ndarray | np.generic) or not args:
+        return None
+    self, name = args[0].force(), host.__name__
+    if isinstance(self, ArrayValue) and len(args) == 1 and not kwargs:
+        if name in _NUMBERS:
+            return _number(space, self, name)
+        if name == "__len__":
+            return _len(space, self)
+        if name == "__iter__" and len(self.tensor.shape):
+            return space.iter(space.new_tuple(self.unpack(space)))
+        if name == "__bool__":
+            return _truth(space, self)
+    known = name_of(host)
+    if known is None or not any(isinstance(arg.force(), ArrayValue) for arg in args):
+        return None
+    return call(space, host, known, args, kwargs)
+
+
+# -- functions --------------------------------------------------------------------------------------------------------
+
+
+def _called(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """A universal function, or one that arrays can override, is called."""
+    return _function(space, args[0].force().identity(space), args[1:], kwargs)
+
+
+def _function(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    name = name_of(host)
+    if name is None:
+        return None
+    return call(space, host, name, args, kwargs)
+
+
+def _builtin_function(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """A function written in C (see protocol.CALL_HOOKS)."""
+    if type(host) is not types.BuiltinFunctionType or not array_calls.is_function(host):
+        return None
+    return _function(space, host, args, kwargs)
+
+
+def _handler(host: Any) -> Handler:
+    return lambda space, args, kwargs: _function(space, host, args, kwargs)
+
+
+def _intercept(host: Any) -> Handler | None:
+    """Python functions of NumPy's (see trace.INTERCEPTS)."""
+    return _handler(host) if array_calls.is_function(host) else None
+
+
+def _constructor(cls: Any) -> Handler:
+    """`numpy.float32(value)`."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        value = args[0].force() if len(args) == 1 and not kwargs else None
+        if not isinstance(value, ArrayValue) or len(value.tensor.shape):
+            return None
+        return astype(space, value, space.existing(cls))
+
+    return handler
+
+
+# -- between tensors and arrays ---------------------------------------------------------------------------------------
+
+
+def _numpy(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`Tensor.numpy`."""
+    tensor = args[0].force()
+    options = [*args[1:], *kwargs.values()]
+    forced = bool(options) and space.known(options[0].force()) is True
+    bits = tensor.meta.bits if isinstance(tensor, TensorValue) and tensor.meta is not None else (False, False)
+    plain = isinstance(tensor, TensorValue) and tensor.cls in (torch.Tensor, torch.nn.Parameter) and not any(bits[:2])
+    if not plain or len(options) > 1 or tensor.device.type != "cpu" or _has_no_dtype(tensor.dtype):  # type: ignore[attr-defined]
+        raise Unsupported(errors.DataDependentValue("Tensor.numpy"))
+    assert isinstance(tensor, TensorValue)
+    if tensor.requires_grad and not forced:
+        try:
+            torch.empty(0, requires_grad=True).numpy()
+        except RuntimeError as e:
+            raise Raised(space.exception(e)) from None
+    return ArrayValue(_detached(space, tensor) if tensor.requires_grad else tensor)
+
+
+def _has_no_dtype(dtype: torch.dtype) -> bool:
+    try:
+        numpy_dtype(dtype)
+    except TypeError:
+        return True
+    return False
+
+
+def _detached(space: Space, tensor: Value) -> TensorValue:
+    return record(space, Call(_Base.detach, "call_method", "detach"), [tensor], {})  # type: ignore[return-value]
+
+
+def _to_tensor(host: Any, copies: bool, otherwise: Handler | None) -> Handler:
+    """`torch.from_numpy` and its like."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        array = args[0].force() if args else None
+        if not isinstance(array, ArrayValue):
+            return None if otherwise is None else otherwise(space, args, kwargs)
+        if len(args) != 1 or not kwargs.keys() <= {"dtype", "device"} or function_modes():
+            raise Unsupported(errors.UnsupportedTensorOperation(f"torch.{host.__name__}", "of an array, with options"))
+        if array.cls is not np.ndarray and host is torch.from_numpy:
+            raise space.error(TypeError, f"expected np.ndarray (got {array.cls.__qualname__})")
+        tensor = _detached(space, array.tensor)
+        if copies:
+            options: dict[str, Value] = {"memory_format": Constant(torch.contiguous_format)}
+            tensor = record(space, Call(_Base.clone, "call_method", "clone"), [tensor], options)  # type: ignore[assignment]
+        given = {name: arg for name, arg in kwargs.items() if space.known(arg.force()) is not None}
+        return record(space, Call(_Base.to, "call_method", "to"), [tensor], given) if given else tensor
+
+    return handler
+
+
+def install() -> None:
+    """Register the models."""
+    MODELS[np.ndarray] = ArrayValue
+    IMMUTABLE.update(_SCALARS, {np.dtype}, {type(np.dtype(cls)) for cls in _SCALARS})
+    for cls in _SCALARS:
+        REALISERS[cls] = _scalar
+        register(cls, _constructor(cls))
+    for kind in (np.ufunc, type(np.sum)):
+        register(kind.__call__, _called)
+    CALL_HOOKS[:0] = [_method, _builtin_function]
+    INTERCEPTS.append(_intercept)
+    register(_Base.numpy, _numpy)
+    register(torch.from_numpy, _to_tensor(torch.from_numpy, False, None))
+    for host, copies in ((torch.as_tensor, False), (torch.tensor, True)):
+        register(host, _to_tensor(host, copies, function_handler(host)))
+
+
+def _scalar(space: Space, host: Any, source: Source) -> Value:
+    """An existing scalar: a tensor that is read at every call."""
+    return Constant(host, source) if type(source) is ConstSource else ArrayValue.from_host(space, host, source)
