@@ -9,7 +9,7 @@ from traceback import FrameSummary
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from stator import errors
+from stator import collector, errors
 from stator._core import UNBOUND, Entry, set_code_policy
 from stator.bytecode.continuation import ContinuationError
 from stator.cache.policy import worth_tracing
@@ -122,7 +122,8 @@ def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: 
 def _run(bucket: Bucket, trace: Trace, program: Program, frame: Frame) -> tuple[Residual, Any]:
     """Execute the frame symbolically and write what remains of it; with the break that ended it, if one did."""
     try:
-        result = frame.run()
+        with collector.paused():
+            result = frame.run()
     except Raised as e:
         return program.raises(e.value), None
     except BreakHere as e:

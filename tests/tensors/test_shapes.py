@@ -176,3 +176,44 @@ def test_breaks_with_symbols_alive() -> None:
     compiled = stator.compile(fn, backend="eager")
     for args in rows(2, 3, 4, 5):
         assert_same(compiled(*args), fn(*args), "call")
+
+
+def test_an_operation_on_symbols_runs_once_on_fake_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trace remembers outcomes by the expressions of the sizes, as the process does by the sizes."""
+    from stator.tensors.world import World
+
+    ran = []
+    run = World.run
+    monkeypatch.setattr(
+        World, "run", lambda world, function, *rest: ran.append(function) or run(world, function, *rest)
+    )
+
+    def fn(a: Any) -> Any:
+        for _ in range(20):
+            rows, columns = a.shape
+            a = (a.unsqueeze(1) * 3).view(rows, columns).relu()
+        return a
+
+    assert compiles(fn, [(torch.randn(6, 4),)], dynamic=True) == [1]
+    assert len(ran) < 30
+
+
+def test_each_data_dependent_size_is_its_own() -> None:
+    def fn(a: Any, b: Any) -> Any:
+        return a.nonzero(), b.nonzero(), a.nonzero() * 2
+
+    many, few = torch.ones(5), torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0])
+    assert compiles(fn, [(many, few), (few, many)], dynamic=True) == [1, 1]
+
+
+def test_writes_through_views_of_symbolic_sizes() -> None:
+    def fn(a: Any) -> Any:
+        b = a * 2
+        for i in range(3):
+            b[1:].add_(i)
+            b.view(-1).mul_(2)
+            b.unsqueeze_(0)
+            b = b.squeeze(0)
+        return b, b.shape
+
+    assert compiles(fn, [*rows(4), *rows(6)], dynamic=True)[0] == 1

@@ -156,55 +156,57 @@ def _lines(code: CodeType, units: int) -> list[int | None]:
     return lines
 
 
-def _resolve_jumps(found: list[tuple[str, Any, Piece]], index_at: list[int], raw_at: dict[int, str]) -> None:
+def _resolve_jumps(jumps: list[Instr], code: CodeType, index_at: list[int]) -> None:
     """Replaces the byte offsets that jumps carry by instruction indexes."""
-    for position, (op, target, piece) in enumerate(found):
-        if piece.raw not in current.JUMPS:
-            continue
-        if op == "SEND" and current.SEND_SKIPS_END:
-            if raw_at[target] != "END_SEND":
-                raise DecodeError(f"SEND leads to {raw_at[target]}, not to END_SEND")
+    for instr in jumps:
+        target = instr.arg
+        if instr.op == "SEND" and current.SEND_SKIPS_END:
+            reached = opcode.opname[code.co_code[target]]
+            if reached != "END_SEND":
+                raise DecodeError(f"SEND leads to {reached}, not to END_SEND")
             target += 2
-        found[position] = (op, index_at[target >> 1], piece)
+        instr.arg = index_at[target >> 1]
 
 
 def _decode(code: CodeType) -> Decoded:
     units = len(code.co_code) >> 1
-    tables, convert, jumps = Tables(code), current.CONVERT, current.JUMPS
+    tables, lines = Tables(code), _lines(code, units)
     index_at = [-1] * (units + 1)
-    raw_at: dict[int, str] = {}
-    found: list[tuple[str, Any, Piece]] = []
-    for piece in pieces(code):
-        if index_at[piece.start >> 1] < 0:
-            index_at[piece.start >> 1] = index_at[piece.offset >> 1] = len(found)
-            raw_at[piece.start] = piece.raw
-        if piece.detached:
+    instrs: list[Instr] = []
+    jumping: list[Instr] = []
+    for raw, raw_arg, start, offset, end, original, detached in pieces(code):
+        unit = offset >> 1
+        if index_at[start >> 1] < 0:
+            index_at[start >> 1] = index_at[unit] = len(instrs)
+        if detached:
             continue
-        jump = jumps.get(piece.raw)
-        if jump is not None:
-            found.append((jump[0], piece.end + 2 * jump[1] * piece.arg, piece))
-        else:
-            converter = convert.get(piece.raw)
+        jump = current.JUMPS.get(raw)
+        if jump is None:
+            converter = current.CONVERT.get(raw)
             if converter is None:
-                raise DecodeError(f"unknown instruction {piece.raw}")
-            pair = converter(tables, piece.arg)
+                raise DecodeError(f"unknown instruction {raw}")
+            pair = converter(tables, raw_arg)
             if pair is None:
                 continue
-            found.append((pair[0], pair[1], piece))
-        for unit in range((piece.offset >> 1) + 1, piece.end >> 1):
-            index_at[unit] = len(found) - 1
-    index_at[units] = len(found)
+        else:
+            pair = jump[0], end + 2 * jump[1] * raw_arg
+        instr = Instr(pair[0], pair[1], len(instrs), offset, lines[unit], None, original)
+        instrs.append(instr)
+        if jump is not None:
+            jumping.append(instr)
+        caches = (end >> 1) - unit - 1
+        if caches:
+            index_at[unit + 1 : end >> 1] = [instr.index] * caches
+    index_at[units] = len(instrs)
     for unit in range(units - 1, -1, -1):
         if index_at[unit] < 0:
             index_at[unit] = index_at[unit + 1]
-    _resolve_jumps(found, index_at, raw_at)
-    handlers = _handlers(code, index_at, units)
-    lines = _lines(code, units)
-    instrs = tuple(
-        Instr(op, arg, index, piece.offset, lines[piece.offset >> 1], handlers[piece.offset >> 1], piece.original)
-        for index, (op, arg, piece) in enumerate(found)
-    )
-    return Decoded(code, instrs, index_at)
+    _resolve_jumps(jumping, code, index_at)
+    if code.co_exceptiontable:
+        handlers = _handlers(code, index_at, units)
+        for instr in instrs:
+            instr.handler = handlers[instr.offset >> 1]
+    return Decoded(code, tuple(instrs), index_at)
 
 
 def _handlers(code: CodeType, index_at: list[int], units: int) -> list[ExceptionEntry | None]:

@@ -10,7 +10,7 @@ from stator import errors
 from stator.guards.source import GetAttrSource
 from stator.objects.protocol import FALSE, NONE, TRUE
 from stator.objects.value import Constant, Unsupported, Value
-from stator.tensors.lowering import Call
+from stator.tensors.lowering import Call, lower_call
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -64,10 +64,9 @@ def _leaf(tensor: TensorValue) -> bool:
 def shape(space: Space, tensor: TensorValue) -> Value:
     """`tensor.shape`."""
     meta = tensor.meta
-    if meta is None:
+    if meta is None or meta.symbolic:
         call = Call(torch.Tensor.size, "call_method", "size")
-        call.args, call.operands = (_operand(),), [tensor]
-        return space.trace.recorder.record(call)
+        return space.trace.recorder.record(lower_call(space, call, [tensor], {}))
     made: Any = space.new_tuple([Constant(n) for n in meta.shape])
     made.cls = torch.Size
     return made
@@ -80,11 +79,7 @@ def metadata(space: Space, tensor: TensorValue, name: str) -> Value:
         return space.fresh(getattr(meta, name))
     if meta is not None and name == "ndim":
         return Constant(len(meta.shape))
-    if meta is not None:
-        from stator.tensors.memo import MEMO
-
-        return space.fresh(getattr(MEMO.stand_in(meta), name))
-    found = getattr(tensor.fake, name)
+    found = getattr(tensor.recorder.example(tensor), name)
     if isinstance(found, torch.SymInt):
         return refuse(tensor, name)
     return space.fresh(found)
@@ -140,12 +135,6 @@ def _fits(space: Space, tensor: TensorValue, value: Any) -> bool:
     if ours is None or theirs is None:
         return False
     return bool(ours.shape == theirs.shape and ours.dtype is theirs.dtype and ours.device == theirs.device)
-
-
-def _operand() -> Any:
-    from stator.tensors.lowering import Operand
-
-    return Operand(0)
 
 
 def truth(value: bool) -> Value:

@@ -22,7 +22,6 @@ from stator.tensors import global_state
 from stator.tensors.autograd_module import FunctionModule, Plan
 from stator.tensors.calls import record
 from stator.tensors.lowering import Call, Operand
-from stator.tensors.metadata import meta_of
 from stator.tensors.subgraph import Subgraph
 from stator.tensors.tensor import TensorValue
 
@@ -260,7 +259,7 @@ class _Application:
         fake = output.fake
         with self.recorder.world.mode, torch.no_grad():
             like = torch.empty_like(fake, requires_grad=False, memory_format=torch.contiguous_format)
-        value = TensorValue(self.recorder, torch.Tensor, meta_of(like))
+        value = TensorValue(self.recorder, torch.Tensor, self.recorder.describe(like))
         value._fake = like
         graph.input(f"grad_{len(graph.given)}", value)
         return value

@@ -1,7 +1,8 @@
 """Outcomes of operations, remembered by operation and metadata of the operands.
 
 A miss runs the operation on stand-ins made from the metadata alone, so that identical layers run on fake tensors once
-per process. What depends on more than metadata (mutated views, tensors with known contents, symbols) is not remembered.
+per process. Where sizes are symbols, the memory is the trace's own, as the symbols are. What depends on more than
+metadata (mutated views, tensors with known contents) is not remembered.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from stator import errors
 from stator.objects.value import Unsupported
-from stator.tensors.metadata import TensorMeta, forget_all, meta_of
+from stator.tensors.metadata import NumberMeta, TensorMeta, forget_all, meta_of
 from stator.tensors.outcome import HostResult, Outcome, outcome_of
 from stator.tensors.world import World, describe_callable
 
 __all__ = ["MEMO", "Memo"]
+
+Meta = TensorMeta | NumberMeta
 
 _LIMIT = 200_000
 _DATA_DEPENDENT = (errors.DynamicOutputShape, errors.DataDependentValue)
@@ -28,19 +30,28 @@ _UNKNOWN = Outcome(HostResult(None), (), False, lasting=False)
 
 
 class Memo:
-    """The process's memory of outcomes."""
+    """A memory of outcomes: the process's, or that of one trace, which has a world with symbols."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: World | None = None) -> None:
         self._outcomes: dict[Any, Outcome] = {}
-        self._stand_ins: dict[TensorMeta, Any] = {}
+        self._stand_ins: dict[Meta, Any] = {}
         self._kept: dict[int, Any] = {}
-        self._world: World | None = None
+        self._world = world
+        #: descriptions with symbols in them
+        self.symbolic: dict[Any, Any] = {}
         self._lock = threading.RLock()
         self.hits = 0
         self.misses = 0
 
+    @property
+    def world(self) -> World:
+        """Where operations are run on stand-ins."""
+        if self._world is None:
+            self._world = World()
+        return self._world
+
     def outcome(
-        self, function: Callable[..., Any], args: Any, kwargs: Any, key: Any, metas: list[TensorMeta], fill: Any
+        self, function: Callable[..., Any], args: Any, kwargs: Any, key: Any, metas: list[Meta], fill: Any
     ) -> Outcome | None:
         """The outcome of the operation, or None where metadata alone does not tell it.
 
@@ -60,10 +71,8 @@ class Memo:
             self._kept[id(function)] = function
         return found if found.lasting else None
 
-    def _ask(self, function: Any, args: Any, kwargs: Any, metas: list[TensorMeta], fill: Any) -> Outcome:
-        world = self._world
-        if world is None:
-            world = self._world = World()
+    def _ask(self, function: Any, args: Any, kwargs: Any, metas: list[Meta], fill: Any) -> Outcome:
+        world = self.world
         fakes = [self._stand_in(meta, i, metas) for i, meta in enumerate(metas)]
         try:
             observed = world.run(function, fill(args, fakes), fill(kwargs, fakes))
@@ -72,7 +81,9 @@ class Memo:
             if isinstance(e, Unsupported) and isinstance(e.brk, _DATA_DEPENDENT):
                 return _UNKNOWN  # symbols may do
             raise
-        outcome = outcome_of(observed, fakes, describe_callable(function))
+        if world.forget_new_symbols():
+            return _UNKNOWN  # each run makes others
+        outcome = outcome_of(observed, fakes, describe_callable(function), self.symbolic)
         if outcome.written:
             outcome.lasting = outcome.lasting and self._harmless(outcome, metas, fakes)
             for meta in metas:
@@ -80,13 +91,13 @@ class Memo:
         return outcome
 
     @staticmethod
-    def _harmless(outcome: Outcome, metas: list[TensorMeta], fakes: list[Any]) -> bool:
+    def _harmless(outcome: Outcome, metas: list[Any], fakes: list[Any]) -> bool:
         """A write that changed contents only: no view is involved, and the metadata stayed."""
-        if any(metas[i].is_view for i in outcome.written):
+        if any(meta.symbolic for meta in metas) or any(metas[i].is_view for i in outcome.written):
             return False
         return all(_alike(meta_of(fake), meta) for meta, fake in zip(metas, fakes, strict=True))
 
-    def _stand_in(self, meta: TensorMeta, position: int, metas: list[TensorMeta]) -> Any:
+    def _stand_in(self, meta: Meta, position: int, metas: list[Meta]) -> Any:
         """A fake tensor of this description; two operands alike get two of them."""
         if any(other is meta for other in metas[:position]):
             return self.make(meta)
@@ -98,19 +109,16 @@ class Memo:
             self._stand_ins[meta] = found
         return found
 
-    def stand_in(self, meta: TensorMeta) -> Any:
+    def stand_in(self, meta: Meta) -> Any:
         """A fake tensor to show (as a node's example value), never to compute with."""
         with self._lock:
             return self._stand_in(meta, 0, [])
 
-    def make(self, meta: TensorMeta) -> Any:
+    def make(self, meta: Meta) -> Any:
         """A new fake tensor of this description (except for being a view)."""
-        if self._world is None:
-            self._world = World()
-        inference, grad = meta.bits[2], meta.requires_grad
         # A backend at work may ask, with its own modes on.
-        with _disable_current_modes(), self._world.mode, torch.inference_mode(inference), torch.set_grad_enabled(grad):
-            return _made(meta)
+        with _disable_current_modes(), self.world.mode:
+            return meta.make()
 
     def clear(self) -> None:
         """Forget everything."""
@@ -124,41 +132,6 @@ class Memo:
 def _alike(a: TensorMeta | None, b: TensorMeta) -> bool:
     """Equal but for being a view, which a stand-in is not."""
     return a is b or (a is not None and a.parts(views=False) == b.parts(views=False))
-
-
-def _made(meta: TensorMeta) -> Any:
-    span = meta.offset + 1 + sum((n - 1) * s for n, s in zip(meta.shape, meta.stride, strict=True))
-    if 0 in meta.shape:
-        span = meta.offset
-    with torch.no_grad():
-        if meta.offset:
-            memory = torch.empty(span, dtype=meta.dtype, device=meta.device)
-            tensor = memory.as_strided(meta.shape, meta.stride, meta.offset).detach()
-        else:
-            tensor = torch.empty_strided(meta.shape, meta.stride, dtype=meta.dtype, device=meta.device)
-        if meta.bits[0]:
-            tensor = torch._conj(tensor)
-        if meta.bits[1]:
-            tensor = torch._neg_view(tensor)
-    if not meta.requires_grad:
-        return tensor
-    if meta.is_leaf:
-        return tensor.requires_grad_()
-    leaf = torch.empty((), dtype=meta.dtype, device=meta.device, requires_grad=True)
-    return _Graft.apply(tensor, leaf)
-
-
-class _Graft(torch.autograd.Function):
-    """Makes a tensor part of an autograd graph without changing anything else about it."""
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Any, leaf: Any) -> Any:
-        ctx.mark_dirty(tensor)
-        return tensor
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        return None, None
 
 
 MEMO = Memo()

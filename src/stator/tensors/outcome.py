@@ -89,7 +89,6 @@ class SymbolicResult(Result):
     """A number that depends on sizes only known as symbols."""
 
     __slots__ = ("number",)
-    lasting = False
 
     def __init__(self, number: Any) -> None:
         self.number = number
@@ -154,10 +153,10 @@ def _holds_traced(result: Result) -> bool:
     return type(result) is not HostResult
 
 
-def outcome_of(observed: Observed, operands: list[Any], name: str) -> Outcome:
-    """Describe a run on the given fake operands."""
+def outcome_of(observed: Observed, operands: list[Any], name: str, symbolic: dict[Any, Any]) -> Outcome:
+    """Describe a run on the given fake operands; `symbolic` is the trace's table of descriptions with symbols."""
     tensors = {i: t for i, t in enumerate(operands) if isinstance(t, torch.Tensor)}
-    result = _Description(tensors, name).of(observed.result)
+    result = _Description(tensors, name, symbolic).of(observed.result)
     written = tuple(i for i, t in tensors.items() if observed.written and storage_of(t) in observed.written)
     effectful = bool(written) or observed.random or observed.effectful or observed.result is None
     return Outcome(result, written, effectful, result.lasting, observed.random)
@@ -166,10 +165,11 @@ def outcome_of(observed: Observed, operands: list[Any], name: str) -> Outcome:
 class _Description:
     """Describes the result of a call on the given tensors."""
 
-    def __init__(self, operands: dict[int, Any], name: str) -> None:
+    def __init__(self, operands: dict[int, Any], name: str, symbolic: dict[Any, Any]) -> None:
         self.by_id = {id(t): i for i, t in operands.items()}
         self.by_storage = {storage_of(t): i for i, t in operands.items()}
         self.name = name
+        self.symbolic = symbolic
 
     def of(self, result: Any) -> Result:
         """The description of a host result."""
@@ -178,7 +178,7 @@ class _Description:
             if index is not None:
                 return ArgumentResult(index)
             alias = self.by_storage.get(storage_of(result))
-            return TensorResult(meta_of(result), getattr(result, "constant", None) is None, alias)
+            return TensorResult(meta_of(result, self.symbolic), getattr(result, "constant", None) is None, alias)
         if isinstance(result, _SYMBOLIC):
             return SymbolicResult(result)
         if isinstance(result, torch.Size | list | tuple):

@@ -14,10 +14,11 @@ from stator.guards.guard import Guard
 from stator.objects.value import Unsupported, Value
 from stator.tensors import dynamism, global_state
 from stator.tensors.finish import CompiledGraph, finish
-from stator.tensors.memo import MEMO
+from stator.tensors.memo import MEMO, Memo
+from stator.tensors.metadata import TensorMeta, meta_of
 from stator.tensors.node_meta import NodeMeta, call_chain
 from stator.tensors.outcome import Outcome, outcome_of
-from stator.tensors.tensor import TensorValue, describe_existing, guard_tensor
+from stator.tensors.tensor import TensorValue, guard_tensor
 from stator.tensors.world import World, describe_callable, storage_of
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ class Recorder:
         self._input_names: dict[str, int] = {}
         self._parts: dict[tuple[Any, int], Any] = {}
         self._world: World | None = None
+        self._memo: Memo | None = None
         self._last_input: Any = None
         self._shapes: Any = None
         #: the overrides of the program's tensor classes are traced; none is called while tracing
@@ -158,11 +160,11 @@ class Recorder:
         self.tensors.append(value)
         if not dims:
             guard_tensor(self.trace.space, value)
-            value.meta = describe_existing(value.host)
+            value.meta = self.describe(value.host)
             return
         fake = value._fake = self.shapes.fakify(value, dims)
         guard_tensor(self.trace.space, value, [i for i, n in enumerate(fake.shape) if isinstance(n, torch.SymInt)])
-        value.meta = describe_existing(fake)
+        value.meta = self.describe(fake)
 
     @property
     def shapes(self) -> Any:
@@ -223,7 +225,26 @@ class Recorder:
         meta = getattr(value, "meta", None)
         if value._fake is not None or meta is None:
             return value.fake
-        return MEMO.stand_in(meta)
+        return self.memo(meta.symbolic).stand_in(meta)
+
+    def memo(self, symbolic: bool) -> Memo:
+        """The memory of outcomes for operands of which some, or none, are symbolic."""
+        if not symbolic:
+            return MEMO
+        if self._memo is None:
+            self._memo = Memo(self.world)
+        return self._memo
+
+    @property
+    def symbolic(self) -> dict[Any, Any]:
+        """The descriptions that hold symbols of this trace."""
+        return self.memo(True).symbolic
+
+    def describe(self, tensor: Any) -> TensorMeta | None:
+        """The description of a real or fake tensor of this trace."""
+        with torch._C.DisableTorchFunctionSubclass():
+            symbolic = self.symbolic if tensor._has_symbolic_sizes_strides else None
+            return meta_of(tensor, symbolic)
 
     # -- fake tensors -----------------------------------------------------------------------------------------------
 
@@ -265,7 +286,8 @@ class Recorder:
             key = (call.key, self.state.key)
             from stator.tensors.lowering import fill
 
-            found = MEMO.outcome(call.function, call.args, call.kwargs, key, call.metas, fill)
+            memo = self.memo(any(meta.symbolic for meta in call.metas))
+            found = memo.outcome(call.function, call.args, call.kwargs, key, call.metas, fill)
             if found is not None:
                 if found.traced:
                     self._pending.append(operation)
@@ -279,7 +301,7 @@ class Recorder:
         fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
         observed = self.world.run(call.function, fill(call.args, fakes), fill(call.kwargs, fakes))
         operation.bindings = self.shapes.bindings(observed.result, call.function)
-        outcome = outcome_of(observed, fakes, describe_callable(call.function))
+        outcome = outcome_of(observed, fakes, describe_callable(call.function), self.symbolic)
         operation.made_values = _Adopting(operation, observed.result)
         if outcome.written:
             self._refresh(observed.written)
@@ -294,7 +316,7 @@ class Recorder:
         for value in [*self.tensors, *self._made]:
             if value._fake is None or value.meta is None or storage_of(value._fake) not in written:
                 continue
-            meta = describe_existing(value._fake)
+            meta = self.describe(value._fake)
             if meta is not value.meta and value.host is not None:
                 self._restructure(value)
             value.meta = meta

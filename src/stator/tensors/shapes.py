@@ -188,7 +188,7 @@ class Shapes:
         for value in inputs:
             if isinstance(value, SymValue):
                 found.update(dict.fromkeys(sorted(value.number.node.expr.free_symbols, key=str)))
-            elif value.meta is None:
+            elif value.meta is None or value.meta.symbolic:
                 fake = value.fake
                 for number in (*fake.shape, *fake.stride(), fake.storage_offset()):
                     if isinstance(number, torch.SymInt):

@@ -13,6 +13,7 @@ from stator import errors
 from stator.objects.pending import PendingNumber, PendingText
 from stator.objects.protocol import NOT_IMPLEMENTED
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
+from stator.tensors.metadata import NumberMeta, number_meta
 from stator.tensors.node_meta import NodeMeta, call_chain
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ class SymValue(Value):
     __slots__ = ("_node", "number", "operation", "path", "recorder")
 
     symbolic = True
-    #: as for tensors: nothing short describes it
-    meta = None
     host = None
 
     def __init__(
@@ -67,6 +66,11 @@ class SymValue(Value):
         return self.number
 
     _fake = fake
+
+    @property
+    def meta(self) -> NumberMeta:
+        """What describes it among the operands of an operation."""
+        return number_meta(self.number, self.recorder.symbolic)
 
     def as_host(self, space: Space) -> Any:
         known = self.number.node.maybe_as_int() if self.cls is int else None

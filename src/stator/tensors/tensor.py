@@ -13,7 +13,7 @@ from stator.objects.identities import used_as_key
 from stator.objects.instance import InstanceValue
 from stator.objects.keys import IdentityKey
 from stator.objects.value import Unsupported, Value
-from stator.tensors.metadata import TensorMeta, meta_of
+from stator.tensors.metadata import TensorMeta
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -183,9 +183,3 @@ def guard_tensor(space: Space, value: TensorValue, dynamic_dims: Any = ()) -> No
 
     if value.source is not None and type(value.source) is not ConstSource:
         space.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))
-
-
-def describe_existing(host: Any) -> TensorMeta | None:
-    """The description of an existing tensor."""
-    with torch._C.DisableTorchFunctionSubclass():
-        return meta_of(host)

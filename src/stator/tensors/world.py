@@ -107,6 +107,14 @@ class World:
         self.shape_env = shape_env
         self.mode = _new_mode(shape_env)
 
+    def forget_new_symbols(self) -> bool:
+        """Whether the last operation has made symbols of numbers it would read from data; they are dropped."""
+        pending = None if self.shape_env is None else self.shape_env.pending_fresh_unbacked_symbols
+        if not pending:
+            return False
+        pending.clear()
+        return True
+
     def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Observed:
         """Call a function on fake tensors. Raises Failure for its own errors, Unsupported for what cannot be faked."""
         if any(isinstance(arg, torch.dtype) and arg in _QUANTIZED for arg in (*args, *kwargs.values())):
