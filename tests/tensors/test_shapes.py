@@ -52,6 +52,15 @@ def test_decisions_on_sizes_are_guarded() -> None:
     assert compiles(fn, rows(3, 4, 5, 6, 7, 2)) == [1, 2, 2, 3, 3, 3]
 
 
+def test_joined_sizes_are_sizes() -> None:
+    def fn(a: Any) -> Any:
+        size = a.shape
+        joined = (2, *size), (2,) + size, size + (3,), size + size  # noqa: RUF005
+        return [(type(s) is torch.Size, a.new_zeros(s)) for s in joined]
+
+    assert compiles(fn, rows(3, 5, 7)) == [1, 2, 2]
+
+
 def test_arithmetic_of_sizes() -> None:
     def fn(a: Any) -> Any:
         n, m = a.shape

@@ -52,11 +52,25 @@ def _again(name: str) -> Any:
     return handler
 
 
+def _joined(swap: bool) -> Any:
+    """`size + other` of a tuple, from whichever side."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        if len(args) != 2 or kwargs or not all(issubclass(arg.force().cls, tuple) for arg in args):
+            return None
+        left, right = (space.unpack(arg) for arg in (reversed(args) if swap else args))
+        return new_size(space, [space.index(item) for item in (*left, *right)])
+
+    return handler
+
+
 def install() -> None:
     """Register the models."""
     own = vars(torch.Size)
     register(torch.Size.__new__, _new)
     register(own["numel"], _numel)
     pure(own["__repr__"], own["__reduce__"])
-    for name in ("__add__", "__getitem__", "__mul__", "__rmul__"):
+    register(own["__add__"], _joined(False))
+    register(own["__radd__"], _joined(True))
+    for name in ("__getitem__", "__mul__", "__rmul__"):
         register(own[name], _again(name))
