@@ -30,6 +30,10 @@ _METADATA = frozenset(
 )
 
 
+#: attributes in which hooks show
+_HOOKED = frozenset({"_backward_hooks", "_post_accumulate_grad_hooks", "retains_grad", "grad", "_grad"})
+
+
 def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
     """`tensor.name`, or None to read the attribute of the existing tensor."""
     if name in tensor.fields:
@@ -46,6 +50,8 @@ def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
         return gradient(space, tensor)
     if name == "grad_fn":
         return NONE if not tensor.requires_grad or _leaf(tensor) else refuse(tensor, name)
+    if tensor.root in tensor.recorder.hooked and name in _HOOKED:
+        return refuse(tensor, name)
     if name in ("_backward_hooks", "_post_accumulate_grad_hooks") and tensor.source is None:
         return NONE
     if name in ("_version", "_base", "_cdata", "output_nr", "_grad_fn", "_python_dispatch") or tensor.source is None:

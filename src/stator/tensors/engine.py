@@ -1,4 +1,4 @@
-"""Calls that run the autograd engine or put hooks into it: a break, all inside left to Python in one piece."""
+"""The autograd engine: gradients of what the graph has computed are an operation of it, other calls break the graph."""
 
 from __future__ import annotations
 
@@ -12,23 +12,60 @@ from stator import errors
 from stator._core import set_code_policy
 from stator.objects.protocol import Handler, register
 from stator.objects.value import Unsupported, Value
+from stator.tensors.hooks import need_of_its_own
+from stator.tensors.lowering import Call, lower_call
+from stator.tensors.tensor import TensorValue
+from stator.tensors.world import Failure
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
+    from stator.tensors.recorder import Recorder
 
 
 def _refusing(host: Any) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        raise Unsupported(errors.AutogradCall(f"{host.__module__}.{host.__qualname__}"))
+        raise _refusal(host)
 
     return handler
+
+
+def _refusal(host: Any) -> Unsupported:
+    return Unsupported(errors.AutogradCall(f"{host.__module__}.{host.__qualname__}"))
+
+
+def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`torch.autograd.grad`, where the fake tensors have all of the graph that the engine will go through."""
+    grad = torch.autograd.grad
+    recorder = space.trace.recorder
+    call = lower_call(space, Call(grad, "call_function", grad), args, kwargs)
+    call.key = None  # metadata does not tell where a tensor has come from
+    if all(isinstance(value, TensorValue) for value in call.operands) and _is_whole(recorder):
+        try:
+            return recorder.record(call)
+        except Failure:
+            pass
+    refusal = _refusal(grad)
+    for value in call.operands if not recorder.keeps_order else ():
+        if isinstance(value, TensorValue):
+            need_of_its_own(value, refusal.brk)
+    raise refusal
+
+
+def _is_whole(recorder: Recorder) -> bool:
+    """Whether no graph of autograd reaches into the trace, and nobody waits for gradients in it."""
+    for value in recorder.tensors:
+        host = value.host
+        if value.requires_grad and (not host.is_leaf or host._backward_hooks):
+            return False
+    return not recorder.hooked
 
 
 def install() -> None:
     """Register the models."""
     hooks = torch.utils.hooks.BackwardHook
-    for host in (torch.autograd.grad, torch.autograd.backward, hooks.setup_input_hook, hooks.setup_output_hook):
+    for host in (torch.autograd.backward, hooks.setup_input_hook, hooks.setup_output_hook):
         register(host, _refusing(host))
+    register(torch.autograd.grad, _grad)
     # What the engine calls back (hooks, backward methods, checkpoints) runs as it was, or as eager runs it.
     calling = (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward, torch.autograd.Function.apply)
     for function in calling:

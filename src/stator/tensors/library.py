@@ -9,6 +9,7 @@ from stator.tensors import (
     data_readers,
     engine,
     functorch,
+    hooks,
     optim,
     profiling,
     random_state,
@@ -19,7 +20,7 @@ __all__ = ["install"]
 
 _PARTS = (
     *(autograd_function, checkpoint, checks, data_readers, engine),
-    *(functorch, optim, profiling, random_state, subclass),
+    *(functorch, hooks, optim, profiling, random_state, subclass),
 )
 
 

@@ -7,11 +7,13 @@ leave to the real code whatever is out of the ordinary (return None; see `protoc
 
 from __future__ import annotations
 
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator import errors
+from stator._core import set_code_policy
 from stator.objects.attr_dict import AttrDict
 from stator.objects.attributes import is_generic
 from stator.objects.dict_ import DictValue
@@ -118,7 +120,20 @@ def _wrapped_call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> 
     """`Module._wrapped_call_impl`, which is `Module.__call__`."""
     if not args or space.known(space.getattr(args[0], "_compiled_call_impl").force()) is not None:
         return None
+    if _wants_gradients(space, args[0].force()):
+        return None  # the break comes in there, so that what is left to Python is `_call_impl` alone
     return TailCall(space.getattr(args[0], "_call_impl"), args[1:], kwargs)
+
+
+def _wants_gradients(space: Space, module: Value) -> bool:
+    """Whether the module, or all modules, have hooks that the autograd engine calls."""
+    attrs = _attributes(space, module)
+    if attrs is None:
+        return False
+    names = space.trace.globals_of(_GLOBALS)
+    hooks = [attrs.get_str(space, name) for name in _HOOKS if "backward" in name]
+    hooks += [names.get_str(space, name) for name in _GLOBAL_HOOKS if "backward" in name]
+    return not all(_is_empty(space, table) for table in hooks)
 
 
 def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -131,6 +146,8 @@ def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
         return None
     if torch._C._get_tracing_state() is not None:
         raise Unsupported(errors.UnsupportedCCall("torch.jit.trace"))
+    if _wants_gradients(space, module):
+        raise Unsupported(errors.AutogradCall(f"{module.cls.__name__}, which has hooks on its gradients,"))
     forward = space.getattr(module, "forward")
     if not all(_is_empty(space, attrs.get_str(space, name)) for name in _HOOKS):
         return None
@@ -151,3 +168,6 @@ def install() -> None:
     register(_Module.__setattr__, _setattr)
     register(_Module._wrapped_call_impl, _wrapped_call)
     register(_Module._call_impl, _call)
+    for code in (_Module._call_impl.__code__, *_Module._call_impl.__code__.co_consts):
+        if isinstance(code, CodeType):
+            set_code_policy(code, 1)  # met by itself only where it is left to Python: the engine's hooks are in there

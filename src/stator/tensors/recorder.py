@@ -34,7 +34,7 @@ class Operation:
 
     __slots__ = (
         *("args", "bindings", "effectful", "function", "key", "kwargs", "made_values", "node", "operands", "recorder"),
-        *("result", "state"),
+        *("result", "state", "step"),
     )
 
     def __init__(self, recorder: Recorder, call: Call) -> None:
@@ -45,6 +45,8 @@ class Operation:
         self.key = call.key
         #: the global state it ran in
         self.state = recorder.state.key
+        #: the instruction that it was recorded for
+        self.step = recorder.trace.steps
         self.effectful = False
         self.operands: list[Value] = call.operands
         self.made_values: list[Any] = []
@@ -138,6 +140,8 @@ class Recorder:
         self.acts = False
         #: all tensors, by their roots, whose contents the graph changes
         self.rewritten: set[TensorValue] = set()
+        #: the roots of tensors that get hooks when the graph has run
+        self.hooked: set[TensorValue] = set()
         self._restructured: set[int] = set()
         self._input_names: dict[str, int] = {}
         self._parts: dict[tuple[Any, int], Any] = {}
@@ -194,9 +198,14 @@ class Recorder:
             made.meta = NodeMeta(lambda: _item(parent.get("example_value"), index))
         return made
 
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the backend runs the operations as they were recorded, on the program's own tensors."""
+        return bool(getattr(self.trace.bucket.backend, "keeps_order", False))  # type: ignore[attr-defined]
+
     def boxed_number(self, value: Any) -> Any:
         """A symbolic float that existed before the trace: read from a tensor, where the backend needs that."""
-        if getattr(self.trace.bucket.backend, "keeps_order", False):  # type: ignore[attr-defined]
+        if self.keeps_order:
             return self.placeholder(value)
         tensor = self.shapes.boxed(value).node
         with self.whole.inserting_after(tensor):
@@ -278,6 +287,7 @@ class Recorder:
         operation = Operation(self, call)
         outcome = self._outcome(call, operation)
         if outcome.traced:
+            self._spare_hooked(call, outcome)
             self._emit(call, operation, outcome)
         return outcome.result.build(self.trace.space, operation, ())
 
@@ -327,6 +337,11 @@ class Recorder:
         self._restructured.add(storage)
         if any(t._fake is None and storage_of(t.host) == storage for t in self.tensors):
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that shares memory"))
+
+    def _spare_hooked(self, call: Call, outcome: Outcome) -> None:
+        """A tensor that is written gets another place in autograd's graph: its hooks belong to the one before."""
+        if self.hooked and any(call.operands[i].root in self.hooked for i in outcome.written):  # type: ignore[attr-defined]
+            raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor with a hook"))
 
     def _emit(self, call: Call, operation: Operation, outcome: Outcome) -> None:
         args, kwargs = call.node_args()

@@ -72,8 +72,7 @@ def _kind(name: str) -> Any:
 #: methods that break the graph, and why
 REFUSED: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("numpy", "__array__", "__array_wrap__", "__dlpack__", "__complex__"), _value),
-    **dict.fromkeys(("backward", "register_hook", "retain_grad", "reinforce"), _autograd),
-    "register_post_accumulate_grad_hook": _autograd,
+    **dict.fromkeys(("backward", "reinforce"), _autograd),
     **dict.fromkeys(("__repr__", "__format__", "__str__"), _text),
     **dict.fromkeys(
         (
