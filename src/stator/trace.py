@@ -17,6 +17,7 @@ from stator.guards.guard import Guard
 from stator.guards.source import CellSource, ConstSource, FunctionSource, GetAttrSource, ItemSource, LocalSource
 from stator.interp.frame import Frame
 from stator.interp.services import NamedItems, Services
+from stator.interp.signals import Restart
 from stator.objects import generator
 from stator.objects.protocol import IMMUTABLE
 from stator.objects.skeleton import detach
@@ -78,6 +79,8 @@ class Trace(Services):
         self.next_stop = stop_at or config.trace_step_limit
         self.frame: Any = None
         self.recorder: Any = None
+        #: fresh objects that stand for existing ones: id → the object, and the step in which it was made
+        self.shared: dict[int, tuple[Value, int]] = {}
         self.class_overlays: dict[type, dict[str, Value]] = {}
         self.fresh_classes: dict[type, Value] = {}
         self.traced_codes: dict[CodeType, None] = {}
@@ -121,6 +124,12 @@ class Trace(Services):
         """Perform `function(*args, **kwargs)` after the graph, in order: it acts on the world outside the program."""
         self.epoch += 1
         self.effects.deferred(function, args, kwargs or {})
+
+    def keep_shared(self, value: Value) -> None:
+        """An object is to be changed or handed out: one that others have too must then be the real one."""
+        found = self.shared.get(id(value))
+        if found is not None:
+            raise Restart(found[1], errors.UnsupportedCCall("a function with a cache, whose result is changed or kept"))
 
     def extension(self, cls: type[T]) -> T:
         """The one object of this class that belongs to this trace, made as `cls(trace)` when first asked for."""

@@ -167,7 +167,6 @@ def test_pytrees() -> None:
     print(stats.breaks)
 
 
-@pytest.mark.xfail(reason="einops caches its recipes: a cached function asked with symbolic sizes breaks", strict=True)
 def test_einops() -> None:
     einops = pytest.importorskip("einops")
 

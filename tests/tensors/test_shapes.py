@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -226,3 +227,41 @@ def test_writes_through_views_of_symbolic_sizes() -> None:
         return b, b.shape
 
     assert compiles(fn, [*rows(4), *rows(6)], dynamic=True)[0] == 1
+
+
+# -- functions with a cache, asked about sizes ------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=None)
+def halves(n: int, device: Any) -> list[int]:
+    return [n // 2, n - n // 2]
+
+
+def splitting(x: Any) -> Any:
+    return x.split(halves(x.shape[0], x.device))
+
+
+def changing(x: Any) -> Any:
+    parts = halves(x.shape[0], x.device)
+    parts.append(1)
+    return x * sum(parts)
+
+
+def keeping(x: Any) -> Any:
+    return halves(x.shape[0], x.device), x + 1
+
+
+@pytest.mark.parametrize(("fn", "graphs"), [(splitting, 2), (changing, None), (keeping, None)])
+def test_cached_functions_of_sizes(fn: Any, graphs: int | None) -> None:
+    inputs = [torch.randn(n) for n in (4, 5, 6, 7, 5, 6)]
+    halves.cache_clear()
+    want, known = [fn(x) for x in inputs], halves.cache_info()
+    halves.cache_clear()
+    stator.reset()
+    compiled = stator.compile(fn, backend="eager")
+    assert_same([compiled(x) for x in inputs], want, fn.__name__)
+    assert halves.cache_info() == known
+    if graphs is None:
+        assert keeping(inputs[0])[0] is compiled(inputs[0])[0] or fn is changing  # the very object in the cache
+    else:
+        assert stator.stats().graphs == graphs and stator.stats().graph_breaks == 0

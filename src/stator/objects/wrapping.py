@@ -189,6 +189,7 @@ class Wrapping(Space):
     def touch(self, value: Value) -> None:
         """`value` is about to be mutated: note it, in order, if it existed before the trace."""
         self.trace.epoch += 1
+        self.trace.keep_shared(value)
         if value.source is not None:
             self.trace.effects.mutated(value)
 

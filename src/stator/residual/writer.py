@@ -77,6 +77,7 @@ class Writer:
             return found
         if key in self._making:
             return self.early(value)
+        self.trace.keep_shared(value)
         self._making.add(key)
         self._kept.append(value)
         text = value.reconstruct(self)

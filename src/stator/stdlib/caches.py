@@ -13,9 +13,9 @@ from stator.guards.source import ConstSource, DictItemSource
 from stator.objects.attributes import MISSING
 from stator.objects.function import FunctionValue
 from stator.objects.method import BoundMethod
-from stator.objects.protocol import NONE, models
+from stator.objects.protocol import MODELS, NONE, models
 from stator.objects.value import Constant, Unsupported, Value
-from stator.stdlib.support import known_host, literal, refuse
+from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -90,6 +90,8 @@ class ExistingCache(Cached):
         assert self.source is not None
         name = getattr(self.host, "__qualname__", "function")
         space.guard_identity_of(self.source, self.host)
+        if any(_is_symbolic(space, value.force()) for value in (*args, *kwargs.values())):
+            return self.traced(space, args, kwargs, name)
         results = Results.of(self.host)
         hosts = tuple([_operand(space, arg, name) for arg in args])
         named = {key: _operand(space, value, name) for key, value in kwargs.items()}
@@ -107,6 +109,22 @@ class ExistingCache(Cached):
             count.skip = 1
         result = results.wrap(space, key, name)
         space.trace.defer(count, [])
+        return result
+
+    def traced(self, space: Space, args: list[Value], kwargs: dict[str, Value], name: str) -> Value:
+        """The result for numbers that are symbols: no key is known, so that of the function itself.
+
+        The call is made when the graph has run, for the cache to be what it would be. What the cache gives is shared,
+        so nothing in it may be changed (see Trace.keep_shared).
+        """
+        function = self.host.__wrapped__
+        effects = space.trace.effects
+        before, step = effects.count, space.trace.steps
+        result = space.call(space.existing(function), args, kwargs)
+        if effects.count != before:
+            raise refuse(f"{name}, which has a cache and side effects")
+        _share(space, result.force(), step)
+        space.trace.defer(CountCall(self.host, (), {}), list(args), kwargs)
         return result
 
     def identity(self, space: Space) -> Any:
@@ -139,6 +157,36 @@ class CountHit:
             self.skip -= 1
         else:
             self.function(*self.args, **self.kwargs)
+
+
+class CountCall(CountHit):
+    """The call of a function that has been traced."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        self.function(*args, **kwargs)
+
+
+def _is_symbolic(space: Space, value: Value) -> bool:
+    """Whether the value is a symbolic number, or a tuple with one."""
+    if issubclass(value.cls, tuple) and isinstance(value, MODELS[tuple]):
+        return any(_is_symbolic(space, item.force()) for item in space.unpack(value))
+    return value.symbolic
+
+
+def _share(space: Space, value: Value, step: int) -> None:
+    """The object, and those in it, will be given to others too."""
+    if value.source is not None or isinstance(value, Constant) or value.symbolic:
+        return
+    if isinstance(value, (MODELS[list], MODELS[tuple])):
+        parts = space.unpack(value)
+    elif isinstance(value, MODELS[dict]):
+        parts = [item for pair in value.pairs(space) for item in pair]  # type: ignore[attr-defined]
+    else:
+        raise refuse(f"a function with a cache, which gives {value.describe()}")
+    if not issubclass(value.cls, tuple):
+        space.trace.shared[id(value)] = value, step
+    for part in parts:
+        _share(space, part.force(), step)
 
 
 class Results:
@@ -339,7 +387,7 @@ def refill(cached: Any, function: types.FunctionType, calls: list[Any], hits: in
 def _operand(space: Space, value: Value, name: str) -> Any:
     """The host object to call a cached function with: a constant, or an existing object the cache knows by identity."""
     value = value.force()
-    if literal(value) or value.cls in (type, tuple, frozenset, types.FunctionType):
+    if type(value) is Constant or value.cls in (type, tuple, frozenset, types.FunctionType):
         return known_host(space, value, name)
     if issubclass(value.cls, tuple) and all(
         space.host_lookup(value.cls, name) is tuple.__dict__[name] for name in ("__hash__", "__eq__")
