@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from stator.tensors.module_stand_in import module_stand_in
@@ -71,7 +70,3 @@ def install() -> None:
     trace.LITERAL_HOOKS.append(symbols.literal)
     trace.DECIDERS.append(symbols.decide)
     library.install()
-    if "numpy" in sys.modules:  # torch has imported it, if it is there
-        from stator.tensors import arrays
-
-        arrays.install()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from stator.tensors import (
     autograd_function,
     checkpoint,
@@ -28,3 +30,7 @@ def install() -> None:
     """Register them all."""
     for part in _PARTS:
         part.install()
+    if "numpy" in sys.modules:  # torch has imported it, if it is there
+        from stator.tensors import arrays
+
+        arrays.install()
