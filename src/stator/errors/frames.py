@@ -88,6 +88,7 @@ class TraceTooLong(Break):
     title: ClassVar[str] = "trace too long"
     template: ClassVar[str] = "the trace reached {limit} instructions"
     hint: ClassVar[str] = "a long loop is unrolled: move it out of the compiled function, or raise trace_step_limit"
+    whole: ClassVar[bool] = True
     limit: int
 
 

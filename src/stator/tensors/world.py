@@ -97,6 +97,7 @@ def _new_mode(shape_env: Any) -> Any:
     maker = threading.Thread(target=lambda: made.append(FakeTensorMode(shape_env=shape_env)))
     maker.start()
     maker.join()
+    made[0].cache_enabled = False
     return made[0]
 
 
