@@ -117,3 +117,38 @@ def test_breadth_first():
         seen.append(node)
         waiting.extend(edges[node])
     assert seen == ["a", "b", "c", "d"]
+
+
+class Strange(deque):
+    def __new__(cls, *args):
+        return deque.__new__(cls) if cls.usual else [42]
+
+    usual = True
+
+
+def test_copies_of_a_subclass():
+    window = Window([1, 2], 3)
+    assert type(window * 2) is Window
+    assert (window * 2, (window * 2).maxlen) == (Window([2, 1, 2]), 3)
+    assert type(window + deque([3])) is Window
+    assert message(lambda: window + [3]) == ("TypeError", 'can only concatenate deque (not "list") to deque')
+
+    class Odd(Strange):
+        pass
+
+    odd = Odd()
+    Odd.usual = False
+    for function in (lambda: odd * 2, lambda: odd + deque(), odd.copy):
+        assert message(function) == ("TypeError", "Odd() must return a deque, not list")
+
+
+PLACES = deque([1, 2, 3])
+
+
+def test_iterator_goes_on_over_replaced_items():
+    iterator = iter(PLACES)
+    next(iterator)
+    PLACES[1] = PLACES[1] + 1
+    PLACES[1] -= 1
+    PLACES[2] = 3
+    assert list(iterator) == [2, 3]

@@ -514,3 +514,26 @@ def test_match_mapping():
             return "single"
         case {"kind": "pair", "value": (a, b), **rest}:
             return a, b, rest
+
+
+class Clearing:
+    def __init__(self, target):
+        self.target = target
+
+    def __hash__(self):
+        return 0
+
+    def __eq__(self, other):
+        self.target.clear()
+        return False
+
+
+def test_update_from_a_dict_that_is_cleared_meanwhile():
+    other = {1: 0, 2: 0}
+    other[Clearing(other)] = 0
+    d = {Clearing(other): 0, 1: 1}
+    try:
+        d.update(other)
+    except RuntimeError as e:
+        return str(e)
+    raise AssertionError

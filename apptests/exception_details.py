@@ -318,3 +318,49 @@ def test_generators_and_exceptions():
     g = thrown()
     next(g)
     assert g.throw(Plain(3)) == (3,)
+
+
+class Quiet:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        pass
+
+
+class Failing(Quiet):
+    def __exit__(self, *args):
+        raise ValueError
+
+
+def in_with(manager):
+    with manager:
+        1 / 0  # noqa: B018
+
+
+def named():
+    try:
+        1 / 0  # noqa: B018
+    except Exception as e:
+        1 / 0  # noqa: B018
+        return e
+
+
+def test_line_that_a_finished_frame_shows():
+    found = []
+    for function, *args in ((in_with, Quiet()), (in_with, Failing()), (named,)):
+        step = caught(function, *args).__traceback__.tb_next
+        while step:
+            found.append(step.tb_frame.f_lineno - step.tb_frame.f_code.co_firstlineno)
+            step = step.tb_next
+    assert found == [2, 1, 1, 4], found
+    return found
+
+
+def test_traceback_of_what_passes_through_a_with_statement():
+    step = caught(in_with, Quiet()).__traceback__
+    lines = []
+    while step:
+        lines.append(step.tb_lineno - step.tb_frame.f_code.co_firstlineno)
+        step = step.tb_next
+    assert lines == [2, 2], lines

@@ -33,6 +33,8 @@ class Entry:
     target: Final[Callable[..., Any] | None]
     owner: Any
     hits: Final[int]
+    drops_arguments: bool
+    """A frame begun by a tail call gives its arguments up when the target begins."""
     def __new__(cls, program: GuardProgram, target: Callable[..., Any] | None, owner: Any = None) -> Entry: ...
 
 class Region:
@@ -84,6 +86,9 @@ def set_miss_handler(handler: _MissHandler | None, /) -> None:
 
 def set_code_policy(code: CodeType, policy: int, /) -> None:
     """0 trace (default), 1 do not trace this frame (its callees may be), 2 run it and its callees without hook."""
+
+def tail(function: Callable[..., Any], /, *args: Any) -> Any:
+    """What an entry's target returns to have the call made when its own frame, and all it keeps alive, is gone."""
 
 def get_code_policy(code: CodeType, /) -> int: ...
 def current_region() -> Region | None: ...

@@ -32,6 +32,10 @@ class Effects:
         """Whether the existing object has been changed by the traced program."""
         return id(value) in self._mutated
 
+    def changed_hosts(self) -> list[Any]:
+        """The existing objects that the traced program has changed, as they still are."""
+        return [value.host for value in self._mutated.values() if hasattr(value, "host")]
+
     def besides(self, kind: type) -> bool:
         """Whether anything is to be done but calls of objects of this kind."""
         return bool(self._mutated) or not all(isinstance(function, kind) for function, _, _ in self._deferred)

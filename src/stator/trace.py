@@ -22,7 +22,7 @@ from stator.objects import generator
 from stator.objects.protocol import IMMUTABLE
 from stator.objects.skeleton import detach
 from stator.objects.standard_space import StandardSpace
-from stator.objects.value import Constant, Unsupported, Value
+from stator.objects.value import Constant, Lazy, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.config import Config
@@ -87,6 +87,12 @@ class Trace(Services):
         self.root_code: Any = None
         #: whether generated code could call the frame's function again, with the same arguments
         self.repeatable = False
+        #: why the frame must run as ordinary Python from its beginning if there is a break at all
+        self.unresumable: Any = None
+        #: whether the program has let go of an argument before the graph break
+        self.drops_arguments = False
+        #: the arguments of the frame being traced
+        self.root_args: list[Any] = []
         self.break_stack: list[tuple[CodeType, int]] = []
         self.host_failure: Exception | None = None
         self._globals: dict[int, Any] = {}
@@ -108,6 +114,7 @@ class Trace(Services):
             cyclic.clear()
         self.class_overlays.clear()
         self.recorder = self.frame = None
+        self.root_args = []
 
     # -- what the trace assumes and does ----------------------------------------------------------------------------
 
@@ -189,6 +196,7 @@ class Trace(Services):
         }
         self.traced_codes[code] = None
         self.root_code = code
+        self.root_args = args
         self.repeatable = len(bound) == total
         return Frame(self, value, bound, parent=None, resumable=True)
 
@@ -250,6 +258,27 @@ class Trace(Services):
     def current_frame(self) -> Frame:
         """The innermost frame being executed."""
         return self.frame  # type: ignore[no-any-return]
+
+    def is_held(self, host: Any) -> bool:
+        """Whether a variable or a stack entry of a running frame is this existing object."""
+        frames = []
+        frame = self.frame
+        while frame is not None:
+            frames.append(frame)
+            frame = frame.parent
+        return self._holds(frames, host)
+
+    def _holds(self, frames: list[Frame], host: Any) -> bool:
+        for frame in frames:
+            for value in (*frame.locals.values(), *frame.stack, *(c.contents for c in frame.cells.values())):
+                if value is not None and (value.host if type(value) is Lazy else self.space.identity(value)) is host:
+                    return True
+        return False
+
+    def note_dropped(self, frames: list[Frame]) -> None:
+        """At a graph break: whether the program has let go of an argument of the frame being traced."""
+        args = [arg for arg in self.root_args if type(arg) not in IMMUTABLE]
+        self.drops_arguments = not all(self._holds(frames, arg) for arg in args)
 
     # -- ending -----------------------------------------------------------------------------------------------------
 

@@ -90,6 +90,8 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> 
                 stop_at, reason = e.step, e.brk
                 guards = list(trace.guards.values())
                 _refuse_if_fullgraph(bucket, trace, e.brk)
+                if e.brk.whole:
+                    return bucket.give_up(code, e.brk.reason, guards)
             finally:
                 trace.close()
         return bucket.give_up(code, "it does not trace the same way twice", guards)
@@ -128,9 +130,10 @@ def _run(bucket: Bucket, trace: Trace, program: Program, frame: Frame) -> tuple[
         return program.raises(e.value), None
     except BreakHere as e:
         _refuse_if_fullgraph(bucket, trace, e.brk)
-        if e.brk.whole:
-            raise Unsupported(e.brk) from None
         bucket.forced_hit |= trace.forced(e.brk)
+        if e.brk.whole or trace.unresumable is not None:
+            raise Unsupported(e.brk if e.brk.whole else trace.unresumable) from None
+        trace.note_dropped([state.frame for state in e.states])
         return program.breaks(e.states), e.brk
     return program.returns(result), None
 
@@ -141,6 +144,7 @@ def _entry(bucket: Bucket, trace: Trace, code: CodeType, function: Any, residual
         guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
     program = compile_guards(guards, residual.outputs)
     entry = Entry(program, residual.function, residual)
+    entry.drops_arguments = trace.drops_arguments
     bucket.add(code, entry)
     STATS.frame(trace, residual, len(guards))
     if broke is not None:

@@ -361,3 +361,26 @@ def test_random_programs(steps, starts, kind):
     namespace = {}
     exec(text, namespace)
     agrees(namespace["f"], *[(kind(start),) for start in starts])
+
+
+class Counting:
+    def __init__(self):
+        self.hashed = self.compared = 0
+
+    def __hash__(self):
+        self.hashed += 1
+        return 42
+
+    def __eq__(self, other):
+        self.compared += 1
+        return self is other
+
+
+def test_setdefault_looks_once():
+    def f():
+        first, second = Counting(), Counting()
+        d = {first: 1}
+        d.setdefault(second, 2)
+        return first.hashed, second.hashed, first.compared + second.compared
+
+    assert compiled(f)() == f() == (1, 1, 1)

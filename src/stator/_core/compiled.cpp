@@ -5,6 +5,7 @@
 #include "binding.h"
 #include "dispatch.h"
 #include "state.h"
+#include "tail.h"
 #include "tracebacks.h"
 
 namespace stator {
@@ -50,6 +51,8 @@ Outcome call_directly(Compiled* self, PyObject* const* args, Py_ssize_t nargs, P
     Outcome outcome = find_entry(context, bucket, bound.call(), outputs, entry);
     if (outcome == Outcome::kHit) {
         *result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
+        if (is_tail(*result)) outputs.clear();
+        *result = finish_tail(context, self->region, *result);
         if (!*result) tidy_traceback(nullptr);
     }
     return outcome;

@@ -5,9 +5,11 @@
 namespace stator {
 
 struct Region;
+struct Tail;
 
 struct Context {
     Region* region = nullptr;         // borrowed: whoever entered it holds it
+    Tail* tail = nullptr;             // borrowed: the call about to begin its frame, see tail.h
     const char* stack_low = nullptr;  // below this address little C stack is left; null: not yet looked up
 };
 

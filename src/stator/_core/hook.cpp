@@ -4,6 +4,7 @@
 #include "dispatch.h"
 #include "region.h"
 #include "state.h"
+#include "tail.h"
 #include "tracebacks.h"
 
 namespace stator {
@@ -16,11 +17,32 @@ PyObject* run_default(PyThreadState* thread, Frame* frame, int throwflag) {
 }
 
 // Leaves the frame with the result of what stood in for it, or with the exception that is set.
-PyObject* leave(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in) {
+PyObject* leave(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in, bool from_tail = false) {
     Ref code = Ref::borrow(as_object(frame_code(frame)));
     result = leave_frame(thread, frame, result, stand_in);
-    if (!result) tidy_traceback(reinterpret_cast<PyCodeObject*>(code.get()));
+    if (!result) tidy_traceback(reinterpret_cast<PyCodeObject*>(code.get()), from_tail);
     return result;
+}
+
+// Runs the entry's target in place of the frame. A tail call is made by whoever called the frame if that was one too.
+PyObject* run_and_leave(Context& context, PyThreadState* thread, Frame* frame, CodeCache* cache, Ref entry,
+                        OutputArray& outputs, bool in_tail) {
+    if (in_tail && reinterpret_cast<Entry*>(entry.get())->drops_arguments) {
+        PyObject** slots = frame_slots(frame);
+        for (Py_ssize_t i = argument_slots(frame_code(frame)); i-- > 0;) Py_CLEAR(slots[i]);
+    }
+    PyObject* result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
+    {  // an entry that was not kept takes its guards with it: their clean-up is not to be traced
+        QuietScope quiet(context);
+        entry = Ref();
+    }
+    bool has_tail = is_tail(result) && !in_tail;
+    if (has_tail) {
+        outputs.clear();
+        Ref region = Ref::borrow(as_object(context.region));
+        result = finish_tail(context, context.region, result);
+    }
+    return leave(thread, frame, result, &cache->stand_in, has_tail);
 }
 
 PyObject* run_without_hook(Context& context, PyThreadState* thread, Frame* frame) {
@@ -29,7 +51,8 @@ PyObject* run_without_hook(Context& context, PyThreadState* thread, Frame* frame
 }
 
 // Asks the miss handler; the entry it made is run on this very frame.
-PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache* cache, const Call& call) {
+PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache* cache, const Call& call,
+               bool in_tail) {
     PyCodeObject* code = frame_code(frame);
     Ref region = Ref::borrow(as_object(context.region));
     Ref entry;
@@ -41,29 +64,27 @@ PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache*
     }
     if (!entry) return run_default(thread, frame, 0);
     OutputArray outputs;
-    PyObject* result = nullptr;
-    auto release = [&] {  // an entry that was not kept takes its guards with it: their clean-up is not to be traced
-        QuietScope quiet(context);
-        entry = Ref();
-    };
     switch (run_new_entry(context, reinterpret_cast<Entry*>(entry.get()), call, outputs)) {
-        case Outcome::kNative:
-            release();
+        case Outcome::kNative: {
+            QuietScope quiet(context);
+            entry = Ref();
+        }
             return run_default(thread, frame, 0);
         case Outcome::kHit:
-            result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
-            break;
-        default:
-            break;
+            return run_and_leave(context, thread, frame, cache, std::move(entry), outputs, in_tail);
+        default: {
+            QuietScope quiet(context);
+            entry = Ref();
+        }
+            return leave(thread, frame, nullptr, &cache->stand_in);
     }
-    release();
-    return leave(thread, frame, result, &cache->stand_in);
 }
 
 }  // namespace
 
 PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
     Context& context = thread_context();
+    bool in_tail = context.tail && take_over_tail(context, frame_function(frame));
     if (!context.region || throwflag || !frame_is_on_thread_stack(frame)) return run_default(thread, frame, throwflag);
     PyCodeObject* code = frame_code(frame);
     if (!is_traceable(thread, code)) return run_default(thread, frame, 0);
@@ -78,7 +99,7 @@ PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
     Ref entry;
     switch (find_entry(context, cache->bucket(context.region), call, outputs, entry)) {
         case Outcome::kMiss:
-            return miss(context, thread, frame, cache, call);
+            return miss(context, thread, frame, cache, call, in_tail);
         case Outcome::kNative:
             return run_default(thread, frame, 0);
         case Outcome::kError:
@@ -86,8 +107,7 @@ PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
         case Outcome::kHit:
             break;
     }
-    PyObject* result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
-    return leave(thread, frame, result, &cache->stand_in);
+    return run_and_leave(context, thread, frame, cache, std::move(entry), outputs, in_tail);
 }
 
 }  // namespace stator

@@ -10,6 +10,7 @@
 #include "program.h"
 #include "region.h"
 #include "state.h"
+#include "tail.h"
 #include "tensors.h"
 
 namespace stator {
@@ -88,6 +89,8 @@ PyMethodDef functions[] = {
      METH_VARARGS | METH_KEYWORDS, "Tell where a TensorImpl keeps its metadata; see stator.tensors.reader"},
     {"set_thread_local_symbol", set_thread_local_symbol, METH_VARARGS,
      "Name the thread-local variable that probes read; is there one of that name?"},
+    {"tail", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_tail)), METH_FASTCALL,
+     "tail(function, *args): what a target returns to have the call made when its own frame is gone"},
     {"read_tensor", read_tensor, METH_O, "(keys, requires_grad, sizes, strides) as the core reads them, or None"},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -134,7 +137,8 @@ int exec_module(PyObject* module) {
                 add_type(module, &program_spec, &state.program_type) &&
                 add_type(module, &entry_spec, &state.entry_type) &&
                 add_type(module, &compiled_spec, &state.compiled_type) &&
-                add_type(module, &probe_spec, &state.probe_type) && add_unbound(module);
+                add_type(module, &probe_spec, &state.probe_type) &&
+                add_type(module, &tail_spec, &state.tail_type) && add_unbound(module);
     return done ? 0 : -1;
 }
 

@@ -63,8 +63,12 @@ PyObject* OutputArray::as_tuple() const {
     return outputs;
 }
 
+void OutputArray::clear() {
+    while (count_) Py_DECREF(items_[count_--]);
+}
+
 OutputArray::~OutputArray() {
-    for (size_t i = 0; i < count_; i++) Py_DECREF(items_[1 + i]);
+    clear();
     if (items_ != inline_) delete[] items_;
 }
 

@@ -58,6 +58,7 @@ class OutputArray {
     ~OutputArray();
     // Takes the outputs out of the registers; false with an exception.
     bool take(const Program* program, PyObject* const* registers);
+    void clear();
     // The outputs as a new tuple.
     PyObject* as_tuple() const;
     PyObject* const* data() const { return items_ + 1; }  // one place before it is free for the callee

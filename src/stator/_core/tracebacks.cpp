@@ -40,7 +40,7 @@ bool is_generated(PyObject* traceback) {
 }
 
 // Where the program's own frames begin (borrowed), or `traceback` itself where nothing is to be left out.
-PyObject* tidied(PyObject* traceback, PyCodeObject* own) {
+PyObject* tidied(PyObject* traceback, PyCodeObject* own, bool from_tail) {
     PyObject* step = traceback;
     if (own) {
         Ref code = code_of(step);
@@ -49,24 +49,24 @@ PyObject* tidied(PyObject* traceback, PyCodeObject* own) {
     }
     PyObject* first = step;
     while (step && is_generated(step)) step = next_of(step);
-    return step && step != first ? step : traceback;
+    return step && (from_tail || step != first) ? step : traceback;
 }
 
 }  // namespace
 
-void tidy_traceback(PyCodeObject* own) {
+void tidy_traceback(PyCodeObject* own, bool from_tail) {
 #if PY_VERSION_HEX >= 0x030c0000
     Ref exception = Ref::steal(PyErr_GetRaisedException());
     if (!exception) return;
     Ref traceback = Ref::steal(PyException_GetTraceback(exception.get()));
-    PyObject* kept = traceback ? tidied(traceback.get(), own) : nullptr;
+    PyObject* kept = traceback ? tidied(traceback.get(), own, from_tail) : nullptr;
     if (kept && kept != traceback.get()) PyException_SetTraceback(exception.get(), kept);
     PyErr_SetRaisedException(Py_NewRef(exception.get()));
 #else
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     Ref whole = Ref::steal(traceback);
-    PyObject* kept = traceback ? tidied(traceback, own) : nullptr;
+    PyObject* kept = traceback ? tidied(traceback, own, from_tail) : nullptr;
     PyErr_Restore(type, value, Py_XNewRef(kept));
 #endif
 }

@@ -10,9 +10,10 @@ prologue puts the given cell in its slot.
 from __future__ import annotations
 
 import opcode
+import sys
 import weakref
 from collections.abc import Iterator
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, TracebackType
 from typing import Any, NamedTuple
 
 from .assemble import Handler, Item, Position, Template, assemble
@@ -43,6 +44,17 @@ _generator: Any = _finished()
 _generator.close()
 raise_unchanged = _generator.throw
 """Raises its argument and touches nothing of it: no __context__, no traceback entry of its own."""
+
+
+def caught(exc: BaseException) -> BaseException:
+    """The exception as a handler finds it: one that has never been raised gets a traceback.
+
+    Without one, __exit__ would see None for it (3.11: crash).
+    """
+    if exc.__traceback__ is None:
+        frame = sys._getframe(1)
+        exc.__traceback__ = TracebackType(None, frame, frame.f_lasti, frame.f_lineno or -1)
+    return exc
 
 
 class _Place(NamedTuple):
@@ -149,6 +161,11 @@ def original_of(code: CodeType, index: int) -> tuple[CodeType, int]:
         return original, origin.place.at
     place = index - _prologue_length(code, origin)
     return (code, index) if place < 0 else (original, origin.kept[place])
+
+
+def is_continuation(code: CodeType) -> bool:
+    """Whether the code was made here."""
+    return id(code) in _origins
 
 
 def in_prologue(code: CodeType, index: int) -> bool:
@@ -313,38 +330,37 @@ class _Prologue:
                 self.add("COPY", depth - topmost)
             elif kind == "handler":
                 topmost = depth
-                self.catch(slot, depth)
+                self.catch(slot)
                 self.add("PUSH_EXC_INFO")
                 self.add("POP_TOP")
                 slot += 1
             elif entered and depth == len(place.stack) - 1:
-                self.catch(slot, depth)
+                self.catch(slot)
             else:
                 self.take(slot)
                 slot += 1
         for result in range(place.results):
             self.take(result)
 
-    def begin_raise(self, slot: int) -> None:
-        """Pushes what `end_raise` calls in order to raise the exception in a parameter."""
+    def begin_call(self, function: object, slot: int) -> None:
+        """Pushes a function and the parameter with which `end_call` calls it."""
         if current.NULL_FIRST:
             self.add("PUSH_NULL")
-        self.constant(raise_unchanged)
+        self.constant(function)
         if not current.NULL_FIRST:
             self.add("PUSH_NULL")
         self.take(slot)
 
-    def end_raise(self) -> Item:
-        """The call that raises: nobody sees its result."""
+    def end_call(self) -> Item:
+        """The call of what `begin_call` pushed."""
         if "PRECALL" in opcode.opmap:
             self.add("PRECALL", 1)
         return self.add("CALL", 1)
 
-    def catch(self, slot: int, depth: int) -> None:
-        """Pushes an exception that has been raised: one without a traceback, __exit__ would see (3.11: crash on)."""
-        self.begin_raise(slot)
-        call = self.end_raise()
-        call.handler = Handler(self.add("NOP"), depth, False)
+    def catch(self, slot: int) -> None:
+        """Pushes the exception in a parameter as one that has been raised."""
+        self.begin_call(caught, slot)
+        self.end_call()
 
     def restore_variables(self) -> None:
         """Puts locals whose parameter lies elsewhere, and the given cells, in their slots."""
@@ -357,9 +373,9 @@ class _Prologue:
 
     def raise_payload(self) -> None:
         """Mode "throw"."""
-        self.begin_raise(0)
+        self.begin_call(raise_unchanged, 0)
         self.restore_variables()
-        self.call = self.end_raise()
+        self.call = self.end_call()
         self.add("RETURN_VALUE")  # never reached
 
     def call_payload(self) -> None:

@@ -2,6 +2,7 @@
 
 from stator.errors.calls import (
     LifetimeObserved,
+    MemoryObserved,
     NotReconstructible,
     OpaqueIterator,
     OpaqueResult,
@@ -29,6 +30,7 @@ from stator.errors.frames import (
     ImportWithSideEffects,
     InlineTooDeep,
     RecompileLimit,
+    SequenceTooLong,
     SuspendedCoroutine,
     TraceTooLong,
     UnsupportedOpcode,
@@ -64,6 +66,7 @@ __all__ = [
     "InlineTooDeep",
     "InternalError",
     "LifetimeObserved",
+    "MemoryObserved",
     "NotReconstructible",
     "OpaqueIterator",
     "OpaqueResult",
@@ -72,6 +75,7 @@ __all__ = [
     "RandomStateAccess",
     "RecompileLimit",
     "RecompileLimitError",
+    "SequenceTooLong",
     "StatorError",
     "SuspendedCoroutine",
     "TraceTooLong",

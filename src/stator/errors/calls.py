@@ -138,6 +138,19 @@ class LifetimeObserved(Break):
 
 
 @dataclass(frozen=True)
+class MemoryObserved(Break):
+    """The program looks at how an object lies in memory; one made again after a break lies differently."""
+
+    code: ClassVar[str] = "SB0114"
+    title: ClassVar[str] = "observation of an object's memory"
+    template: ClassVar[str] = "{operation} shows how {description} lies in memory"
+    hint: ClassVar[str] = "measure objects outside the compiled function"
+    whole: ClassVar[bool] = True
+    operation: str
+    description: str
+
+
+@dataclass(frozen=True)
 class OpaqueResult(Break):
     """A C function returned an object of a type Stator has no model of."""
 

@@ -93,6 +93,17 @@ class TraceTooLong(Break):
 
 
 @dataclass(frozen=True)
+class SequenceTooLong(Break):
+    """A sequence has more items than a trace can hold one by one."""
+
+    code: ClassVar[str] = "SB0504"
+    title: ClassVar[str] = "sequence too long"
+    template: ClassVar[str] = "a sequence of {count} items is used item by item"
+    hint: ClassVar[str] = "use a tensor, or make the sequence outside the compiled function and pass it on unread"
+    count: int
+
+
+@dataclass(frozen=True)
 class InlineTooDeep(Break):
     """Inlined calls are nested deeper than allowed."""
 

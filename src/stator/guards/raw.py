@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
-__all__ = ["ABSENT", "dict_get", "dict_keys", "instance_dict", "is_subtype", "type_lookup"]
+__all__ = ["ABSENT", "dict_get", "dict_keys", "dict_values", "instance_dict", "is_subtype", "type_lookup"]
 
 
 class _Absent:
@@ -57,6 +57,14 @@ def dict_keys(mapping: dict[Any, Any]) -> Iterator[Any]:
     if isinstance(mapping, OrderedDict):
         return OrderedDict.__iter__(mapping)
     return dict.__iter__(mapping)
+
+
+def dict_values(mapping: dict[Any, Any]) -> Iterator[Any]:
+    """The dict's own items in the order of its keys, none of which is hashed or compared."""
+    if isinstance(mapping, OrderedDict):
+        items = {id(key): item for key, item in dict.items(mapping)}
+        return (items[id(key)] for key in OrderedDict.__iter__(mapping))
+    return iter(dict.values(mapping))
 
 
 def dict_get(mapping: Mapping[Any, Any], key: object) -> Any:

@@ -70,6 +70,7 @@ class Frame:
         "locals",
         "namespace",
         "parent",
+        "reraised",
         "result",
         "resumable",
         "space",
@@ -92,6 +93,8 @@ class Frame:
         self.namespace: Any = None
         self.stack: list[Value] = []
         self.index = 0
+        #: the instruction at which the exception that has just been sent on was first raised
+        self.reraised: int | None = None
         self.result: Value | None = None
         self.parent = parent
         #: whether a break inside can be resumed here: the result of this frame goes straight onto the parent's stack
@@ -171,7 +174,10 @@ class Frame:
         trace = self.trace
         trace.note_break_site(self, instr)
         if not self.resumable:
-            raise e
+            try:
+                raise e
+            finally:
+                del e
         if not unchanged:
             raise Restart(step, e.brk)
         raise BreakHere(e.brk, [FrameState(self, instr, saved, "enter" if trace.forced(e.brk) else "native")]) from None
@@ -182,10 +188,14 @@ class Frame:
         value.add_traceback(self, instr)  # type: ignore[attr-defined]
         entry = instr.handler
         if entry is None:
-            raise raised
+            try:
+                raise raised
+            finally:
+                del raised, value  # of the frame that its own traceback leads to
         del self.stack[entry.depth :]
         if entry.push_lasti:
-            self.stack.append(Lasti(instr.index))
+            self.stack.append(Lasti(instr.index if self.reraised is None else self.reraised))
+        self.reraised = None
         self.stack.append(value)
         self.index = entry.target
 
@@ -194,6 +204,10 @@ class Frame:
     def line(self) -> int:
         """The line of the instruction being executed."""
         return self.instrs[max(self.index - 1, 0)].line or self.code.co_firstlineno
+
+    def last(self) -> Instr:
+        """The instruction that a frame object shows: the one being executed, or at which it has raised."""
+        return self.instrs[max(self.index - 1, 0) if self.reraised is None else self.reraised]
 
     def load_global(self, name: str) -> Value:
         """A global, else a builtin; raises NameError."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stator.bytecode.continuation import raise_unchanged
+from stator.bytecode.continuation import caught, raise_unchanged
 from stator.bytecode.decode import Instr
-from stator.interp.frame import ExcInfo, Frame, opcode
+from stator.interp.frame import ExcInfo, Frame, Lasti, opcode
 from stator.objects import exception
-from stator.objects.protocol import FALSE, NONE, TRUE, register
+from stator.objects.protocol import FALSE, NONE, TRUE, builtin, register
 from stator.objects.value import Raised, Value
 
 if TYPE_CHECKING:
@@ -20,6 +20,11 @@ def _raise_unchanged(space: Space, args: list[Value], kwargs: dict[str, Value]) 
 
 
 register(raise_unchanged, _raise_unchanged)
+
+
+@builtin(caught)
+def _caught(space: Space, exc: Value, /) -> Value:
+    return exc
 
 
 @opcode
@@ -71,6 +76,9 @@ def PREP_RERAISE_STAR(f: Frame, instr: Instr) -> None:
 def RERAISE(f: Frame, instr: Instr) -> None:
     """The exception goes on as if it had not been caught."""
     value = f.pop()
+    raised_at = f.peek(instr.arg) if instr.arg else None
+    if isinstance(raised_at, Lasti):
+        f.reraised = raised_at.index
     raise Raised(value)
 
 

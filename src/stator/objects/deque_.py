@@ -297,21 +297,28 @@ class DequeValue(Sequence):
         return DequeReverseIterator(self)
 
     def copy(self, space: Space) -> Value:
-        if self.cls is not deque:
-            args = [self] if self.limit is None else [self, Constant(self.limit)]
-            return space.call(space.class_value(self.cls), list(args), {})
-        return self.build(space, self.items)
+        return self._copied(space)
 
     def __copy__(self, space: Space) -> Value:
-        return self.copy(space)
+        return self._copied(space)
+
+    def _copied(self, space: Space) -> DequeValue:
+        """`deque_copy`: a subclass makes its own copy, of which only the kind is checked."""
+        if self.cls is deque:
+            return DequeValue(self.items, self.limit)
+        args = [self] if self.limit is None else [self, Constant(self.limit)]
+        result = space.call(space.class_value(self.cls), list(args), {}).force()
+        if not isinstance(result, DequeValue):
+            text = f"{self.cls.__name__}() must return a deque, not {result.cls.__name__}"
+            raise space.error(TypeError, text)
+        return result
 
     def __add__(self, space: Space, other: Value, /) -> Value:
-        result = self.concatenated(space, other)
-        return result if self.cls is deque else self._summed(space, other)
-
-    def _summed(self, space: Space, other: Value) -> Value:
-        result = self.copy(space)
-        space.call_method(result, "extend", other)
+        other = other.force()
+        if not isinstance(other, DequeValue):
+            raise space.error(TypeError, f'can only concatenate deque (not "{other.cls.__name__}") to deque')
+        result = self._copied(space)
+        result.extend(space, other)
         return result
 
     def tp_iadd(self, space: Space, iterable: Value, /) -> Value:
@@ -320,19 +327,22 @@ class DequeValue(Sequence):
 
     def __mul__(self, space: Space, count: Value, /) -> Value:
         times = self.repetitions(space, count)
-        if self.cls is not deque:
-            raise Unsupported(errors.UnsupportedMethod("deque", "__mul__ of a subclass"))
-        return DequeValue(self.items * times, self.limit)
+        result = self._copied(space)
+        result.repeat(space, times)
+        return result
 
     def tp_rmul(self, space: Space, count: Value, /) -> Value:
         return self.__mul__(space, count)
 
     def tp_imul(self, space: Space, count: Value, /) -> Value:
-        times = self.repetitions(space, count)
+        self.repeat(space, self.repetitions(space, count))
+        return self
+
+    def repeat(self, space: Space, times: int) -> None:
+        """`self *= times`"""
         items = self.mutable(space)
         items *= times
         self._cut()
-        return self
 
     def _ordered(self, space: Space, symbol: str, other: Value) -> Value:
         other = other.force()
@@ -402,6 +412,9 @@ class DequeValue(Sequence):
         if self.original is None:
             return []
         old, new = self.original, self._items
+        if self.state == 0:  # iterators go on over what was only replaced
+            changed = [(str(i), writer.expr(item)) for i, item in enumerate(new) if item is not old[i]]
+            return [self._call(writer, name, "__setitem__", *places) for places in changed]
         gone = next(k for k in range(len(old) + 1) if _continues(old, k, new))
         added = new[len(old) - gone :]
         if gone == len(old) and old:
@@ -410,16 +423,17 @@ class DequeValue(Sequence):
 
     def _calls(self, writer: Writer, name: str, first: list[str], added: list[Value]) -> list[str]:
         parts = [writer.expr(item) for item in added]
-
-        def call(method: str, *args: str) -> str:
-            if self.cls is deque:
-                return f"{name}.{method}({', '.join(args)})"
-            return f"{writer.const(deque)}.{method}({', '.join((name, *args))})"
-
-        lines = [call(method) for method in first]
-        if parts:
-            lines.append(call("append", parts[0]) if len(parts) == 1 else call("extend", f"[{', '.join(parts)}]"))
+        lines = [self._call(writer, name, method) for method in first]
+        if len(parts) == 1:
+            lines.append(self._call(writer, name, "append", parts[0]))
+        elif parts:
+            lines.append(self._call(writer, name, "extend", f"[{', '.join(parts)}]"))
         return lines
+
+    def _call(self, writer: Writer, name: str, method: str, *args: str) -> str:
+        if self.cls is deque:
+            return f"{name}.{method}({', '.join(args)})"
+        return f"{writer.const(deque)}.{method}({', '.join((name, *args))})"
 
 
 def _continues(old: list[Value], gone: int, new: list[Value]) -> bool:

@@ -298,13 +298,11 @@ class DictValue(Value):
         return default if found is None else found
 
     def setdefault(self, space: Space, key: Value, default: Value = NONE, /) -> Value:
-        stand_in = space.key(key)
-        entry = self.table.locate(space, stand_in)
-        if entry is not None and entry.item is not None:
-            return entry.item
-        self.touch(space)
-        self.table.put(space, stand_in, key, default)
-        return default
+        entry, added = self.table.setdefault(space, space.key(key), key, default)
+        if added:
+            self.touch(space)
+        assert entry.item is not None
+        return entry.item
 
     def pop(self, space: Space, key: Value, default: Value | None = None, /) -> Value:
         taken = None

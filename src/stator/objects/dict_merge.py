@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stator.objects.value import Constant, Raised, Value
+from stator import errors
+from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.dict_ import DictValue
@@ -42,14 +43,22 @@ def plain_dict(space: Space, value: Value) -> bool:
 def _merge_dict(space: Space, target: DictValue, other: DictValue) -> None:
     if other is target or (other.table.complete and not other.table.entries):
         return
-    entries = other.table.finish(space)
-    size = len(entries)
+    entries = list(other.table.finish(space).items())
     target.touch(space)
-    for key, entry in list(entries.items()):
+    version = other.table.version
+    for key, entry in entries:
         assert entry.item is not None
         target.table.put(space, key, entry.key, entry.item)
-        if len(entries) != size:
-            raise space.error(RuntimeError, "dict mutated during update")
+        if other.table.version != version:
+            _refuse_changed(space, other, len(entries))
+
+
+def _refuse_changed(space: Space, other: DictValue, size: int) -> None:
+    """A comparison of keys has changed the dict that is being read."""
+    if other.table.size(space) >= size or not other.table.entries:
+        raise space.error(RuntimeError, "dict mutated during update")
+    # CPython goes on past entries that were deleted.
+    raise Unsupported(errors.UnsupportedMutation("deleting keys", "a dict that update() is reading"))
 
 
 def merge_mapping(space: Space, target: DictValue, other: Value, keys: Value) -> None:

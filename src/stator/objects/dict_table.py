@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stator.guards.guard import HasKey, KeysAre, Length, NoKey
-from stator.guards.raw import ABSENT, dict_get, dict_keys
+from stator.guards.raw import ABSENT, dict_get, dict_keys, dict_values
 from stator.guards.source import CallSource, DictItemSource, DictKeySource, Source
 from stator.objects.keys import OF_IDS, IdentityKey, grounded
 from stator.objects.value import Constant, Raised, Value
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
 
 
 class Table:
-    """What a DictValue contains. The caller has touched the dict before any method here changes it."""
+    """What a DictValue contains. The caller touches the dict around what changes it."""
 
     __slots__ = (
         "_quiet",
@@ -178,7 +178,7 @@ class Table:
         stable = all(type(k) is str or is_plain(k) or is_lasting(k) for k in keys)
         space.trace.guard(KeysAre(self.source, tuple(keys)) if stable else Length(self.source, len(keys)))
         result: list[tuple[Any, Value, Value | None]] = []
-        for index, host_key in enumerate(keys):
+        for index, (host_key, host_item) in enumerate(zip(keys, dict_values(self.host), strict=True)):
             if stable:
                 key_value = _stable_key(space, host_key)
             else:
@@ -190,7 +190,7 @@ class Table:
             else:
                 nth = f"item{index}"
                 source = self.item_source(host_key) if stable else CallSource(nth_item(index), self.source, nth)
-                item = space.wrap(dict_get(self.host, host_key), source)
+                item = space.wrap(host_item, source)
             result.append((key, key_value, item))
         return result
 
@@ -211,6 +211,19 @@ class Table:
             self.version += 1
         else:
             old.item = item
+
+    def setdefault(self, space: Space, key: Any, key_value: Value, item: Value) -> tuple[Entry, bool]:
+        """The entry under the key, and whether it had to be added: the key is looked for once."""
+        new = Entry(key_value, item)
+        if self.complete or not self._direct(key):
+            entry = self.finish(space).setdefault(key, new)
+            self.version += entry is new
+            return entry, entry is new
+        found = self.locate(space, key)
+        if found is not None:
+            return found, False
+        self._put_overlay(key, key_value, item)
+        return new, True
 
     def _put_overlay(self, key: Any, key_value: Value, item: Value) -> None:
         old = self.overlay.get(key)
@@ -345,7 +358,7 @@ class _NthItem:
         self.index = index
 
     def __call__(self, mapping: dict[Any, Any]) -> Any:
-        return dict_get(mapping, next(islice(dict_keys(mapping), self.index, None)))
+        return next(islice(dict_values(mapping), self.index, None))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return nth_item, (self.index,)

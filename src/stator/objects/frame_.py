@@ -61,9 +61,9 @@ class FrameValue(Value):
         if name == "f_code":
             return Constant(frame.code)
         if name == "f_lineno":
-            return Constant(frame.line())
+            return Constant(frame.last().line)
         if name == "f_lasti":
-            return Constant(frame.instrs[max(frame.index - 1, 0)].offset)
+            return Constant(frame.last().offset)
         if name == "f_globals":
             return space.trace.globals_of(frame.globals).value(space)  # type: ignore[no-any-return]
         if name == "f_back":

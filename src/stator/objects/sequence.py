@@ -28,7 +28,7 @@ _LONGEST = 10_000_000
 def too_long(count: int) -> None:
     """Break rather than build a sequence of values that would fill the memory."""
     if count > _LONGEST:
-        raise Unsupported(errors.TraceTooLong(count))
+        raise Unsupported(errors.SequenceTooLong(count))
 
 
 def is_slice(key: Value) -> bool:

@@ -25,6 +25,8 @@ class Space(ABC):
     #: id(host object) → its value, and the objects that keep those ids theirs
     _by_id: dict[int, Any]
     _kept: list[Any]
+    #: every value made by `wrap`
+    _unread: list[Any]
     #: (class, name) → what was looked up
     _lookups: dict[tuple[type, str], Any]
     _class_values: dict[tuple[type, str], Any]

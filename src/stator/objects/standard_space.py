@@ -25,6 +25,7 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls, Text):
         self._class_values = {}
         self._by_id = {}
         self._kept = []
+        self._unread = []
 
     def release(self) -> None:
         """The trace is over: let go of the host objects it looked at, without waiting for the garbage collector."""
@@ -32,6 +33,9 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls, Text):
             for slot in ("host", "_attrs", "_shared", "dict_owner", "table"):
                 with contextlib.suppress(AttributeError):
                     setattr(value, slot, None)
+        for value in self._unread:
+            value.host = None
+        self._unread.clear()
         self._by_id.clear()
         self._kept.clear()
         self._lookups.clear()

@@ -201,8 +201,8 @@ class ClassValue(Known):
 
     def tp_subclasses(self, space: Space) -> Value:
         found = [cls for cls in _subclasses(self.host) if cls not in SKELETONS or space.trace.is_fresh_class(cls)]
-        if any(space.trace.is_fresh_class(cls) for cls in found):
-            raise Unsupported(errors.UnsupportedMethod("type", "__subclasses__"))
+        if any(space.trace.is_fresh_class(cls) for cls in (self.host, *found)):
+            raise Unsupported(errors.LifetimeObserved("__subclasses__ of a new class"))
         source = ConstSource(self.host, self.host.__qualname__)
         ids = [id(cls) for cls in found]
         check = _SubclassesAre(ids)

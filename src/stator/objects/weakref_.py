@@ -6,14 +6,15 @@ reference to one can be made and passed on, and following it breaks the graph.
 
 from __future__ import annotations
 
+import gc
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, WeakrefSource
-from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
-from stator.objects.value import Unsupported, Value
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, models
+from stator.objects.value import Lazy, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -64,6 +65,9 @@ class RefValue(Value):
         referent, callback = referent.force(), callback.force()
         if not referent.cls.__weakrefoffset__:
             raise space.error(TypeError, f"cannot create weak reference to '{referent.cls.__name__}' object")
+        if referent.source is None:
+            # What is resumed after a break need not hold the object as long as the frame would.
+            space.trace.unresumable = errors.LifetimeObserved("a weak reference to a new object")
         if host is weakref.ref and callback.cls is type(None):
             # One object is referred to by one plain reference.
             known = space.trace.extension(PlainRefs).refs
@@ -84,6 +88,8 @@ class RefValue(Value):
             return NONE
         if self.referent.source is None:
             raise Unsupported(errors.LifetimeObserved("following a weak reference to a new object"))
+        if _may_have_died(space, self.referent):
+            raise Unsupported(errors.LifetimeObserved("following a weak reference to what has been let go of"))
         return self.referent
 
     def tp_eq(self, space: Space, other: Value, /) -> Value:
@@ -134,6 +140,22 @@ class RefValue(Value):
         writer.name_value(self, name)
         fill(self, writer, name)
         return name
+
+
+def _may_have_died(space: Space, referent: Value) -> bool:
+    """Whether the traced program has dropped a reference to the existing object, which the running frame keeps."""
+    host = referent.host if isinstance(referent, Lazy) else space.identity(referent)
+    trace = space.trace
+    if any(arg is host for arg in trace.root_args) and not trace.is_held(host):
+        return True
+    return any(item is host for container in trace.effects.changed_hosts() for item in gc.get_referents(container))
+
+
+@builtin(weakref.proxy)
+def proxy(space: Space, referent: Value, callback: Value = NONE, /) -> Value | None:
+    if referent.force().source is None:
+        raise Unsupported(errors.LifetimeObserved("a weak proxy of a new object"))
+    return None
 
 
 class PlainRefs:

@@ -33,7 +33,9 @@ class Wrapping(Space):
 
     def wrap(self, host: Any, source: Source) -> Value:
         """The value of an object that existed before the trace; nothing is guarded until something uses it."""
-        return Lazy(self, host, source)
+        value = Lazy(self, host, source)
+        self._unread.append(value)
+        return value
 
     def existing(self, host: Any, expr: str | None = None) -> Value:
         """The value of an object that is what it is for as long as the process lives (a module, a C function …)."""

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import set_code_policy, tail
 from stator.cache.policy import GIVEN_UP
 from stator.guards.source import FunctionSource, LocalSource, Source
 from stator.interp.signals import FrameState
 from stator.objects.exception import places
-from stator.objects.value import Value
+from stator.objects.value import Unsupported, Value
 from stator.residual import runtime
 from stator.residual.native import NATIVE, Native
 from stator.residual.resume import Link, chain, link, outer_links
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stator.trace import Trace
 
 _serial = itertools.count()
+_HEAP_TYPE = 1 << 9
 
 
 class Residual:
@@ -50,7 +51,7 @@ class Program:
     def __init__(self, trace: Trace, run: Callable[..., Any], name: str) -> None:
         self.trace = trace
         self.writer = Writer(trace)
-        self.writer.namespace["run"] = run
+        self.writer.namespace |= {"run": run, "tail": tail}
         self.name = name
         self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
         self.tail: list[str] = []
@@ -71,7 +72,10 @@ class Program:
         value.tb_entries = []  # type: ignore[attr-defined]  # raising it makes them
         exc = self.writer.expr(value)
         self.tail = self._effects()
-        self.tail.append(f"{self.writer.const(runtime.raise_through)}({frames}, {exc})")
+        self.tail.append(f"raising = [{exc}]")
+        if exc not in self.writer.namespace:  # the traceback leads to this frame: the exception must not be found in it
+            self.tail.append(f"del {exc}")
+        self.tail.append(f"{self.writer.const(runtime.raise_through)}({frames}, raising)")
         return self._finish()
 
     def breaks(self, states: list[FrameState]) -> Residual:
@@ -87,11 +91,15 @@ class Program:
         """Go on at the very instruction: traced again after a forced break, else given up on and run as it is."""
         first = link(self.writer, leaf.frame, leaf.instr.index, leaf.stack, mode="enter")
         go_on = self._chain(first, [], outer)
+        self._make_subclasses()
         self.tail = self._effects()
         if leaf.mode != "enter":
             set_code_policy(first.code, 1)
             GIVEN_UP.add(first.code)
-        self.tail.append(f"return run({go_on})")
+            if outer and first.code is leaf.frame.code:
+                # A continuation that begins here was inlined: the program would come back to itself for ever.
+                raise Unsupported(errors.FrameGivenUp(first.code.co_qualname, "its first instruction cannot be traced"))
+        self.tail.append(f"return tail({go_on})")
 
     def _native(self, leaf: FrameState, outer: list[FrameState]) -> None:
         """Execute the instruction as ordinary Python, then go on with what it gave, or raised."""
@@ -110,18 +118,27 @@ class Program:
         jump = "" if native.jump is None else self._chain(*self._jump(native, leaf), outer)
         handled = leaf.frame.handled
         call = native.call.replace("{run}", "run", 1)
+        self._make_subclasses()
         if handled is not None:
             inner = call[len("run(") :]
             call = f"run({writer.const(runtime.handling)}, {writer.expr(handled)}, {inner}"
         self.tail = self._effects()
         self.tail += ["try:", f"    result = {call}", "except BaseException as error:"]
         self.tail.append(f"    error = {writer.const(runtime.thrown)}(error)")
-        self.tail.append(f"    return run({on_error})")
+        self.tail.append(f"    return tail({on_error})")
         if native.unpacks:
             self.tail.append(f"{', '.join(p for p in payload)}{',' if payload else '[]'} = result")
         if native.jump is not None:
-            self.tail += [f"if {native.jump[0]}:", f"    return run({jump})"]
-        self.tail.append(f"return run({go_on})")
+            self.tail += [f"if {native.jump[0]}:", f"    return tail({jump})"]
+        self.tail.append(f"return tail({go_on})")
+
+    def _make_subclasses(self) -> None:
+        """Make the classes that nobody refers to any more: the classes they derive from know of them."""
+        fresh = self.trace.fresh_classes
+        for cls, value in fresh.items():
+            bases = [base for base in cls.__bases__ if base.__flags__ & _HEAP_TYPE]
+            if any(base not in fresh or self.writer.is_made(fresh[base]) for base in bases):
+                self.writer.expr(value)
 
     def _chain(self, innermost: Link, payload: list[str], outer: list[FrameState]) -> str:
         return chain(self.writer, [innermost, *outer_links(self.writer, outer, innermost.code)], payload)
@@ -221,7 +238,7 @@ class Program:
             f"    {passed} = False",
             f"if not {passed}:",
             *([f"    {state[1]}({saved})"] if state else []),
-            f"    return run({', '.join([again, *parts])})",
+            f"    return tail({', '.join([again, *parts])})",
         ]
 
     def _graph_args(self, inputs: list[Any], blocks: list[Any]) -> list[str]:

@@ -5,13 +5,22 @@ from __future__ import annotations
 from types import CellType, CodeType
 from typing import TYPE_CHECKING, Any
 
-from stator.bytecode.continuation import continuation, continuation_freevars, make_function, variant
+from stator.bytecode.continuation import (
+    continuation,
+    continuation_freevars,
+    is_continuation,
+    make_function,
+    variant,
+)
 from stator.bytecode.liveness import live_names
+from stator.guards.source import ItemSource, LocalSource
 from stator.interp.frame import ExcInfo, Lasti
 from stator.objects.cell import CellValue
-from stator.objects.value import NULL, Value
+from stator.objects.protocol import IMMUTABLE
+from stator.objects.value import NULL, Lazy, Value
 
 if TYPE_CHECKING:
+    from stator.guards.source import Source
     from stator.interp.frame import Frame
     from stator.interp.signals import FrameState
     from stator.objects.generator import GeneratorValue
@@ -94,8 +103,25 @@ def _locals(
     live: set[str] = set()
     for start in starts:
         live |= live_names(frame.decoded, start)
-    names = _restored(frame, live)
+    names = _restored(frame, live | _held(frame))
     return names, [writer.expr(frame.locals[n]) for n in names]
+
+
+def _held(frame: Frame) -> set[str]:
+    """Variables not needed any more whose objects nothing but a continuation's frame may keep alive."""
+    if not is_continuation(frame.trace.root_code):
+        return set()  # the frame that is traced keeps its arguments itself
+    return {n for n, value in frame.locals.items() if _from_arguments(value.source) and not _timeless(value)}
+
+
+def _from_arguments(source: Source | None) -> bool:
+    while type(source) is ItemSource:
+        source = source.base
+    return type(source) is LocalSource
+
+
+def _timeless(value: Value) -> bool:
+    return (type(value.host) if isinstance(value, Lazy) else value.cls) in IMMUTABLE
 
 
 def _restored(frame: Frame, live: set[str] | frozenset[str]) -> tuple[str, ...]:

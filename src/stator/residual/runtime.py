@@ -162,8 +162,11 @@ def _is_generated(code: CodeType) -> bool:
     return code.co_filename.startswith("<stator ") or code.co_filename == __file__
 
 
-def raise_through(frames: list[Place], exc: BaseException) -> Any:
-    """Raise `exc` as the traced frames would have: its traceback names the user's files and lines, outermost first."""
+def raise_through(frames: list[Place], exc: list[BaseException]) -> Any:
+    """Raise the exception as the traced frames would have: its traceback names their files and lines, outermost first.
+
+    It is taken out of the list, so that none of the frames to which the traceback leads has it in a variable.
+    """
     call: Callable[[], Any] = _raiser(frames[-1], exc)
     for place in reversed(frames[:-1]):
         call = _caller(place, call)
@@ -178,11 +181,14 @@ def with_frames(exc: BaseException, frames: list[Place], inner: TracebackType | 
     context = exc.__context__
     exc.__traceback__ = inner
     try:
-        raise_through(frames, exc)
+        raise_through(frames, [exc])
     except BaseException:
         own = exc.__traceback__
         exc.__traceback__ = own and own.tb_next and own.tb_next.tb_next
         exc.__context__ = context
+    finally:
+        own = None
+        del exc  # the traceback leads to this frame too
 
 
 def _stub(template: CodeType, place: Place, operand: Any) -> Callable[[], Any]:
@@ -218,15 +224,15 @@ def _line_table(units: int, delta: int | None) -> bytes:
 _LINE_ONLY, _NO_LINE = 13, 15
 
 
-def _raise(exc: BaseException) -> Any:
-    raise exc
+def _raise(exc: list[BaseException]) -> Any:
+    raise exc.pop()
 
 
 def _call(call: Callable[[], Any]) -> Any:
     return call()
 
 
-def _raiser(place: Place, exc: BaseException) -> Callable[[], Any]:
+def _raiser(place: Place, exc: list[BaseException]) -> Callable[[], Any]:
     return _stub(_raise.__code__, place, exc)
 
 

@@ -6,6 +6,7 @@ import builtins
 import keyword
 import math
 import re
+import types
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import ConstSource, Source
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from stator.trace import Trace
 
 _WORD = re.compile(r"\W+")
-_RESERVED = frozenset({"run", "graph", "error", "result", "END"})
+#: the types of what `builtins` contains by its own name; the names of other objects are the program's to compute
+_NAMED = (type, types.BuiltinFunctionType)
+_RESERVED = frozenset({"run", "tail", "raising", "graph", "error", "result", "END"})
 
 
 class Writer:
@@ -123,9 +126,9 @@ class Writer:
         """A literal, a builtin's own name, or the name of a known object embedded in the program's globals."""
         if self.is_literal(host):
             return repr(host)
-        own = getattr(host, "__name__", None)
-        if isinstance(own, str) and getattr(builtins, own, None) is host:
-            return own
+        named: Any = host
+        if type(host) in _NAMED and vars(builtins).get(named.__name__) is host:
+            return str(named.__name__)
         if issubclass(type(host), type):
             fresh = self.trace.fresh_class_value(host)
             if fresh is not None:

@@ -1,0 +1,163 @@
+"""When objects die, and how they lie in memory: what a graph break must not change."""
+
+import gc
+import sys
+import weakref
+
+from apptests.marks import expected_break
+
+
+class Node:
+    pass
+
+
+def interrupt(items):
+    """A C function that nothing is known about breaks the graph here."""
+    return gc.is_tracked(items)
+
+
+@expected_break("collects garbage")
+def test_dropped_after_a_break():
+    node = Node()
+    interrupt(node)
+    reference = weakref.ref(node)
+    assert reference() is node
+    del node
+    assert reference() is None
+
+
+@expected_break("collects garbage")
+def test_dropped_in_a_cycle():
+    node = Node()
+    node.self = node
+    interrupt(node)
+    reference = weakref.ref(node)
+    node = None
+    gc.collect()
+    assert reference() is None
+
+
+@expected_break("a weak proxy")
+def test_proxy():
+    node = Node()
+    node.x = 1
+    proxy = weakref.proxy(node)
+    assert proxy.x == 1
+    interrupt(node)
+    assert proxy.x == 1
+    del node
+    try:
+        proxy.x  # noqa: B018
+    except ReferenceError:
+        return
+    raise AssertionError
+
+
+@expected_break("a weak proxy")
+def test_unused_variable_keeps_its_object():
+    node = Node()
+    interrupt(node)
+    proxy = weakref.proxy(node)
+    proxy.x = 1
+    interrupt(proxy)
+    assert proxy.x == 1
+
+
+def keeps(node):
+    interrupt(node)
+    reference = weakref.ref(node)
+    interrupt(reference)
+    return reference() is not None
+
+
+@expected_break("a C function")
+def test_argument_of_a_call_is_kept():
+    assert keeps(Node())
+
+
+@expected_break("a C function")
+def test_emptied_list():
+    nodes = [Node()]
+    interrupt(nodes)
+    reference = weakref.ref(nodes[0])
+    nodes.clear()
+    assert reference() is None
+
+
+@expected_break("a C function")
+def test_nothing_is_handled_after_a_break():
+    try:
+        interrupt(1)
+        {}["missing"]  # noqa: B018
+    except KeyError:
+        pass
+    interrupt(2)
+    assert sys.exc_info() == (None, None, None)
+
+
+class Failure(Exception):
+    pass
+
+
+def raises(node):
+    raise Failure(node)
+
+
+@expected_break("collects garbage")
+def test_exception_lets_go_of_its_object():
+    node = Node()
+    reference = weakref.ref(node)
+    gc.collect()
+    try:
+        raises(node)
+    except Failure:
+        pass
+    del node
+    assert reference() is None
+
+
+@expected_break("sizes of dicts")
+def test_sizes():
+    first, second = Node(), Node()
+    first.x = second.x = 1
+    assert sys.getsizeof(vars(first)) == sys.getsizeof(vars(second))
+    items = []
+    for i in range(5):
+        items.append(i)
+    assert sys.getsizeof(items) > sys.getsizeof([])
+
+
+@expected_break("the bases of a class")
+def test_class_that_nobody_uses_again():
+    class A:
+        pass
+
+    class B:
+        pass
+
+    class C(A, B):
+        pass
+
+    class D(A, B):
+        pass
+
+    class E(C, D):
+        pass
+
+    try:
+        C.__bases__ = (B, A)
+    except TypeError as e:
+        assert "MRO" in str(e)
+    else:
+        raise AssertionError
+
+
+@expected_break("subclasses of a new class")
+def test_subclasses():
+    class Parent:
+        pass
+
+    class Child(Parent):
+        pass
+
+    assert Parent.__subclasses__() == [Child]
