@@ -223,3 +223,29 @@ def app_generator_attributes():
     assert generator.__name__ == "count"
     list(generator)
     assert generator.gi_frame is None
+
+
+def test_throwing_a_class_that_makes_no_exception():
+    class Strange(Exception):
+        def __new__(cls, *args):
+            return cls
+
+    def plain():
+        yield 1
+
+    g = plain()
+    try:
+        g.throw(Strange)
+    except TypeError as e:
+        assert "should have returned an instance of BaseException" in str(e)
+    assert next(g, "finished") == "finished"
+
+    def catching():
+        try:
+            yield 1
+        except TypeError:
+            yield 2
+
+    g = catching()
+    next(g)
+    assert g.throw(Strange) == 2

@@ -334,3 +334,55 @@ def test_time():
     import time
 
     assert time.time() > 0
+
+
+class Sized:
+    def __init__(self, hint):
+        self.hint = hint
+        self.asked = 0
+        self.left = 2
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.left -= 1
+        if self.left < 0:
+            raise StopIteration
+        return self.left
+
+    def __length_hint__(self):
+        self.asked += 1
+        if isinstance(self.hint, type):
+            raise self.hint("hint")
+        return self.hint
+
+
+def test_length_hints():
+    sized = Sized(5)
+    assert list(sized) == [1, 0]
+    assert sized.asked == 1
+    assert tuple(Sized(TypeError)) == (1, 0)
+    for hint, kind in ((-1, ValueError), ("x", TypeError), (KeyError, KeyError)):
+        try:
+            list(Sized(hint))
+        except kind:
+            continue
+        raise AssertionError(hint)
+
+
+def test_iterator_that_its_own_function_uses_up():
+    class Source:
+        busy = False
+        iterator = None
+
+        def __call__(self):
+            if self.busy:
+                return "stop"
+            self.busy = True
+            list(self.iterator)
+            return "more"
+
+    source = Source()
+    source.iterator = iter(source, "stop")
+    assert next(source.iterator, "finished") == "finished"

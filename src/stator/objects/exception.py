@@ -507,11 +507,16 @@ def stop_iteration_error(space: Space, value: Value, code: types.CodeType) -> Va
     return error
 
 
+def is_exception_class(value: Value) -> bool:
+    """`PyExceptionClass_Check`."""
+    return issubclass(value.cls, type) and issubclass(value.host, BaseException)  # type: ignore[attr-defined]
+
+
 def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
     """The exception of `generator.throw(kind, value)`."""
     kind = kind.force()
     given = None if value is None or value.force().cls is type(None) else value.force()
-    if issubclass(kind.cls, type) and issubclass(kind.host, BaseException):  # type: ignore[attr-defined]
+    if is_exception_class(kind):
         if given is None:
             return normalize(space, kind)
         if is_subtype(given.cls, kind.host):  # type: ignore[attr-defined]

@@ -90,7 +90,12 @@ class GeneratorValue(Value):
         from stator.objects import exception
 
         self._own()
-        raised = Raised(exception.from_throw(space, kind, value))
+        try:
+            raised = Raised(exception.from_throw(space, kind, value))
+        except Raised as e:
+            if not exception.is_exception_class(kind.force()):
+                raise
+            raised = e  # making the exception has failed: what that raised is thrown in instead
         return self._throw(space, raised)
 
     def _throw(self, space: Space, raised: Raised) -> Value:
@@ -124,7 +129,7 @@ class GeneratorValue(Value):
             thrower = space.getattr_or_none(receiver, "throw")
             if thrower is None:
                 return self._run(space, frame, raised)
-            result = space.call(thrower, [raised.value], {})
+            result = self._call_delegate(space, frame, thrower, raised.value)
         except Raised as inner:
             if self.frame is None:
                 raise
@@ -136,6 +141,17 @@ class GeneratorValue(Value):
             return self._run(space, frame, None)
         self.running = False
         return result
+
+    @staticmethod
+    def _call_delegate(space: Space, frame: Frame, thrower: Value, exc: Value) -> Value:
+        """The call is made by the frame that waits for the delegate."""
+        space.trace.enter_frame(frame)
+        space.trace.frame = frame
+        try:
+            return space.call(thrower, [exc], {})
+        finally:
+            space.trace.frame = frame.parent
+            space.trace.leave_frame(frame)
 
     def close(self, space: Space) -> Value:
         """`generator.close()`."""

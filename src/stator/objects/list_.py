@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.iterator import ListIterator, ListReverseIterator
+from stator.objects.length_hint import iterate_sized
 from stator.objects.protocol import FALSE, NONE, TRUE, models, pure
 from stator.objects.sequence import MAXSIZE, Sequence, is_slice, known_repr, slice_of
 from stator.objects.value import Constant, NotKnown, Value
@@ -106,7 +107,7 @@ class ListValue(Sequence):
             self._grow(space, space.unpack(iterable))
             return NONE
         # Item by item: those taken before an exception stay in the list.
-        for item in space.iterate(iterable):
+        for item in iterate_sized(space, iterable):
             self._grow(space, [item])
         return NONE
 

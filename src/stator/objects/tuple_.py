@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.source import GetAttrSource
 from stator.objects.iterator import TupleIterator
+from stator.objects.length_hint import iterate_sized
 from stator.objects.protocol import FALSE, TRUE, models, pure
 from stator.objects.sequence import Sequence, slice_of
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
@@ -63,7 +64,7 @@ class TupleValue(Sequence):
         iterable = iterable.force()
         if host_cls is tuple and iterable.cls is tuple:
             return iterable
-        return TupleValue(space.unpack(iterable), host_cls)
+        return TupleValue(list(iterate_sized(space, iterable)), host_cls)
 
     def build(self, space: Space, items: list[Value]) -> Value:
         return TupleValue(items)

@@ -10,8 +10,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stator import errors
-from stator._core import set_code_policy, tail
+from stator import _core, errors
+from stator._core import set_code_policy
 from stator.cache.policy import GIVEN_UP
 from stator.guards.source import FunctionSource, LocalSource, Source
 from stator.interp.signals import FrameState
@@ -51,7 +51,7 @@ class Program:
     def __init__(self, trace: Trace, run: Callable[..., Any], name: str) -> None:
         self.trace = trace
         self.writer = Writer(trace)
-        self.writer.namespace |= {"run": run, "tail": tail}
+        self.writer.namespace |= {"run": run, "tail": getattr(_core, "tail", run)}
         self.name = name
         self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
         self.tail: list[str] = []

@@ -109,9 +109,11 @@ def _locals(
 
 def _held(frame: Frame) -> set[str]:
     """Variables not needed any more whose objects nothing but a continuation's frame may keep alive."""
+    fresh = frame.trace.fresh_classes  # what they derive from knows of them
+    kept = {n for n, v in frame.locals.items() if fresh and not v.lazy and any(v is made for made in fresh.values())}
     if not is_continuation(frame.trace.root_code):
-        return set()  # the frame that is traced keeps its arguments itself
-    return {n for n, value in frame.locals.items() if _from_arguments(value.source) and not _timeless(value)}
+        return kept  # the frame that is traced keeps its arguments itself
+    return kept | {n for n, v in frame.locals.items() if _from_arguments(v.source) and not _timeless(v)}
 
 
 def _from_arguments(source: Source | None) -> bool:

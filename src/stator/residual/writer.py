@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from stator.residual.runtime import Place
     from stator.trace import Trace
 
+#: what generated code finds, whatever the program does to the module
+_BUILTINS = dict(vars(builtins))
 _WORD = re.compile(r"\W+")
 #: the types of what `builtins` contains by its own name; the names of other objects are the program's to compute
 _NAMED = (type, types.BuiltinFunctionType)
@@ -30,7 +32,7 @@ class Writer:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.lines: list[str] = []
-        self.namespace: dict[str, Any] = {}
+        self.namespace: dict[str, Any] = {"__builtins__": _BUILTINS}
         self.params: dict[Source, str] = {}
         self.outputs: list[Value] = []
         self._used: set[str] = set(_RESERVED)

@@ -323,7 +323,7 @@ class CallableIterator(IteratorValue):
             return None
         try:
             result = space.call(self.function, [], {})
-            if not space.equal(self.sentinel, result):
+            if not self.done and not space.equal(self.sentinel, result):  # the call may have used the iterator up
                 return result
         except Raised as e:
             if not issubclass(e.value.cls, StopIteration):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import CallSource, ItemSource
+from stator.objects.length_hint import length_hint
 from stator.objects.operators import BINARY, COMPARE, INPLACE
 from stator.objects.protocol import NONE, builtin, models
 from stator.objects.value import Constant, Value
@@ -129,14 +130,10 @@ def call(space: Space, function: Value, /, *args: Value, **kwargs: Value) -> Val
 
 
 @builtin(operator.length_hint)
-def length_hint(space: Space, value: Value, default: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
-    value = value.force()
-    if space.special(value, "__len__") is not None:
-        return space.len(value)
-    slot = space.special(value, "__length_hint__")
-    if slot is None:
-        return default
-    return space.call(slot, [value], {})
+def operator_length_hint(space: Space, value: Value, default: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
+    if not issubclass(default.force().cls, int):
+        raise space.error(TypeError, f"'{default.force().cls.__name__}' object cannot be interpreted as an integer")
+    return length_hint(space, value.force(), default.force())
 
 
 # -- getters --------------------------------------------------------------------------------------------------------
