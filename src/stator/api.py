@@ -10,12 +10,8 @@ from typing import Any
 from stator import errors
 from stator._core import Compiled, set_miss_handler
 from stator.config import current
-from stator.interp import all_opcodes as _opcodes  # noqa: F401
 from stator.region import BUCKETS, Bucket
 from stator.report.stats import STATS, Stats
-from stator.tracer import on_miss
-
-set_miss_handler(on_miss)
 
 
 def compile(
@@ -91,9 +87,12 @@ def _resolve_backend(backend: Any, mode: str | None, rest: dict[str, Any]) -> An
 
 
 def torch_present() -> bool:
-    """Whether the torch layer can be (and now is) loaded."""
+    """Whether the torch layer can be (and now is) loaded, as the tracer is: not before it is needed."""
     global _torch
     if _torch is None:
+        from stator.tracer import on_miss
+
+        set_miss_handler(on_miss)
         if "torch" not in sys.modules:
             import importlib.util
 

@@ -6,11 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from stator import errors
 from stator._core import current_region, set_code_policy
-from stator.objects.protocol import register
-from stator.objects.value import Constant, Unsupported, Value
-from stator.trace import INTERCEPTS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -91,46 +87,14 @@ def substitute_in_graph(original: Any) -> Callable[[F], F]:
     """Decorator: trace this Python function wherever the program calls `original` (a C function, usually)."""
 
     def decorate(replacement: F) -> F:
-        def handler(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-            return space.call(space.existing(replacement), args, kwargs)  # type: ignore[no-any-return]
+        from stator import mark_models  # which loads the tracer, and its own model of `original` before this one
 
-        register(original, handler)
+        mark_models.substitute(original, replacement)
         return replacement
 
     return decorate
 
 
-def _intercept(host: Any) -> Any:
-    reason = host.__dict__.get("_stator_disabled") or _torch_mark(host)
-    if reason is not None:
-
-        def refuse(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-            raise Unsupported(errors.DisabledFunction(host.__qualname__, reason))
-
-        return refuse
-    if "_stator_constant_result" in host.__dict__ or "_dynamo_marked_constant" in host.__dict__:
-        return lambda space, args, kwargs: space.run_known(host, args, kwargs)
-    return None
-
-
-def _torch_mark(host: Any) -> str | None:
-    if host.__dict__.get("_torchdynamo_disable"):
-        return str(host.__dict__.get("_torchdynamo_disable_msg") or "torch.compiler.disable")
-    return None
-
-
-def _graph_break(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    message = kwargs.get("msg", args[0] if args else Constant(""))
-    raise Unsupported(errors.ExplicitBreak(str(space.known(message)) or "no message"))
-
-
-def _true(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return Constant(True)
-
-
-register(graph_break, _graph_break)
-register(is_compiling, _true)
-INTERCEPTS.append(_intercept)
 __all__ = [
     "allow_in_graph",
     "assume_constant_result",

@@ -9,7 +9,7 @@ from traceback import FrameSummary
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from stator import collector, errors
+from stator import collector, errors, mark_models  # noqa: F401  the models of the marks
 from stator._core import UNBOUND, Entry, set_code_policy
 from stator.bytecode.continuation import ContinuationError
 from stator.cache.policy import worth_tracing

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
-__all__ = ["Frame", "LoadError", "Source", "known", "remember"]
+__all__ = ["Frame", "LoadError", "Source", "interned"]
 
 
 class LoadError(Exception):
@@ -31,7 +31,6 @@ class Frame:
         return registers[source]
 
 
-_S = TypeVar("_S", bound="Source")
 # Keys hold the base strongly; that is no leak, for a live child holds it anyway and a dead child's key goes.
 _interned: dict[tuple[object, ...], weakref.ref[Source]] = {}
 
@@ -47,13 +46,19 @@ def _forget(ref: weakref.ref[Source]) -> None:
         del _interned[key]
 
 
-def known(key: tuple[object, ...]) -> Any:
-    """The source made for this key, if it still lives."""
+def interned(key: tuple[Any, ...], /, **fields: object) -> Any:
+    """The one source of this key, whose first part is its class; made with these fields if there is none alive."""
     ref = _interned.get(key)
-    return None if ref is None else ref()
+    found = None if ref is None else ref()
+    if found is not None:
+        return found
+    made: Source = object.__new__(key[0])
+    for name, field in fields.items():
+        setattr(made, name, field)
+    return _remember(key, made)
 
 
-def remember(key: tuple[object, ...], source: _S) -> _S:
+def _remember(key: tuple[object, ...], source: Source) -> Source:
     """Interns a new source; gives the one to use."""
     ref = _Ref(source, _forget)
     ref.key = key
@@ -63,7 +68,7 @@ def remember(key: tuple[object, ...], source: _S) -> _S:
             return source
         other = known()
         if other is not None:  # another thread was first
-            return other  # type: ignore[return-value]
+            return other
         if _interned.get(key) is known:
             del _interned[key]
 

@@ -13,7 +13,7 @@ from itertools import islice
 from types import CellType, FunctionType, MappingProxyType
 from typing import Any, Self
 
-from .intern import Frame, LoadError, Source, known, remember
+from .intern import Frame, LoadError, Source, interned
 from .raw import ABSENT, dict_get, dict_keys, instance_dict, type_lookup
 
 __all__ = [
@@ -49,13 +49,7 @@ class LocalSource(Source):
     name: str
 
     def __new__(cls, index: int, name: str) -> LocalSource:
-        key = (cls, index, name)
-        self = known(key)
-        if self is None:
-            self = object.__new__(cls)
-            self.base, self.index, self.name = None, index, name
-            self = remember(key, self)
-        return self  # type: ignore[no-any-return]
+        return interned((cls, index, name), base=None, index=index, name=name)  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:
         if self.index >= len(frame.args):
@@ -79,12 +73,7 @@ class FunctionSource(Source):
     op = "FUNCTION"
 
     def __new__(cls) -> FunctionSource:
-        self = known((cls,))
-        if self is None:
-            self = object.__new__(cls)
-            self.base = None
-            self = remember((cls,), self)
-        return self  # type: ignore[no-any-return]
+        return interned((cls,), base=None)  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:
         return frame.func
@@ -102,13 +91,7 @@ class CellSource(Source):
     name: str
 
     def __new__(cls, index: int, name: str) -> CellSource:
-        key = (cls, index, name)
-        self = known(key)
-        if self is None:
-            self = object.__new__(cls)
-            self.base, self.index, self.name = None, index, name
-            self = remember(key, self)
-        return self  # type: ignore[no-any-return]
+        return interned((cls, index, name), base=None, index=index, name=name)  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:
         closure = frame.func.__closure__ if isinstance(frame.func, FunctionType) else None
@@ -137,12 +120,8 @@ class GlobalSource(Source):
 
     def __new__(cls, globals_dict: dict[str, object], name: str, module_name: str = "") -> GlobalSource:
         key = (cls, id(globals_dict), name, module_name)
-        self = known(key)
-        if self is None:
-            self = object.__new__(cls)
-            self.base, self.globals_dict, self.name, self.module_name = None, globals_dict, name, module_name
-            self = remember(key, self)
-        return self  # type: ignore[no-any-return]
+        self: GlobalSource = interned(key, base=None, globals_dict=globals_dict, name=name, module_name=module_name)
+        return self
 
     def fetch(self, base: Any, frame: Frame) -> object:
         return _dict_item(self.globals_dict, self.name)
@@ -168,13 +147,7 @@ class ConstSource(Source):
     text: str
 
     def __new__(cls, obj: object, expr: str) -> ConstSource:
-        key = (cls, id(obj), expr)
-        self = known(key)
-        if self is None:
-            self = object.__new__(cls)
-            self.base, self.obj, self.text = None, obj, expr
-            self = remember(key, self)
-        return self  # type: ignore[no-any-return]
+        return interned((cls, id(obj), expr), base=None, obj=obj, text=expr)  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:
         return self.obj
@@ -196,13 +169,7 @@ class _Step(Source):
     base: Source
 
     def __new__(cls, base: Source) -> Self:
-        key = (cls, base)
-        self = known(key)
-        if self is None:
-            self = object.__new__(cls)
-            self.base = base
-            self = remember(key, self)
-        return self  # type: ignore[no-any-return]
+        return interned((cls, base), base=base)  # type: ignore[no-any-return]
 
     def fields(self) -> tuple[object, ...]:
         return (self.base,)
@@ -216,13 +183,7 @@ class _NamedStep(Source):
     name: str
 
     def __new__(cls, base: Source, name: str) -> Self:
-        key = (cls, base, name)
-        self = known(key)
-        if self is None:
-            self = object.__new__(cls)
-            self.base, self.name = base, name
-            self = remember(key, self)
-        return self  # type: ignore[no-any-return]
+        return interned((cls, base, name), base=base, name=name)  # type: ignore[no-any-return]
 
     def lower(self) -> tuple[int, object]:
         return 0, self.name
@@ -239,15 +200,9 @@ class _IndexedStep(Source):
     index: int
 
     def __new__(cls, base: Source, index: int) -> Self:
-        key = (cls, base, index)
-        self = known(key)
-        if self is None:
-            if index < 0:
-                raise ValueError("a source's index counts from the front")
-            self = object.__new__(cls)
-            self.base, self.index = base, index
-            self = remember(key, self)
-        return self  # type: ignore[no-any-return]
+        if index < 0:
+            raise ValueError("a source's index counts from the front")
+        return interned((cls, base, index), base=base, index=index)  # type: ignore[no-any-return]
 
     def lower(self) -> tuple[int, object]:
         return self.index, None
@@ -361,12 +316,7 @@ class DictItemSource(Source):
     def __new__(cls, base: Source, key: object) -> DictItemSource:
         kind = type(key)
         intern_key = (cls, base, kind, key if kind in _PLAIN_KEYS else id(key))
-        self = known(intern_key)
-        if self is None:
-            self = object.__new__(cls)
-            self.base, self.key = base, key
-            self = remember(intern_key, self)
-        return self  # type: ignore[no-any-return]
+        return interned(intern_key, base=base, key=key)  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:
         if not isinstance(base, dict):
@@ -443,13 +393,7 @@ class CallSource(Source):
     text: str
 
     def __new__(cls, fn: Callable[[Any], object], base: Source, text: str) -> CallSource:
-        key = (cls, id(fn), base, text)
-        self = known(key)
-        if self is None:
-            self = object.__new__(cls)
-            self.base, self.fn, self.text = base, fn, text
-            self = remember(key, self)
-        return self  # type: ignore[no-any-return]
+        return interned((cls, id(fn), base, text), base=base, fn=fn, text=text)  # type: ignore[no-any-return]
 
     def fetch(self, base: Any, frame: Frame) -> object:
         try:
