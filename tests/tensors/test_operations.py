@@ -440,3 +440,32 @@ def test_quantised_results_are_left_to_eager():
     x = torch.randn(4)
     assert torch.equal(stator.compile(program, backend="eager")(x), program(x))
     assert [b.code for b in stator.stats().breaks][:1] == ["SB0204"]
+
+
+UNIQUE: dict[str, Any] = {
+    "rows": lambda a: torch.unique(a, dim=0),
+    "columns": lambda a: a.unique(dim=1, return_inverse=True),
+    "elements": lambda a: torch.unique(a, return_inverse=True, return_counts=True),
+    "runs of rows": lambda a: torch.unique_consecutive(a, dim=0),
+    "runs": lambda a: a.unique_consecutive(return_counts=True),
+}
+
+
+@pytest.mark.parametrize("name", UNIQUE)
+def test_unique(name: str) -> None:
+    same(UNIQUE[name], torch.tensor([[1.0, 2.0], [0.0, 1.0], [1.0, 2.0]]))
+
+
+def test_functions_that_torch_has_under_the_name_of_others() -> None:
+    vf: Any = torch._VF  # type: ignore[attr-defined]
+    same(lambda a: (vf.split(a, 2, 1), vf.norm(a, 2), vf.cdist(a, a, 2.0, None), vf.einsum("ij->ji", [a])), x())
+
+
+@pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
+@pytest.mark.parametrize(("dropout", "grad"), [(0.0, False), (0.0, True), (0.5, True)])
+def test_recurrent_layers_of_backends_that_take_them_apart(kind: Any, dropout: float, grad: bool) -> None:
+    def make() -> Any:
+        layer = kind(4, 5, 2, dropout=dropout, batch_first=True)
+        return lambda a: layer(a)[0] if grad else layer(a)[0].detach(), (torch.randn(2, 3, 4),)
+
+    agree(make, breaks=None, grad=grad, backend="aot_eager", rtol=1e-5)

@@ -119,12 +119,21 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
 
 def function_handler(host: Any) -> Callable[[Space, list[Value], dict[str, Value]], Value]:
     """A function that becomes a `call_function` node."""
+    target = _importable(host)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         result = dispatched(space, host, args, kwargs)
-        return record(space, Call(host, "call_function", host), args, kwargs) if result is None else result
+        return record(space, Call(host, "call_function", target), args, kwargs) if result is None else result
 
     return handler
+
+
+def _importable(host: Any) -> Any:
+    """The function; or the operator of its name, where that names another function, or none, in torch."""
+    name = getattr(host, "__name__", "")
+    if getattr(torch._C._VariableFunctions, name, None) is host and getattr(torch, name, None) is not host:
+        return getattr(torch.ops.aten, name, host)
+    return host
 
 
 def method_handler(host: Any, name: str) -> Handler:

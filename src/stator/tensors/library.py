@@ -15,6 +15,7 @@ from stator.tensors import (
     optim,
     profiling,
     random_state,
+    recurrent,
     subclass,
 )
 
@@ -22,7 +23,7 @@ __all__ = ["install"]
 
 _PARTS = (
     *(autograd_function, checkpoint, checks, data_readers, engine),
-    *(functorch, hooks, optim, profiling, random_state, subclass),
+    *(functorch, hooks, optim, profiling, random_state, recurrent, subclass),
 )
 
 
