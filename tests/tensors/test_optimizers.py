@@ -40,16 +40,18 @@ def model() -> Any:
     return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
 
 
-def train(make: Any, wrap: Any, steps: int = 4) -> Any:
-    """What a few steps leave behind; `wrap` compiles the step of the optimizer."""
+def train(make: Any, wrap: Any, steps: int = 4, decay: float = 1.0) -> Any:
+    """What a few steps leave behind; `wrap` compiles the step of the optimizer, whose rate decays."""
     net = model()
     optimizer = make(list(net.parameters()))
+    scheduler = optim.lr_scheduler.ExponentialLR(optimizer, decay)
     step = wrap(optimizer.step)
     trail = []
     for i in range(steps):
         x = torch.randn(5, 4, generator=torch.Generator().manual_seed(i))
         net(x).square().mean().backward()
         step()
+        scheduler.step()
         optimizer.zero_grad()
         trail.append(copy.deepcopy([p.detach() for p in net.parameters()]))
     return trail, optimizer.state_dict()
@@ -62,6 +64,27 @@ def test_step(name: str) -> None:
     got = train(OPTIMIZERS[name], lambda step: stator.compile(step, backend="eager"))
     assert_same(got, expected, name, RTOL)
     print(name, stator.stats().graphs, stator.stats().recompiles, stator.stats().breaks)
+
+
+SCHEDULED = ("sgd", "momentum", "foreach", "adam", "adam foreach", "adamw", "rmsprop", "groups")
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", SCHEDULED)
+def test_a_rate_that_varies_is_a_symbol(name: str, backend: str) -> None:
+    expected = train(OPTIMIZERS[name], lambda step: step, 6, 0.9)
+    stator.reset()
+    got = train(OPTIMIZERS[name], lambda step: stator.compile(step, backend=backend), 6, 0.9)
+    assert_same(got, expected, name, RTOL)
+    assert stator.stats().graphs <= 3 and stator.stats().graph_breaks == 0
+
+
+def test_numbers_that_a_backend_cannot_take_as_symbols() -> None:
+    # The first symbol that it refuses ends its work: the trace is made again.
+    compiled = stator.compile(lambda x, n: torch._foreach_pow([x], n)[0], backend="aot_eager")
+    for n in (1.5, 2.5, 3.5, 4.5):
+        x = torch.rand(3)
+        assert_same(compiled(x, n), x**n, str(n), RTOL)
 
 
 def loop(wrap: Any, *, clip: bool = False, schedule: bool = False, closure: bool = False) -> Any:

@@ -70,6 +70,11 @@ def fix(trace: Trace, places: list[tuple[str, int]]) -> None:
     trace.region_state.setdefault("fixed", set()).update(places)
 
 
+def fix_numbers(trace: Trace, places: list[str]) -> None:
+    """Numbers, by their sources, that are to be constants in all further traces of the code."""
+    trace.region_state.setdefault("fixed numbers", set()).update(places)
+
+
 def contents_stay(trace: Trace, value: TensorValue) -> bool:
     """Whether an existing tensor of one element held the same number in all earlier traces of the same code."""
     assert value.source is not None
@@ -90,4 +95,4 @@ def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
     before = seen.setdefault(key, host)
     if before is not _VARIES and (type(before) is not type(host) or before != host):
         seen[key] = before = _VARIES
-    return before is _VARIES
+    return before is _VARIES and key not in trace.region_state.get("fixed numbers", ())

@@ -185,6 +185,8 @@ def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[...
     except StatorError:
         raise
     except Exception as e:
+        if type(e).__name__ == "TensorifyScalarRestartAnalysis":
+            recorder.shapes.need_floats()
         raise BackendError(f"backend {name!r} failed: {type(e).__name__}: {e}", backend=name) from e
     finally:
         STATS.backend_seconds += time.perf_counter() - started

@@ -8,7 +8,7 @@ import torch
 import torch.optim
 
 from stator import errors
-from stator.objects.protocol import NONE, Handler, TailCall, register
+from stator.objects.protocol import MODELS, NONE, Handler, TailCall, register
 from stator.objects.value import Unsupported, Value
 from stator.tensors.calls import function_handler, method_handler
 from stator.tensors.tensor import TensorValue
@@ -51,22 +51,78 @@ _EXACT = (torch.float32, torch.float64)
 
 
 def _scaled(host: Any, name: str, otherwise: Handler) -> Handler:
-    """`addcdiv` and its like: with a tensor as `value`, the arithmetic that the kernel does, as operations."""
-    mul, last = torch.Tensor.mul, _LAST[name]
+    """`addcdiv` and its like, with a tensor or symbol as `value`: the arithmetic that the kernel does, as operations."""
+    last = _LAST[name]
     add = torch.Tensor.add_ if host.__name__.endswith("_") else torch.Tensor.add
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         scale = kwargs.get("value", NONE).force()
-        if not isinstance(scale, TensorValue) or len(args) != 3:
+        symbolic = scale.symbolic and not space.trace.recorder.keeps_order
+        if not (symbolic or (isinstance(scale, TensorValue) and not len(scale.shape))) or len(args) != 3:
             return otherwise(space, args, kwargs)
         operands = [arg.force() for arg in args]
-        if not all(isinstance(t, TensorValue) and t.dtype in _EXACT for t in [*operands, scale]) or len(scale.shape):
+        tensors = operands if symbolic else [*operands, scale]
+        if not all(isinstance(t, TensorValue) and t.dtype in _EXACT for t in tensors):
             return otherwise(space, args, kwargs)
-        product = space.call_builtin(mul, [scale, operands[1]], {})
+        product = space.binary("*", operands[1], scale)
         quotient = space.call_builtin(last, [product, operands[2]], {})
         return space.call_builtin(add, [operands[0], quotient], {})
 
     return handler
+
+
+def _multiplied(host: Any, otherwise: Handler) -> Handler:
+    """`a.add_(b, alpha=number)` with a number that is a symbol: backends make tensors of the factors of products."""
+    plain = getattr(torch.Tensor, host.__name__)
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        alpha = kwargs.get("alpha", NONE).force()
+        operands = [arg.force() for arg in args]
+        if not alpha.symbolic or len(args) != 2 or len(kwargs) != 1 or space.trace.recorder.keeps_order:
+            return otherwise(space, args, kwargs)
+        if not all(isinstance(t, TensorValue) and t.dtype.is_floating_point for t in operands):
+            return otherwise(space, args, kwargs)
+        product = space.binary("*", operands[1], alpha)
+        return space.call_builtin(plain, [operands[0], product], {})
+
+    return handler
+
+
+#: functions on lists of tensors that are given scalars
+_LISTS = tuple(f"{name}{end}" for name in ("add", "sub", "mul", "div", "addcdiv", "addcmul") for end in ("", "_"))
+
+
+def _one_by_one(name: str, otherwise: Handler) -> Handler:
+    """`_foreach_addcdiv_` and its like, with scalars that are symbols, or in a tensor: operations on each tensor."""
+    method = getattr(torch.Tensor, name)
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        lists = [arg.force() for arg in args if isinstance(arg.force(), (MODELS[list], MODELS[tuple]))]
+        scalars = [arg.force() for arg in args if not any(arg.force() is each for each in lists)]
+        in_tensor = name.startswith("addc") and _is_tensor_of_scalars(scalars) and not kwargs
+        if (
+            not (in_tensor or _are_symbols(space, [*scalars, *kwargs.values()]))
+            or len({len(space.unpack(each)) for each in lists}) != 1
+        ):
+            return otherwise(space, args, kwargs)
+        each_scalar = iter(space.unpack(scalars[0]) if in_tensor else ())
+        results = []
+        for parts in zip(*map(space.unpack, lists), strict=True):
+            options = {**kwargs, "value": next(each_scalar)} if in_tensor else kwargs
+            results.append(space.call_builtin(method, [*parts, *(() if in_tensor else scalars)], options))
+        return NONE if name.endswith("_") else space.new_list(results)
+
+    return handler
+
+
+def _is_tensor_of_scalars(scalars: list[Value]) -> bool:
+    """Fake tensors are not taken for one."""
+    return len(scalars) == 1 and isinstance(scalars[0], TensorValue) and len(scalars[0].shape) == 1
+
+
+def _are_symbols(space: Space, scalars: list[Value]) -> bool:
+    """Backends make numbers of symbols that are given with lists."""
+    return not space.trace.recorder.keeps_order and any(value.force().symbolic for value in scalars)
 
 
 def install() -> None:
@@ -77,3 +133,12 @@ def install() -> None:
             register(method, _scaled(method, name, method_handler(method, method.__name__)))
         function = getattr(torch, name)
         register(function, _scaled(function, name, function_handler(function)))
+    for name in ("add", "add_", "sub", "sub_"):
+        for owner, make in ((torch.Tensor, method_handler), (torch, function_handler)):
+            host = getattr(owner, name, None)
+            if host is not None:
+                named = (host, name) if make is method_handler else (host,)
+                register(host, _multiplied(host, make(*named)))
+    for name in _LISTS:
+        host = getattr(torch, f"_foreach_{name}")
+        register(host, _one_by_one(name, function_handler(host)))

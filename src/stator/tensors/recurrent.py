@@ -39,10 +39,11 @@ def _difference(space: Space, host: Any, args: list[Value]) -> str | None:
     if space.known(args[5].force()) != 0 and space.known(args[6].force()) is not False:
         return "taken apart, it drops out other elements"
     given = args[0].force()
+    if host is not _C.lstm or not torch.is_grad_enabled() or not isinstance(given, TensorValue) or given.requires_grad:
+        return None
     params = [value.force() for value in space.unpack(args[2])]
-    if host is _C.lstm and torch.is_grad_enabled() and isinstance(given, TensorValue) and not given.requires_grad:
-        if any(isinstance(value, TensorValue) and value.requires_grad for value in params):
-            return "taken apart, it looks at its input alone to see if gradients are wanted"
+    if any(isinstance(value, TensorValue) and value.requires_grad for value in params):
+        return "taken apart, it looks at its input alone to see if gradients are wanted"
     return None
 
 

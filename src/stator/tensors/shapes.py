@@ -212,6 +212,16 @@ class Shapes:
             dynamism.fix(self.recorder.trace, fixed)
             raise Restart(0, errors.ForcedBreak(0))
 
+    def need_floats(self) -> None:
+        """AOTAutograd has found floats that it cannot make tensors of: trace again, with these as numbers for ever."""
+        from torch._dynamo.symbolic_convert import TensorifyState
+
+        unfit = [value for symbol, value in self.symbols.items() if TensorifyState.should_specialize(str(symbol))]
+        TensorifyState.clear()
+        if unfit:
+            dynamism.fix_numbers(self.recorder.trace, [value.source.expr() for value in unfit if value.source])
+            raise Restart(0, errors.ForcedBreak(0))
+
     def bindings(self, result: Any, function: Any) -> Any:
         """Where in the result of an operation the symbols are found that are known only when it runs."""
         if not self.env.pending_fresh_unbacked_symbols:
