@@ -1,6 +1,9 @@
 """Exceptions: attributes, chaining, texts, groups, what `raise` and `except` accept."""
 
 import contextlib
+import traceback
+
+from apptests.marks import expected_break
 
 
 class Plain(Exception):
@@ -364,3 +367,10 @@ def test_traceback_of_what_passes_through_a_with_statement():
         lines.append(step.tb_lineno - step.tb_frame.f_code.co_firstlineno)
         step = step.tb_next
     assert lines == [2, 2], lines
+
+
+@expected_break("positions of code")
+def test_positions_in_a_traceback():
+    e = caught(in_with, Quiet())
+    text = "".join(traceback.format_exception(e))
+    assert "    1 / 0  # noqa: B018\n    ~~^~~\n" in text, text

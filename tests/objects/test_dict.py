@@ -384,3 +384,13 @@ def test_setdefault_looks_once():
         return first.hashed, second.hashed, first.compared + second.compared
 
     assert compiled(f)() == f() == (1, 1, 1)
+
+
+def test_which_bound_method_it_is():
+    def f(method):
+        return list(method())
+
+    d = {"a": 1}
+    fast = compiled(f)
+    for method in (d.keys, d.values, d.items, OrderedDict(d).values, d.copy):
+        assert fast(method) == f(method)

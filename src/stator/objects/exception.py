@@ -7,6 +7,7 @@ mapping and texts are CPython's. Where it would hold a traced value it holds a `
 from __future__ import annotations
 
 import types
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -18,7 +19,7 @@ from stator.objects.value import Constant, Raised, Unsupported, Value
 if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.objects.space import Space
-    from stator.residual.runtime import Place
+    from stator.residual.runtime import Place, Position
     from stator.residual.writer import Writer
 
 _HEAP_TYPE = 1 << 9
@@ -328,10 +329,15 @@ class Passed:
         self.line = line
         self.lasti = lasti
 
+    def position(self) -> Position:
+        """The line, the line where the operation ends, and its columns."""
+        found = next(islice(self.code.co_positions(), self.lasti // 2, None), None)
+        return (self.line, None, None, None) if found is None or found[0] != self.line else found
+
 
 def places(entries: list[Passed]) -> list[Place]:
-    """Code, line and globals of each frame, in the order of tracebacks: outermost first."""
-    return [(entry.code, entry.line, entry.frame.globals) for entry in reversed(entries)]
+    """Code, position and globals of each frame, in the order of tracebacks: outermost first."""
+    return [(entry.code, entry.position(), entry.frame.globals) for entry in reversed(entries)]
 
 
 @models(types.TracebackType)

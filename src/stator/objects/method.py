@@ -6,6 +6,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.guards.guard import Equals
 from stator.guards.raw import is_subtype
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.objects.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, models
@@ -244,6 +245,9 @@ def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> Bound
         return None
     space.guard_type(host, source)
     instance_source = ConstSource(owner, "self") if type(source) is ConstSource else GetAttrSource(source, "__self__")
+    if type(source) is not ConstSource:
+        space.trace.guard(Equals(GetAttrSource(source, "__name__"), host.__name__))
+        space.guard_type(owner, instance_source)
     bound = BoundBuiltin(space.existing(function), space.wrap(owner, instance_source))
     bound.source, bound.host = source, host
     return bound

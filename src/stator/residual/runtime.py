@@ -10,8 +10,10 @@ from typing import Any
 
 from stator._core import set_code_policy
 
-#: a place in a traced frame: its code, the line (None: none), its globals
-Place = tuple[CodeType, int | None, dict[str, Any]]
+#: as `co_positions` gives them: the line (None: none), the last line, the columns
+Position = tuple[int | None, int | None, int | None, int | None]
+#: a place in a traced frame: its code, the position in it, its globals
+Place = tuple[CodeType, Position, dict[str, Any]]
 END: Any = type("END", (), {"__repr__": lambda self: "END"})()
 
 
@@ -167,6 +169,8 @@ def raise_through(frames: list[Place], exc: list[BaseException]) -> Any:
 
     It is taken out of the list, so that none of the frames to which the traceback leads has it in a variable.
     """
+    if not frames:
+        raise exc.pop()  # it is sent on as it is
     call: Callable[[], Any] = _raiser(frames[-1], exc)
     for place in reversed(frames[:-1]):
         call = _caller(place, call)
@@ -193,35 +197,50 @@ def with_frames(exc: BaseException, frames: list[Place], inner: TracebackType | 
 
 def _stub(template: CodeType, place: Place, operand: Any) -> Callable[[], Any]:
     """A function that looks like the traced one at that line, and does to its operand what the template does."""
-    code, line, names = place
+    code, position, names = place
     stub = template.replace(
         co_filename=code.co_filename,
         co_name=code.co_name,
         co_qualname=code.co_qualname,
         co_firstlineno=code.co_firstlineno,
-        co_linetable=_line_table(len(template.co_code) // 2, line and line - code.co_firstlineno),
+        co_linetable=_line_table(len(template.co_code) // 2, position, code.co_firstlineno),
     )
     return FunctionType(stub, names, code.co_name, (operand,))
 
 
-def _line_table(units: int, delta: int | None) -> bytes:
-    """`co_linetable` of code that lies on one line, or on none (`Objects/locations.md`)."""
+def _line_table(units: int, position: Position, first: int) -> bytes:
+    """`co_linetable` of code that lies at one position, or at none (`Objects/locations.md`)."""
+    line, end, column, end_column = position
+    kind, step, columns = _NO_LINE, b"", b""
+    if line is not None:
+        kind, step = _LINE_ONLY, _signed(line - first)
+        if end is not None and column is not None and end_column is not None:
+            kind, columns = _LONG, _unsigned(end - line) + _unsigned(column + 1) + _unsigned(end_column + 1)
     table = bytearray()
     while units > 0:
         count = min(units, 8)
-        table.append(0x80 | (_NO_LINE if delta is None else _LINE_ONLY) << 3 | (count - 1))
-        if delta is not None:
-            number = -delta << 1 | 1 if delta < 0 else delta << 1
-            while number >= 64:
-                table.append(0x40 | number & 63)
-                number >>= 6
-            table.append(number)
-            delta = 0
+        table.append(0x80 | kind << 3 | (count - 1))
+        table += step + columns
+        step = _signed(0) if step else step
         units -= count
     return bytes(table)
 
 
-_LINE_ONLY, _NO_LINE = 13, 15
+_LINE_ONLY, _LONG, _NO_LINE = 13, 14, 15
+
+
+def _signed(number: int) -> bytes:
+    return _unsigned(-number << 1 | 1 if number < 0 else number << 1)
+
+
+def _unsigned(number: int) -> bytes:
+    """A number in pieces of six bits, the lowest first."""
+    pieces = bytearray()
+    while number >= 64:
+        pieces.append(0x40 | number & 63)
+        number >>= 6
+    pieces.append(number)
+    return bytes(pieces)
 
 
 def _raise(exc: list[BaseException]) -> Any:

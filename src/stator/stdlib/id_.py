@@ -7,19 +7,25 @@ object does not bind the trace to that object. Any other use takes the number it
 from __future__ import annotations
 
 import _thread
+import sys
 from typing import TYPE_CHECKING, Any
 
+from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.identities import separate, used_as_key
 from stator.objects.keys import IdKey
 from stator.objects.protocol import builtin
-from stator.objects.value import Constant, NotKnown, Value
+from stator.objects.value import Constant, NotKnown, Unsupported, Value
 from stator.stdlib.support import bool_value, hooked
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
+
+
+#: references to the value of an object that only its id leads to: that of the id, and the argument of getrefcount
+_HELD_HERE_ONLY = 2
 
 
 class IdValue(Value):
@@ -34,6 +40,9 @@ class IdValue(Value):
 
     def anchor(self, space: Space) -> Any:
         """The object whose number it is."""
+        if self.target.source is None and sys.getrefcount(self.target) <= _HELD_HERE_ONLY:
+            # The program has let go of the object, and the next one may lie in its place.
+            raise Unsupported(errors.LifetimeObserved("the id of an object that is gone"))
         return space.identity(self.target)
 
     def as_host(self, space: Space) -> Any:
@@ -51,6 +60,7 @@ class IdValue(Value):
         return f"the id of {self.target.describe()}"
 
     def reconstruct(self, writer: Writer) -> str:
+        self.anchor(writer.trace.space)
         return str(writer.assign("id_", f"id({writer.expr(self.target)})"))
 
 
