@@ -51,7 +51,7 @@ _EXACT = (torch.float32, torch.float64)
 
 
 def _scaled(host: Any, name: str, otherwise: Handler) -> Handler:
-    """`addcdiv` and its like, with a tensor or symbol as `value`: the arithmetic that the kernel does, as operations."""
+    """`addcdiv` and its like, with a tensor or symbol as `value`: the kernel's arithmetic, as operations."""
     last = _LAST[name]
     add = torch.Tensor.add_ if host.__name__.endswith("_") else torch.Tensor.add
 

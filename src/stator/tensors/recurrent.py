@@ -24,12 +24,20 @@ def _handler(host: Any) -> Handler:
     otherwise = function_handler(host)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        packed = len(args) != _ARGUMENTS or not isinstance(space.known(args[3].force()), bool)
-        if not packed and not space.trace.recorder.keeps_order:
+        if len(args) == _ARGUMENTS and not isinstance(space.known(args[3].force()), bool):
+            raise Unsupported(errors.DataDependentValue(f"torch.{host.__name__}"))  # of a packed sequence
+        if len(args) == _ARGUMENTS and not space.trace.recorder.keeps_order:
             why = _difference(space, host, args)
             if why is not None:
                 raise Unsupported(errors.UnsupportedTensorOperation(f"torch.{host.__name__}", why))
         return otherwise(space, args, kwargs)
+
+    return handler
+
+
+def _reading(host: Any) -> Handler:
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        raise Unsupported(errors.DataDependentValue(f"torch.{host.__name__}"))
 
     return handler
 
@@ -51,3 +59,6 @@ def install() -> None:
     """Register the models."""
     for host in (_C.lstm, _C.gru, _C.rnn_tanh, _C.rnn_relu):
         register(host, _handler(host))
+    # They read lengths where they lie, though fake tensors lie nowhere: not every build notices.
+    for host in (_C._pack_padded_sequence, _C._pad_packed_sequence):
+        register(host, _reading(host))
