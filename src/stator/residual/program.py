@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import sys
@@ -222,11 +223,13 @@ class Program:
         rest = names[positional + keywords :]
         if code.co_flags & 0x04:
             parts.append(f"*{rest.pop(0)}")
-        parts += [f"{k}={v}" for k, v in zip(code.co_varnames[positional:], names[positional : positional + keywords])]
+        named = [f"{k}={v}" for k, v in zip(code.co_varnames[positional:], names[positional : positional + keywords])]
         if code.co_flags & 0x08:
-            parts.append(f"**{rest.pop(0)}")
+            named.append(f"**{rest.pop(0)}")
         state = self.trace.recorder.random_state(writer)
         again = f"{writer.const(runtime.untraced)}({writer.source(FunctionSource())})"
+        if named:  # a tail call has none
+            again = f"{writer.const(functools.partial)}({', '.join([again, *named])})"
         saved, passed = writer.name("saved"), writer.name("passed")
         test = " and ".join(f"{name}" if wanted else f"not {name}" for name, wanted in checks)
         return [
