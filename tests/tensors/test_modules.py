@@ -374,3 +374,22 @@ def test_sizes_in_a_tensor() -> None:
         return torch.tensor_split(y * 2, where), (y + 1).tensor_split(where)
 
     agree(lambda: (run, (x(6, 4), torch.tensor([2, 3]))), breaks=2)
+
+
+def test_the_source_of_a_graph_is_forgotten_with_it() -> None:
+    import gc
+    import linecache
+
+    from torch.fx import graph_module as fx
+
+    def one_round() -> None:
+        stator.compile(lambda x: x.relu() + 1, backend="eager")(torch.ones(2))
+        stator.reset()
+
+    one_round()
+    gc.collect()
+    before = len(fx._loader.eval_cache), len(linecache.cache)
+    for _ in range(5):
+        one_round()
+    gc.collect()
+    assert (len(fx._loader.eval_cache), len(linecache.cache)) == before

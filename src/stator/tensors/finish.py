@@ -15,6 +15,7 @@ from stator.objects.value import Unsupported, Value
 from stator.report.stats import STATS
 from stator.tensors import global_state
 from stator.tensors.contract import backend_guards, distinct_guards, in_context, is_member
+from stator.tensors.graph_module import graph_module
 from stator.tensors.node_meta import NodeMeta
 from stator.tensors.subclass import is_plain_class
 from stator.tensors.tensor import TensorValue
@@ -55,7 +56,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     root = torch.nn.Module()
     for name, item in recorder.attributes.items():
         setattr(root, name, item)
-    gm = torch.fx.GraphModule(root, graph)
+    gm = graph_module(root, graph)
     sources = grouped(inputs)
     compiled = call_backend(recorder, gm, inputs)
     if recorder.state_nodes:

@@ -10,6 +10,7 @@ import torch.fx
 
 from stator import errors
 from stator.objects.value import Unsupported, Value
+from stator.tensors.graph_module import graph_module
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
@@ -79,4 +80,4 @@ class Subgraph:
             if node.op in ("get_attr", "call_module") and node.target in self.recorder.attributes:
                 setattr(module, node.target, self.recorder.attributes[node.target])
         graph.lint()
-        return torch.fx.GraphModule(module, graph)
+        return graph_module(module, graph)
