@@ -1,7 +1,10 @@
 """Numbers: int, float, complex, bool, math; exact results and exact errors."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
+
+from apptests.marks import expected_break
 
 
 def app_integers():
@@ -85,3 +88,11 @@ def app_integer_algorithms():
     for _ in range(10):
         a, b = b, a + b
     assert a == 55
+
+
+@expected_break("Decimal's comparison in C converts any Rational, and the Fraction is made in the trace")
+def app_decimal_and_fraction():
+    third, half = Fraction(1, 3), Decimal("0.5")
+    assert third < half and half > third and not half == third and half != third
+    assert Fraction(1, 2) == half and half <= Fraction(1, 2)
+    assert "x".__eq__(half) is NotImplemented

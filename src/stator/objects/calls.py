@@ -63,11 +63,11 @@ class Calls(Space):
 
         owner = getattr(host, "__objclass__", None)
         name = getattr(host, "__name__", "")
-        if owner is None or len(args) != 2 or not (name.startswith("__") and name.endswith("__")):
-            return None
+        if len(args) != 2 or name not in _BINARY_SLOTS or getattr(owner, "__module__", "") != "builtins":
+            return None  # others may take what they can convert: a Decimal compares itself with any Rational
         other = args[1].force()
         formats = name == "__mod__" and issubclass(owner, (str, bytes, bytearray))
-        if name in _BINARY_SLOTS and not formats and not issubclass(other.cls, (owner, int, float, complex)):
+        if not formats and not issubclass(other.cls, (owner, int, float, complex)):
             return NOT_IMPLEMENTED
         return None
 
