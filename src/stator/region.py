@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator._core import Entry, Region, set_code_policy
+from stator.bytecode import is_suspendable
 from stator.guards.program import compile_guards
 from stator.report.stats import STATS, BreakRecord
 
@@ -106,7 +107,7 @@ class Bucket:
         if self.fullgraph:
             raise brk.error(where=f"{code.co_filename}:{code.co_firstlineno}")
         STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
-        if code.co_flags & (0x20 | 0x80 | 0x200):
+        if is_suspendable(code):
             set_code_policy(code, 1)
             return None
         entry = Entry(compile_guards(guards), None)

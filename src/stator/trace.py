@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 import traceback
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator import errors
+from stator.bytecode import is_suspendable
 from stator.bytecode.continuation import enterable
 from stator.cache.policy import GIVEN_UP
 from stator.effects import Effects
@@ -43,7 +43,6 @@ BRANCH_HOOKS: list[Callable[[Any, Value, int, int], bool | None]] = []
 #: called when a trace begins; the higher layers hang their parts on it
 TRACE_HOOKS: list[Callable[[Any], None]] = []
 
-_SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 #: instructions before which a break cannot be placed: a frame's prologue, and the finishing of a function (3.13)
 _PROLOGUE = frozenset({"MAKE_CELL", "COPY_FREE_VARS", "RETURN_GENERATOR", "SET_FUNCTION_ATTRIBUTE"})
 
@@ -223,10 +222,10 @@ class Trace(Services):
         if function.code in GIVEN_UP:
             raise Unsupported(errors.FrameGivenUp(function.qualname, "its first instruction cannot be traced"))
         parent = self.frame
-        flags = function.code.co_flags
-        resumable = tail and parent.resumable and not flags & _SUSPENDABLE
+        suspendable = is_suspendable(function.code)
+        resumable = tail and parent.resumable and not suspendable
         frame = Frame(self, function, bound, parent=parent, resumable=resumable)
-        if flags & _SUSPENDABLE:
+        if suspendable:
             return generator.make(frame)
         self.enter_frame(frame)
         try:

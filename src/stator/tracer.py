@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import collector, errors, mark_models  # noqa: F401  the models of the marks
 from stator._core import UNBOUND, Entry, set_code_policy
-from stator.bytecode.continuation import ContinuationError
+from stator.bytecode import ContinuationError, is_suspendable
 from stator.cache.policy import worth_tracing
 from stator.guards.program import compile_guards
 from stator.interp import matching  # noqa: F401  imported before a trace may look at sys.modules
@@ -35,7 +35,6 @@ _BUILTINS = [
     or (type(host) is type and not issubclass(host, BaseException))
 ]
 _MAX_RESTARTS = 4
-_SUSPENDABLE = 0x20 | 0x80 | 0x200
 
 
 def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
@@ -101,7 +100,7 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> 
 
 def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
     program = Program(trace, bucket.region.call, code.co_name)
-    if code.co_flags & _SUSPENDABLE:
+    if is_suspendable(code):
         return bucket.give_up(code, "it is a generator or coroutine", [])
     try:
         residual, broke = _run(bucket, trace, program, trace.root(function, code, args, UNBOUND))

@@ -10,7 +10,7 @@ from .continuation import (
     original_of,
     raise_unchanged,
 )
-from .decode import Decoded, DecodeError, ExceptionEntry, Instr, decode
+from .decode import Decoded, DecodeError, ExceptionEntry, Instr, decode, is_suspendable
 from .liveness import live_names
 from .versions import SUPPORTED, current
 
@@ -32,6 +32,7 @@ __all__ = [
     "continuation_freevars",
     "decode",
     "in_prologue",
+    "is_suspendable",
     "live_names",
     "make_function",
     "original_of",

@@ -17,13 +17,12 @@ from types import CellType, CodeType, FunctionType, TracebackType
 from typing import Any, NamedTuple
 
 from .assemble import Handler, Item, Position, Template, assemble
-from .decode import Decoded, decode
+from .decode import Decoded, decode, is_suspendable
 from .flow import Flow, flow
 from .stack import StackError, depths, handled
 from .versions import current
 from .versions.common import local_slots
 
-_GENERATOR = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 _OPTIMIZED = 0x01 | 0x02  # CO_OPTIMIZED, CO_NEWLOCALS
 _SLOT_OPS = frozenset(opcode.opname[number] for number in (*opcode.haslocal, *opcode.hasfree))
 _PREFIX = frozenset({"COPY_FREE_VARS", "MAKE_CELL", "RETURN_GENERATOR"})
@@ -312,7 +311,7 @@ class _Prologue:
             self.add("COPY_FREE_VARS", len(self.layout.freevars))
         for slot in self.layout.made:
             self.add("MAKE_CELL", slot)  # a frame's f_locals sees through a cell only after this
-        if code.co_flags & _GENERATOR:
+        if is_suspendable(code):
             self.add("RETURN_GENERATOR")
             self.add("POP_TOP")
         self.add("RESUME", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import inspect
 import opcode
 import weakref
 from collections.abc import Iterator
@@ -15,6 +16,14 @@ from .versions.common import Tables, local_slots
 
 class DecodeError(Exception):
     """The code object holds something no compiler of a supported version emits."""
+
+
+_SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def is_suspendable(code: CodeType) -> bool:
+    """Whether a call of it makes a generator, a coroutine or an asynchronous generator, and runs nothing yet."""
+    return bool(code.co_flags & _SUSPENDABLE)
 
 
 class ExceptionEntry(NamedTuple):

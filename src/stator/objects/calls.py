@@ -61,7 +61,7 @@ class Calls(Space):
         """A binary slot of an immutable builtin type, met with an operand of an unrelated class: NotImplemented."""
         from stator.objects.protocol import NOT_IMPLEMENTED
 
-        owner = getattr(host, "__objclass__", None)
+        owner: Any = getattr(host, "__objclass__", None)
         name = getattr(host, "__name__", "")
         if len(args) != 2 or name not in _BINARY_SLOTS or getattr(owner, "__module__", "") != "builtins":
             return None  # others may take what they can convert: a Decimal compares itself with any Rational

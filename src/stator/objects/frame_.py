@@ -7,6 +7,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.bytecode import is_suspendable
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import NONE, models
 from stator.objects.value import Constant, Unsupported, Value
@@ -101,12 +102,9 @@ class FrameValue(Value):
         """What a finished frame referred to is out of reach already."""
         if is_running(space, self.frame):
             raise space.error(RuntimeError, "cannot clear an executing frame")
-        if self.frame.result is None and self.frame.code.co_flags & _SUSPENDABLE:
+        if self.frame.result is None and is_suspendable(self.frame.code):
             raise Unsupported(errors.UnsupportedMethod("frame", "clear"))
         return NONE
-
-
-_SUSPENDABLE = 0x20 | 0x80 | 0x200
 
 
 def is_running(space: Space, frame: Frame) -> bool:
