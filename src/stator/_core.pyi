@@ -1,7 +1,7 @@
 """The C++ core: frame hook, regions and their caches, guard programs, the compiled callable."""
 
 from collections.abc import Callable, Sequence
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
 class _MissHandler(Protocol):
@@ -111,6 +111,9 @@ def configure_tensors(
 
 def read_tensor(tensor: object, /) -> tuple[int, bool, tuple[int, ...], tuple[int, ...]] | None:
     """(keys, requires_grad, sizes, strides) as the core reads them, or None if it cannot."""
+
+def finished_frame(code: CodeType, globals: dict[str, Any], offset: int, back: FrameType | None, /) -> FrameType:
+    """A frame that has ended at the instruction at this byte offset, called by ``back``; without variables."""
 
 def set_revalidation_minimum(operations: int, /) -> int:
     """Programs of fewer operations are walked at each call; returns what was set before."""

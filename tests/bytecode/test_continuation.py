@@ -250,6 +250,42 @@ def test_handled_exceptions_have_a_traceback() -> None:
     assert LOG == ["f"]
 
 
+def raised(error: BaseException) -> BaseException:
+    try:
+        raise error
+    except BaseException:
+        return error
+
+
+def test_the_place_of_a_caught_exception() -> None:
+    """When the handler has sent the exception on, the frame stands where it was raised."""
+
+    def f(a):
+        try:
+            note(a)
+            pass
+        finally:
+            note(2)
+
+    kinds = ("handler", "lasti", "value")
+    outer = continuation(f.__code__, index_of(f.__code__, "COPY"), mode="enter", stack=kinds, raised=(3,))
+    (place,) = _origins[id(outer)].raised
+    assert original_of(outer, place) == (f.__code__, 3)
+    inner = continuation(outer, index_of(outer, "COPY"), mode="enter", stack=kinds, raised=(place,))
+    for code in (outer, inner):
+        frames: list[types.FrameType] = []
+        sys.setprofile(lambda frame, event, arg, frames=frames: frames.append(frame))  # type: ignore[misc]
+        with pytest.raises(OSError, match="sent on"):
+            make_function(code, globals())(raised(KeyError()), raised(OSError("sent on")))
+        sys.setprofile(None)
+        (frame,) = {frame for frame in frames if frame.f_code is code}
+        assert frame.f_lineno == first_line(f) + 2
+
+
+def index_of(code: types.CodeType, op: str) -> int:
+    return next(instr.index for instr in decode(code).instrs if instr.op == op)
+
+
 def test_frames_show_through_cells() -> None:
     def f(a):
         b = [a]

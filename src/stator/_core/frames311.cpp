@@ -23,6 +23,12 @@ PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyO
     return _PyEval_EvalFrameDefault(thread, frame, 1);
 }
 
+bool end_frame_at(PyFrameObject* object, int offset, PyObject* back) {
+    Frame* frame = object->f_frame;
+    frame->prev_instr = _PyCode_CODE(frame_code(frame)) + offset / static_cast<int>(sizeof(_Py_CODEUNIT));
+    return finish_frame_object(object, frame_code(frame), back);
+}
+
 // One counter for Python and C recursion: the stack itself is looked at instead (hook.cpp).
 bool c_recursion_is_low(PyThreadState*) { return false; }
 

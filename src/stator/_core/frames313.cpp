@@ -32,6 +32,12 @@ PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyO
     return _PyEval_EvalFrameDefault(thread, frame, 1);
 }
 
+bool end_frame_at(PyFrameObject* object, int offset, PyObject* back) {
+    Frame* frame = object->f_frame;
+    frame->instr_ptr = _PyCode_CODE(frame_code(frame)) + offset / static_cast<int>(sizeof(_Py_CODEUNIT));
+    return finish_frame_object(object, frame_code(frame), back);
+}
+
 bool c_recursion_is_low(PyThreadState* thread) { return thread->c_recursion_remaining < Py_C_RECURSION_LIMIT / 4; }
 
 }  // namespace stator

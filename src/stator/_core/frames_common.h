@@ -31,4 +31,14 @@ inline void prepare_to_raise(PyCodeObject* code, PyObject* function, PyObject** 
     PyErr_Restore(type, value, traceback);
 }
 
+// The rest of `end_frame_at`: who has called the frame, and cells where its code has COPY_FREE_VARS put some.
+inline bool finish_frame_object(PyFrameObject* object, PyCodeObject* code, PyObject* back) {
+    object->f_back = reinterpret_cast<PyFrameObject*>(Py_XNewRef(back));
+    PyObject** slots = object->f_frame->localsplus;
+    for (int i = code->co_nlocalsplus - code->co_nfreevars; i < code->co_nlocalsplus; i++) {
+        if (!slots[i] && !(slots[i] = PyCell_New(nullptr))) return false;
+    }
+    return true;
+}
+
 }  // namespace stator

@@ -12,6 +12,7 @@
 #include "state.h"
 #include "tail.h"
 #include "tensors.h"
+#include "tracebacks.h"
 
 namespace stator {
 
@@ -67,6 +68,19 @@ PyObject* set_force_eager(PyObject*, PyObject* value) {
     return PyBool_FromLong(std::exchange(state.force_eager, force != 0));
 }
 
+PyObject* finished_frame(PyObject*, PyObject* args) {
+    PyObject *code, *globals, *back;
+    int offset;
+    if (!PyArg_ParseTuple(args, "O!O!iO:finished_frame", &PyCode_Type, &code, &PyDict_Type, &globals, &offset, &back)) {
+        return nullptr;
+    }
+    if (back != Py_None && !PyFrame_Check(back)) {
+        PyErr_SetString(PyExc_TypeError, "the caller of a frame is a frame or None");
+        return nullptr;
+    }
+    return make_finished_frame(reinterpret_cast<PyCodeObject*>(code), globals, offset, back == Py_None ? nullptr : back);
+}
+
 PyObject* set_revalidation_minimum(PyObject*, PyObject* value) {
     size_t count = PyLong_AsSize_t(value);
     if (count == static_cast<size_t>(-1) && PyErr_Occurred()) return nullptr;
@@ -80,6 +94,8 @@ PyMethodDef functions[] = {
     {"get_code_policy", get_code_policy, METH_O, "The policy of a code object"},
     {"current_region", current_region, METH_NOARGS, "The region this thread is in, or None"},
     {"hook_installed", get_hook_installed, METH_NOARGS, "Is the frame hook installed now?"},
+    {"finished_frame", finished_frame, METH_VARARGS,
+     "finished_frame(code, globals, offset, back): a frame that has ended at the instruction at this byte offset"},
     {"set_revalidation_minimum", set_revalidation_minimum, METH_O,
      "Programs of fewer operations are walked at each call; returns what was set before"},
     {"set_force_eager", set_force_eager, METH_O,

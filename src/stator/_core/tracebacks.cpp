@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "frames.h"
 #include "ref.h"
 
 namespace stator {
@@ -53,6 +54,16 @@ PyObject* tidied(PyObject* traceback, PyCodeObject* own, bool from_tail) {
 }
 
 }  // namespace
+
+PyObject* make_finished_frame(PyCodeObject* code, PyObject* globals, int offset, PyObject* back) {
+    if (offset < 0 || offset >= Py_SIZE(code) * 2) {
+        PyErr_SetString(PyExc_ValueError, "no instruction of this code object");
+        return nullptr;
+    }
+    Ref frame = Ref::steal(as_object(PyFrame_New(PyThreadState_Get(), code, globals, nullptr)));
+    if (!frame || !end_frame_at(reinterpret_cast<PyFrameObject*>(frame.get()), offset, back)) return nullptr;
+    return frame.release();
+}
 
 void tidy_traceback(PyCodeObject* own, bool from_tail) {
 #if PY_VERSION_HEX >= 0x030c0000

@@ -73,7 +73,7 @@ def _end(item: Item) -> int:
     return item.start + item.prefixes + 1 + _caches(item.raw)
 
 
-def _lay_out(items: Sequence[Item]) -> None:
+def lay_out(items: Sequence[Item]) -> None:
     """Places every item; an argument's size depends on places and places on sizes, which only grow."""
     settled = False
     while not settled:
@@ -143,7 +143,7 @@ def assemble(original: CodeType, items: Sequence[Item], template: Template) -> C
     """A code object like `original` with the given instructions and variables."""
     from bytecode import CompilerFlags, ConcreteBytecode
 
-    _lay_out(items)
+    lay_out(items)
     result: ConcreteBytecode = ConcreteBytecode(
         list(_instructions(items)),
         consts=template.consts,

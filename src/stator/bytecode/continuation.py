@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType, TracebackType
 from typing import Any, NamedTuple
 
-from .assemble import Handler, Item, Position, Template, assemble
+from .assemble import Handler, Item, Position, Template, assemble, lay_out
 from .decode import Decoded, decode, is_suspendable
 from .flow import Flow, flow
 from .stack import StackError, depths, handled
@@ -28,7 +28,16 @@ _SLOT_OPS = frozenset(opcode.opname[number] for number in (*opcode.haslocal, *op
 _PREFIX = frozenset({"COPY_FREE_VARS", "MAKE_CELL", "RETURN_GENERATOR"})
 _KINDS = frozenset({"value", "null", "handler", "lasti", "previous"})
 _MODES = frozenset({"value", "throw", "call", "enter"})
-_LASTI = 0  # what RERAISE n finds; only the frame's line after it has ended depends on it
+
+
+class Lasti(int):
+    """What a prologue pushes as the place of an earlier instruction, which RERAISE takes the frame back to.
+
+    It is its own place: that of the LOAD_CONST that pushes it, which has the earlier instruction's line and columns.
+    """
+
+    index: int
+    """Of the LOAD_CONST, in the decoded continuation."""
 
 
 class ContinuationError(Exception):
@@ -67,6 +76,7 @@ class _Place(NamedTuple):
     target: int | None
     generator: bool
     cleared: frozenset[str]
+    raised: tuple[int, ...]
 
 
 class _Origin(NamedTuple):
@@ -76,6 +86,7 @@ class _Origin(NamedTuple):
     place: _Place
     call: int  # the prologue's instruction that stands for place.at, or -1
     kept: tuple[int, ...]  # the original's indexes of the instructions after the prologue
+    raised: dict[int, int]  # the prologue's instructions that stand for those of place.raised
 
 
 _made: dict[int, dict[_Place, CodeType]] = {}
@@ -93,6 +104,7 @@ def continuation(
     target: int | None = None,
     generator: bool = False,
     cleared: frozenset[str] = frozenset(),
+    raised: tuple[int, ...] = (),
 ) -> CodeType:
     """The code object that goes on with `code` at instruction `index` of `decode(code).instrs`.
 
@@ -106,6 +118,8 @@ def continuation(
     * mode "call": the payload is a callable and a tuple; called at `index`, the result pushed, and on as "value".
     * mode "enter": no payload; goes on at `index` itself, whose operands are on the stack.
 
+    `raised` are the instructions that the "lasti" entries name, bottom first.
+
     In an inlined comprehension (3.12+) a variable that has a cell may hold a plain value instead: then it is one of
     `names`; or nothing: then it is one of `cleared`. Its cell in the function's closure is not used.
 
@@ -116,7 +130,8 @@ def continuation(
     """
     original, first, target = _resolve(code, index, mode, target)
     pushed = results if mode == "value" and not generator else 0
-    place = _Place(first, mode, tuple(stack), tuple(names), pushed, target, generator, frozenset(cleared))
+    raised = tuple(original_of(code, at)[1] for at in raised)
+    place = _Place(first, mode, tuple(stack), tuple(names), pushed, target, generator, frozenset(cleared), raised)
     made = _made.get(id(original))
     if made is None:
         made = _made[id(original)] = {}
@@ -150,7 +165,8 @@ def variant(code: CodeType, inner: CodeType) -> CodeType:
 def original_of(code: CodeType, index: int) -> tuple[CodeType, int]:
     """The original instruction that an instruction of a continuation is; for any other code, what was given.
 
-    A call in a continuation's prologue stands for the instruction it was made at; what else is in a prologue is itself.
+    A call in a continuation's prologue stands for the instruction it was made at, a constant that is a place for the
+    instruction there; what else is in a prologue is itself.
     """
     origin = _origins.get(id(code))
     original = None if origin is None else origin.original()
@@ -158,6 +174,8 @@ def original_of(code: CodeType, index: int) -> tuple[CodeType, int]:
         return code, index
     if index == origin.call:
         return original, origin.place.at
+    if index in origin.raised:
+        return original, origin.raised[index]
     place = index - _prologue_length(code, origin)
     return (code, index) if place < 0 else (original, origin.kept[place])
 
@@ -281,11 +299,16 @@ def _reads_first_argument(code: CodeType) -> bool:
 class _Prologue:
     """Writes the instructions that restore a frame."""
 
-    def __init__(self, code: CodeType, place: _Place, layout: _Layout, position: Position, entered: bool) -> None:
+    def __init__(
+        self, code: CodeType, place: _Place, layout: _Layout, positions: dict[int, Position], entered: bool
+    ) -> None:
         self.items: list[Item] = []
+        self.positions = positions
+        self.raised: list[tuple[Item, int]] = []
+        """Constants that are places, and the original instructions they stand for."""
         self.consts: list[object] = list(code.co_consts)
         self.layout = layout
-        self.position = position
+        self.position = positions[place.at]
         self.call: Item | None = None
         self._enter(code)
         self._push(place, entered)
@@ -300,6 +323,19 @@ class _Prologue:
         """Pushes a constant."""
         self.consts.append(value)
         self.add("LOAD_CONST", len(self.consts) - 1)
+
+    def push_place(self, place: _Place) -> None:
+        """Pushes the place of the instruction that has raised."""
+        number = len(self.raised)
+        at = place.raised[number] if number < len(place.raised) else place.at
+        self.constant(None)
+        self.items[-1].position = self.positions[at]
+        self.raised.append((self.items[-1], at))
+
+    def settle_places(self) -> None:
+        """Fills in the places, once every item has its own."""
+        for item, _ in self.raised:
+            self.consts[item.arg] = Lasti(item.start + item.prefixes)
 
     def take(self, slot: int) -> None:
         """Moves a parameter to the stack: its slot is empty afterwards, so locals() does not show it."""
@@ -324,7 +360,7 @@ class _Prologue:
             if kind == "null":
                 self.add("PUSH_NULL")
             elif kind == "lasti":
-                self.constant(_LASTI)
+                self.push_place(place)
             elif kind == "previous":
                 self.add("COPY", depth - topmost)
             elif kind == "handler":
@@ -463,7 +499,7 @@ def _build(code: CodeType, place: _Place) -> CodeType:
     layout = _Layout(code, place)
     here = shape.indexes.index(place.at)
     entered = place.mode == "enter" and decoded.instrs[goal].op == "PUSH_EXC_INFO"
-    prologue = _Prologue(code, place, layout, shape.positions[here], entered)
+    prologue = _Prologue(code, place, layout, dict(zip(shape.indexes, shape.positions)), entered)
     if place.mode == "throw":
         prologue.raise_payload()
     elif place.mode == "call":
@@ -483,6 +519,9 @@ def _build(code: CodeType, place: _Place) -> CodeType:
         prologue.call.handler = _handler(shape, here, items) if raised else None
     if roots and kept[0] != roots[0]:
         prologue.add("JUMP_FORWARD").target = items[roots[0]]
+    everything = [*prologue.items, *items.values()]
+    lay_out(everything)
+    prologue.settle_places()
     template = Template(
         params=len(layout.params),
         varnames=layout.varnames,
@@ -491,12 +530,18 @@ def _build(code: CodeType, place: _Place) -> CodeType:
         consts=tuple(prologue.consts),
         extra_stack=place.results + 4,
     )
-    made = assemble(code, [*prologue.items, *items.values()], template)
+    made = assemble(code, everything, template)
     _register(made, code, place, prologue, [item.index for item in items.values() if item.index >= 0])
     return made
 
 
 def _register(made: CodeType, code: CodeType, place: _Place, prologue: _Prologue, kept: list[int]) -> None:
-    call = -1 if prologue.call is None else decode(made).index_of_offset(2 * prologue.call.start)
-    _origins[id(made)] = _Origin(weakref.ref(code), place, call, tuple(kept))
+    decoded = decode(made)
+    call = -1 if prologue.call is None else decoded.index_of_offset(2 * prologue.call.start)
+    raised = {}
+    for item, at in prologue.raised:
+        lasti: Any = prologue.consts[item.arg]
+        lasti.index = decoded.index_of_offset(2 * item.start)
+        raised[lasti.index] = at
+    _origins[id(made)] = _Origin(weakref.ref(code), place, call, tuple(kept), raised)
     weakref.finalize(made, _origins.pop, id(made), None).atexit = False

@@ -8,12 +8,15 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.bytecode.continuation import Lasti as HostLasti
 from stator.bytecode.decode import Decoded, Instr, decode
 from stator.interp.signals import BreakHere, FrameState, Restart
 from stator.objects.cell import CellValue
+from stator.objects.protocol import models
 from stator.objects.value import NULL, Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.guards.source import Source
     from stator.objects.space import Space
     from stator.trace import Trace
 
@@ -43,10 +46,16 @@ class ExcInfo(Value):
         self.current = current
 
 
+@models(HostLasti)
 class Lasti(Value):
     """The instruction offset that an exception-table entry asks to be pushed."""
 
     __slots__ = ("index",)
+
+    @classmethod
+    def from_host(cls, space: Space, host: HostLasti, source: Source) -> Lasti:
+        """One that a continuation's prologue pushes."""
+        return cls(host.index)
 
     def __init__(self, index: int) -> None:
         self.cls = int
@@ -73,6 +82,7 @@ class Frame:
         "reraised",
         "result",
         "resumable",
+        "resumed",
         "space",
         "stack",
         "trace",
@@ -99,6 +109,8 @@ class Frame:
         self.parent = parent
         #: whether a break inside can be resumed here: the result of this frame goes straight onto the parent's stack
         self.resumable = resumable
+        #: whether the program goes on with it after the trace, in a frame object of its own
+        self.resumed = False
         self.handled: Value | None = parent.handled if parent is not None else None
         #: the stack entries of the exceptions being handled in this frame, outermost first
         self.handlers: list[ExcInfo] = []

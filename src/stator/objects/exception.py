@@ -7,19 +7,22 @@ mapping and texts are CPython's. Where it would hold a traced value it holds a `
 from __future__ import annotations
 
 import types
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.bytecode.continuation import original_of
+from stator.bytecode.decode import decode
 from stator.guards.raw import is_subtype, type_lookup
 from stator.guards.source import GetAttrSource
 from stator.objects.protocol import FALSE, NONE, TRUE, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.residual.runtime import Place
 
 if TYPE_CHECKING:
+    from stator.bytecode.decode import Instr
     from stator.guards.source import Source
+    from stator.interp.frame import Frame
     from stator.objects.space import Space
-    from stator.residual.runtime import Place, Position
     from stator.residual.writer import Writer
 
 _HEAP_TYPE = 1 << 9
@@ -231,7 +234,7 @@ class ExceptionValue(Value):
             return
         if self.source is not None:
             frame.space.touch(self)
-        self.tb_entries.append(Passed(frame, instr.line, instr.offset))
+        self.tb_entries.append(Passed(frame, instr))
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:
@@ -321,23 +324,28 @@ class ExceptionValue(Value):
 class Passed:
     """A frame that an exception has left (or was caught in), and where in it."""
 
-    __slots__ = ("code", "frame", "lasti", "line")
+    __slots__ = ("code", "frame", "instr", "lasti", "line")
 
-    def __init__(self, frame: Any, line: int, lasti: int) -> None:
+    def __init__(self, frame: Frame, instr: Instr) -> None:
         self.frame = frame
         self.code: types.CodeType = frame.code
-        self.line = line
-        self.lasti = lasti
+        self.instr = instr
+        self.line = instr.line
+        self.lasti = instr.offset
 
-    def position(self) -> Position:
-        """The line, the line where the operation ends, and its columns."""
-        found = next(islice(self.code.co_positions(), self.lasti // 2, None), None)
-        return (self.line, None, None, None) if found is None or found[0] != self.line else found
+    def place(self) -> Place:
+        """The entry as the program's own function has it, of which the frame may execute a continuation."""
+        frame = self.frame
+        code, at = original_of(frame.code, self.instr.index)
+        # Where a frame that goes on will end is not known: most often, sending the exception on takes it back there.
+        last = at if frame.resumed else original_of(frame.code, frame.last().index)[1]
+        instrs = decode(code).instrs
+        return Place(id(frame), code, frame.globals, instrs[at].offset, self.line, instrs[last].offset)
 
 
 def places(entries: list[Passed]) -> list[Place]:
-    """Code, position and globals of each frame, in the order of tracebacks: outermost first."""
-    return [(entry.code, entry.position(), entry.frame.globals) for entry in reversed(entries)]
+    """The entries for generated code, innermost first."""
+    return [entry.place() for entry in entries]
 
 
 @models(types.TracebackType)

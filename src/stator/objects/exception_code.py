@@ -25,7 +25,8 @@ def reconstruct(exc: ExceptionValue, writer: Writer) -> str:
             shell = writer.assign("error", f"{writer.const(native)}({', '.join(args)})")
         else:
             writer.line(f"{shell}.args = {_tuple_text(args)}")
-        writer.traceback(shell, places(exc.tb_entries))
+        if exc.tb_entries:
+            writer.line(_traceback(exc, writer, shell, "None"))
         return shell
     if issubclass(native, BaseExceptionGroup):
         name = _group(exc, writer)
@@ -69,7 +70,8 @@ def _read(exc: BaseException, native: type, name: str) -> Any:
 
 
 def _finish(exc: ExceptionValue, writer: Writer, name: str) -> None:
-    writer.traceback(name, places(exc.tb_entries))
+    if exc.tb_entries:
+        writer.line(_traceback(exc, writer, name, "None"))
     if exc._attrs is not None:
         for key, value in exc._attrs.entries(None):
             writer.line(f"{dict_text(writer, exc.cls, name)}[{key!r}] = {writer.expr(value)}")
@@ -78,6 +80,12 @@ def _finish(exc: ExceptionValue, writer: Writer, name: str) -> None:
             writer.line(f"{slot_text(writer, descriptor)}.__set__({name}, {writer.expr(value)})")
     for line in _links(exc, writer, name):
         writer.line(line)
+
+
+def _traceback(exc: ExceptionValue, writer: Writer, name: str, inner: str) -> str:
+    """The line by which the exception gets a traceback of the frames it has left."""
+    first = "__context__" not in exc.fields
+    return f"{writer.const(with_frames)}({name}, {writer.const(places(exc.tb_entries))}, {inner}, {first})"
 
 
 def _links(exc: ExceptionValue, writer: Writer, name: str) -> list[str]:
@@ -100,8 +108,7 @@ def effects(exc: ExceptionValue, writer: Writer) -> list[str]:
     if "__traceback__" in exc.fields:
         lines.append(f"{name}.__traceback__ = {writer.expr(exc.fields['__traceback__'])}")
     if exc.tb_entries:
-        frames = writer.const(places(exc.tb_entries))
-        lines.append(f"{writer.const(with_frames)}({name}, {frames}, {name}.__traceback__)")
+        lines.append(_traceback(exc, writer, name, f"{name}.__traceback__"))
     return lines + _links(exc, writer, name)
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from stator import _core, errors
 from stator._core import set_code_policy
+from stator.bytecode.continuation import raise_unchanged
 from stator.cache.policy import GIVEN_UP
 from stator.guards.source import FunctionSource, LocalSource, Source
 from stator.interp.signals import FrameState
-from stator.objects.exception import places
 from stator.objects.value import Unsupported, Value
 from stator.residual import runtime
 from stator.residual.native import NATIVE, Native
@@ -69,19 +69,19 @@ class Program:
 
     def raises(self, value: Value) -> Residual:
         """An exception leaves the frame."""
-        frames = self.writer.const(places(value.tb_entries))  # type: ignore[attr-defined]
-        value.tb_entries = []  # type: ignore[attr-defined]  # raising it makes them
         exc = self.writer.expr(value)
         self.tail = self._effects()
         self.tail.append(f"raising = [{exc}]")
         if exc not in self.writer.namespace:  # the traceback leads to this frame: the exception must not be found in it
             self.tail.append(f"del {exc}")
-        self.tail.append(f"{self.writer.const(runtime.raise_through)}({frames}, raising)")
+        self.tail.append(f"{self.writer.const(raise_unchanged)}(raising.pop())")
         return self._finish()
 
     def breaks(self, states: list[FrameState]) -> Residual:
         """A graph break: `states` innermost first."""
         leaf, outer = states[0], states[1:]
+        for state in states:
+            state.frame.resumed = True
         if leaf.mode == "enter" or leaf.instr.op not in NATIVE or _shows_frame(leaf):
             self._enter(leaf, outer)
         else:

@@ -49,7 +49,7 @@ def link(
     inner: CodeType | None = None,
 ) -> Link:
     """Emit what the continuation of one frame needs; `inner` is the continuation it calls (mode "call")."""
-    kinds, values = stack_state(writer, frame, stack)
+    kinds, values, raised = stack_state(writer, frame, stack)
     names, locals_ = _locals(writer, frame, index, mode, target)
     code = continuation(
         frame.code,
@@ -60,6 +60,7 @@ def link(
         results=results,
         target=target,
         cleared=_cleared(frame),
+        raised=raised,
     )
     if inner is not None:
         code = variant(code, inner)
@@ -71,10 +72,11 @@ def _cleared(frame: Frame) -> frozenset[str]:
     return frozenset(n for n in frame.decoded.cellvars if n not in frame.cells and n not in frame.locals)
 
 
-def stack_state(writer: Writer, frame: Frame, stack: list[Value]) -> tuple[tuple[str, ...], list[str]]:
-    """The kinds of stack entries, and the expressions of those that are passed."""
+def stack_state(writer: Writer, frame: Frame, stack: list[Value]) -> tuple[tuple[str, ...], list[str], tuple[int, ...]]:
+    """The kinds of stack entries, the expressions of those that are passed, and what the "lasti" entries name."""
     kinds: list[str] = []
     values: list[str] = []
+    raised: list[int] = []
     seen: set[int] = set()
     for entry in stack:
         if entry is NULL:
@@ -88,10 +90,11 @@ def stack_state(writer: Writer, frame: Frame, stack: list[Value]) -> tuple[tuple
                 values.append(writer.expr(entry.current) if kind == "handler" else "None")
         elif isinstance(entry, Lasti):
             kinds.append("lasti")
+            raised.append(entry.index)
         else:
             kinds.append("value")
             values.append(writer.expr(entry))
-    return tuple(kinds), values
+    return tuple(kinds), values, tuple(raised)
 
 
 def _locals(
@@ -190,11 +193,18 @@ def suspended_generator(writer: Writer, value: GeneratorValue) -> str:
     if not value.started:
         return writer.assign(frame.code.co_name, _first_call(writer, frame))
     index = frame.index - 1
-    kinds, values = stack_state(writer, frame, frame.stack)
+    kinds, values, raised = stack_state(writer, frame, frame.stack)
     live = live_names(frame.decoded, frame.index) | live_names(frame.decoded, index)
     names = _restored(frame, live)
     code = continuation(
-        frame.code, index, mode="value", stack=kinds, names=names, generator=True, cleared=_cleared(frame)
+        frame.code,
+        index,
+        mode="value",
+        stack=kinds,
+        names=names,
+        generator=True,
+        cleared=_cleared(frame),
+        raised=raised,
     )
     args = ", ".join(values + [writer.expr(frame.locals[n]) for n in names])
     name = writer.assign(frame.code.co_name, f"{_function(writer, frame, code)}({args})")

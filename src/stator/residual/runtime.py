@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import builtins
+import sys
 import weakref
 from collections.abc import Callable
-from types import CodeType, FunctionType, TracebackType
-from typing import Any
+from types import CodeType, FrameType, FunctionType, TracebackType
+from typing import Any, NamedTuple
 
-from stator._core import set_code_policy
+from stator._core import finished_frame, set_code_policy
 
-#: as `co_positions` gives them: the line (None: none), the last line, the columns
-Position = tuple[int | None, int | None, int | None, int | None]
-#: a place in a traced frame: its code, the position in it, its globals
-Place = tuple[CodeType, Position, dict[str, Any]]
+
+class Place(NamedTuple):
+    """Where an exception has passed through a traced frame; offsets are in bytes."""
+
+    frame: int  # the same for every place in one frame
+    code: CodeType
+    globals: dict[str, Any]
+    at: int
+    line: int | None
+    last: int  # the instruction at which the frame ended
+
+
 END: Any = type("END", (), {"__repr__": lambda self: "END"})()
 
 
@@ -164,99 +173,31 @@ def _is_generated(code: CodeType) -> bool:
     return code.co_filename.startswith("<stator ") or code.co_filename == __file__
 
 
-def raise_through(frames: list[Place], exc: list[BaseException]) -> Any:
-    """Raise the exception as the traced frames would have: its traceback names their files and lines, outermost first.
+def with_frames(exc: BaseException, passed: list[Place], inner: TracebackType | None, first: bool) -> None:
+    """Give an exception the traceback of the traced frames it has passed through, innermost first.
 
-    It is taken out of the list, so that none of the frames to which the traceback leads has it in a variable.
+    Args:
+        exc: the exception.
+        passed: where it has passed through.
+        inner: the traceback it has had before that.
+        first: it was raised while no other of the trace was being handled, so that what the traced frame's callers are
+            handling is its context.
     """
-    if not frames:
-        raise exc.pop()  # it is sent on as it is
-    call: Callable[[], Any] = _raiser(frames[-1], exc)
-    for place in reversed(frames[:-1]):
-        call = _caller(place, call)
-    return call()
-
-
-def with_frames(exc: BaseException, frames: list[Place], inner: TracebackType | None = None) -> None:
-    """Give an exception that is not raised now the traceback of the traced frames it has left, outermost first.
-
-    `inner` is the traceback it has had before that.
-    """
-    context = exc.__context__
-    exc.__traceback__ = inner
-    try:
-        raise_through(frames, [exc])
-    except BaseException:
-        own = exc.__traceback__
-        exc.__traceback__ = own and own.tb_next and own.tb_next.tb_next
-        exc.__context__ = context
-    finally:
-        own = None
-        del exc  # the traceback leads to this frame too
-
-
-def _stub(template: CodeType, place: Place, operand: Any) -> Callable[[], Any]:
-    """A function that looks like the traced one at that line, and does to its operand what the template does."""
-    code, position, names = place
-    stub = template.replace(
-        co_filename=code.co_filename,
-        co_name=code.co_name,
-        co_qualname=code.co_qualname,
-        co_firstlineno=code.co_firstlineno,
-        co_linetable=_line_table(len(template.co_code) // 2, position, code.co_firstlineno),
-    )
-    return FunctionType(stub, names, code.co_name, (operand,))
-
-
-def _line_table(units: int, position: Position, first: int) -> bytes:
-    """`co_linetable` of code that lies at one position, or at none (`Objects/locations.md`)."""
-    line, end, column, end_column = position
-    kind, step, columns = _NO_LINE, b"", b""
-    if line is not None:
-        kind, step = _LINE_ONLY, _signed(line - first)
-        if end is not None and column is not None and end_column is not None:
-            kind, columns = _LONG, _unsigned(end - line) + _unsigned(column + 1) + _unsigned(end_column + 1)
-    table = bytearray()
-    while units > 0:
-        count = min(units, 8)
-        table.append(0x80 | kind << 3 | (count - 1))
-        table += step + columns
-        step = _signed(0) if step else step
-        units -= count
-    return bytes(table)
-
-
-_LINE_ONLY, _LONG, _NO_LINE = 13, 14, 15
-
-
-def _signed(number: int) -> bytes:
-    return _unsigned(-number << 1 | 1 if number < 0 else number << 1)
-
-
-def _unsigned(number: int) -> bytes:
-    """A number in pieces of six bits, the lowest first."""
-    pieces = bytearray()
-    while number >= 64:
-        pieces.append(0x40 | number & 63)
-        number >>= 6
-    pieces.append(number)
-    return bytes(pieces)
-
-
-def _raise(exc: list[BaseException]) -> Any:
-    raise exc.pop()
-
-
-def _call(call: Callable[[], Any]) -> Any:
-    return call()
-
-
-def _raiser(place: Place, exc: list[BaseException]) -> Callable[[], Any]:
-    return _stub(_raise.__code__, place, exc)
-
-
-def _caller(place: Place, call: Callable[[], Any]) -> Callable[[], Any]:
-    return _stub(_call.__code__, place, call)
+    if first and sys.exception() is not None:
+        try:
+            raise exc
+        except BaseException:
+            pass
+    frames: dict[int, FrameType] = {}
+    back = None
+    for place in reversed(passed):
+        if place.frame not in frames:
+            back = frames[place.frame] = finished_frame(place.code, place.globals, place.last, back)
+    traceback = inner
+    for place in passed:
+        line = -1 if place.line is None else place.line
+        traceback = TracebackType(traceback, frames[place.frame], place.at, line)
+    exc.__traceback__ = traceback
 
 
 _untraced: weakref.WeakKeyDictionary[CodeType, CodeType] = weakref.WeakKeyDictionary()

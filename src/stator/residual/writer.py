@@ -15,7 +15,6 @@ from stator.objects.wrapping import plain_name
 
 if TYPE_CHECKING:
     from stator.objects.generator import GeneratorValue
-    from stator.residual.runtime import Place
     from stator.trace import Trace
 
 #: what generated code finds, whatever the program does to the module
@@ -147,13 +146,6 @@ class Writer:
         if type(host) is float:
             return math.isfinite(host)
         return host is None or host is ... or host is NotImplemented or type(host) in (int, bool, str, bytes)
-
-    def traceback(self, name: str, entries: list[Place]) -> None:
-        """Emit that the exception called `name` has left these frames, outermost first."""
-        from stator.residual.runtime import with_frames
-
-        if entries:
-            self.line(f"{self.const(with_frames)}({name}, {self.const(entries)})")
 
     def generator(self, value: GeneratorValue) -> str:
         """A suspended generator of the traced program, made anew at the place where it is suspended."""

@@ -1,0 +1,158 @@
+"""Tracebacks: which frames, lines and columns."""
+
+import sys
+import traceback
+
+from apptests.marks import expected_break
+
+
+def caught(function, *args):
+    try:
+        function(*args)
+    except BaseException as e:
+        return e
+    return None
+
+
+def entries(error):
+    """Of each traceback entry: the function, and the line from the function's first."""
+    found = []
+    entry = error.__traceback__
+    while entry is not None:
+        found.append((entry.tb_frame.f_code.co_name, entry.tb_lineno - entry.tb_frame.f_code.co_firstlineno))
+        entry = entry.tb_next
+    return found
+
+
+def divides(a, b):
+    total = 1 + (a / b) + 2
+    return total
+
+
+def in_except():
+    try:
+        x = 1 / 0
+    except ZeroDivisionError:
+        "x" / 2
+        pass
+
+
+def in_other_except():
+    try:
+        x = 1 / 0
+    except TypeError:
+        pass
+
+
+def in_named_except():
+    try:
+        x = 1 / 0
+    except ZeroDivisionError as error:
+        error / 0
+        pass
+
+
+def in_finally():
+    try:
+        x = 1 / 0
+    finally:
+        len("x")
+
+
+def raises_in_finally():
+    try:
+        x = 1 / 0
+    finally:
+        "x" / 0
+        pass
+
+
+class Manager:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        pass
+
+
+class Failing(Manager):
+    def __exit__(self, *args):
+        raise ValueError
+
+
+def after_with():
+    with Manager():
+        x = 1 / 0
+        pass
+
+
+def with_failing_exit():
+    with Failing():
+        x = 1 / 0
+
+
+def raised_again():
+    try:
+        divides(1, 0)
+    except ZeroDivisionError as error:
+        raise error
+
+
+def sent_on():
+    try:
+        divides(1, 0)
+    except ZeroDivisionError:
+        raise
+
+
+def in_generator():
+    def items():
+        yield 1
+        yield {}["missing"]
+
+    for _ in items():
+        pass
+
+
+FAILING = (
+    in_except,
+    in_other_except,
+    in_named_except,
+    in_finally,
+    raises_in_finally,
+    after_with,
+    with_failing_exit,
+    raised_again,
+    sent_on,
+    in_generator,
+)
+
+
+def test_lines():
+    return [entries(caught(function)) for function in FAILING]
+
+
+@expected_break("tracebacks are formatted by Python itself")
+def test_carets():
+    return [shown(caught(function)) for function in (in_named_except, raised_again)]
+
+
+def shown(error):
+    """The frames' code objects, and the text with carets, as the interpreter would print it."""
+    text = traceback.format_exception(error)
+    codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return text, [code is globals().get(code.co_name, caught).__code__ for code in codes if code.co_name != "items"]
+
+
+def test_context_is_what_was_handled_outside():
+    def chain(error):
+        return [] if error is None else [type(error), *chain(error.__context__)]
+
+    found = []
+    for function in FAILING:
+        try:
+            raise LookupError
+        except LookupError:
+            found.append(chain(caught(function)))
+            found.append(sys.exc_info()[0])
+    return found
