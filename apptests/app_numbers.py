@@ -1,6 +1,8 @@
 """Numbers: int, float, complex, bool, math; exact results and exact errors."""
 
 import math
+import operator
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -96,3 +98,32 @@ def app_decimal_and_fraction():
     assert third < half and half > third and not half == third and half != third
     assert Fraction(1, 2) == half and half <= Fraction(1, 2)
     assert "x".__eq__(half) is NotImplemented
+
+
+def app_deprecated_conversions_warn():
+    class Flag:
+        def __index__(self):
+            return True
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert operator.index(Flag()) == 1
+        assert [1, 2][Flag()] == 2
+        assert bool(NotImplemented) is True
+    assert [str(w.message).split(" (")[0] for w in seen] == [
+        "__index__ returned non-int",
+        "__index__ returned non-int",
+        "NotImplemented should not be used in a boolean context",
+    ]
+    assert {w.category for w in seen} == {DeprecationWarning}
+
+
+def app_a_class_that_refuses_subscription():
+    class Plain:
+        __class_getitem__ = None
+
+    try:
+        Plain[int]
+        raise AssertionError
+    except TypeError as e:
+        assert str(e) == "type 'Plain' is not subscriptable"

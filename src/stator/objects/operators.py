@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _warnings
 import collections
 import operator
 import types
@@ -214,7 +215,8 @@ class Operators(Space):
         value = value.force()
         if type(value) is Constant:
             if value.host is NotImplemented:
-                raise Unsupported(errors.UnsupportedSlot("NotImplementedType", "the truth value"))  # it warns
+                self.warn(DeprecationWarning, "NotImplemented should not be used in a boolean context")
+                return True
             return bool(value.host)
         slot = self.special(value, "__bool__")
         if slot is not None:
@@ -250,6 +252,8 @@ class Operators(Space):
         result: Value = self.call(slot, [value], {}).force()
         if not issubclass(result.cls, int):
             raise self.error(TypeError, f"__index__ returned non-int (type {result.cls.__name__})")
+        if result.cls is not int:
+            self.warn(DeprecationWarning, _STRICT_SUBCLASS.format(result.cls.__name__))
         return result
 
     def hash(self, value: Value) -> Value:
@@ -265,6 +269,10 @@ class Operators(Space):
             raise self.error(TypeError, "__hash__ method should return an integer")
         return self.run_known(_fold_hash, [result])
 
+    def warn(self, category: type[Warning], text: str) -> None:
+        """`PyErr_WarnEx(category, text, 1)`: a warning from the line that is being executed."""
+        self.call(self.existing(_warnings.warn), [Constant(text), self.class_value(category)], {})
+
     # -- items ------------------------------------------------------------------------------------------------------
 
     def getitem(self, container: Value, key: Value, tail: bool = False) -> Value:
@@ -277,7 +285,7 @@ class Operators(Space):
             return self.call(slot, [container, key], {}, tail)
         if issubclass(container.cls, type):
             hook = self.getattr_or_none(container, "__class_getitem__")
-            if hook is not None:
+            if hook is not None and hook.cls is not type(None):
                 return self.call(hook, [key], {}, tail)
             raise self.error(TypeError, f"type '{container.as_host(self).__name__}' is not subscriptable")
         raise self.error(TypeError, f"'{container.cls.__name__}' object is not subscriptable")
@@ -368,6 +376,10 @@ _CACHED: dict[type, Callable[[Any], bool]] = {
     float: lambda number: False,
     complex: lambda number: False,
 }
+_STRICT_SUBCLASS = (
+    "__index__ returned non-int (type {}).  The ability to return an instance of a strict subclass of int is "
+    "deprecated, and may be removed in a future version of Python."
+)
 _WRAPPER = types.WrapperDescriptorType
 _REPEATS = frozenset({"__mul__", "__rmul__", "__imul__"})
 #: builtin types that fill `sq_repeat`

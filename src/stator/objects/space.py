@@ -198,6 +198,9 @@ class Space(ABC):
     def hash(self, value: Value) -> Value: ...
 
     @abstractmethod
+    def warn(self, category: type[Warning], text: str) -> None: ...
+
+    @abstractmethod
     def getitem(self, container: Value, key: Value, tail: bool = False) -> Value: ...
 
     @abstractmethod
