@@ -1,4 +1,4 @@
-"""Transforms of torch.func: their calls are left to Python, with all that runs inside of them."""
+"""Transforms of torch.func but vmap: their calls are left to Python, with all that runs inside of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def _refusing(name: str) -> Handler:
 
 def install() -> None:
     """Register the models."""
-    hosts: list[Any] = [vmap.vmap_impl, torch.func.linearize, torch.func.vjp, torch.func.jvp]
+    set_code_policy(vmap.vmap_impl.__code__, 2)  # vmap has a model of its own, which may leave it to Python
+    hosts: list[Any] = [torch.func.linearize, torch.func.vjp, torch.func.jvp]
     hosts += [getattr(eager_transforms, f"{name}") for name in ("grad_impl", "grad_and_value_impl")]
     hosts += [getattr(eager_transforms, f"_{name}_with_argnums") for name in ("vjp", "jvp")]
     for host in hosts:

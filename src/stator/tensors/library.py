@@ -17,13 +17,14 @@ from stator.tensors import (
     random_state,
     recurrent,
     subclass,
+    vmap,
 )
 
 __all__ = ["install"]
 
 _PARTS = (
     *(autograd_function, checkpoint, checks, data_readers, engine),
-    *(functorch, hooks, optim, profiling, random_state, recurrent, subclass),
+    *(functorch, hooks, optim, profiling, random_state, recurrent, subclass, vmap),
 )
 
 

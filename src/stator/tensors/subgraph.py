@@ -30,6 +30,7 @@ class Subgraph:
     def input(self, name: str, value: Any) -> None:
         """Give the graph an input that `value`, which exists nowhere else, stands for."""
         value._node = self.graph.placeholder(name)
+        self.recorder.values[value._node] = value
         self.given.append(value)
 
     @contextmanager
