@@ -469,3 +469,18 @@ def test_recurrent_layers_of_backends_that_take_them_apart(kind: Any, dropout: f
         return lambda a: layer(a)[0] if grad else layer(a)[0].detach(), (torch.randn(2, 3, 4),)
 
     agree(make, breaks=None, grad=grad, backend="aot_eager", rtol=1e-5)
+
+
+def test_a_number_read_twice_is_one_symbol() -> None:
+    def program(t: Any, a: Any) -> Any:
+        if int(t[0]) != t[0].item():
+            raise ValueError
+        return a + int(t[1]) - int(t[0])
+
+    def writing(t: Any, a: Any) -> Any:
+        before = int(t[0])
+        t.add_(1)
+        return a + before * 10 + int(t[0])
+
+    agree(lambda: (program, (torch.tensor([2, 3]), torch.ones(4))))
+    agree(lambda: (writing, (torch.tensor([2, 3]), torch.ones(4))))

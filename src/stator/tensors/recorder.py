@@ -124,6 +124,8 @@ class Recorder:
         self.values: dict[Any, Any] = {}
         self.inputs: list[Any] = []
         self.numbers: dict[Any, Any] = {}
+        #: numbers that are elements of tensors, by what tells which
+        self.elements: dict[Any, Any] = {}
         self.extra_guards: list[Guard] = []
         self.tensors: list[TensorValue] = []
         self.state = global_state.State()

@@ -19,6 +19,7 @@ from stator.tensors.world import Failure, describe_callable
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
+    from stator.tensors.recorder import Recorder
 
 __all__ = ["install", "unbind"]
 
@@ -55,15 +56,29 @@ def _number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
     """The only element as a number that is known when the graph runs; None where it cannot be had."""
     if not space.trace.config.capture_scalar_outputs or tensor.dtype.is_complex:
         return None
-    call = Call(_Base.item, "call_method", "item")
-    call.args, call.operands = (Operand(0),), [tensor]
-    try:
-        number = space.trace.recorder.record(call)
-    except Failure:  # more than one element: eager words the error
-        return None
+    recorder = space.trace.recorder
+    place = None if recorder.acts or tensor.root in recorder.rewritten else _place(recorder, tensor)
+    number = recorder.elements.get(place)
+    if number is None:
+        call = Call(_Base.item, "call_method", "item")
+        call.args, call.operands = (Operand(0),), [tensor]
+        try:
+            number = recorder.record(call)
+        except Failure:  # more than one element: eager words the error
+            return None
+        if place is not None:
+            recorder.elements[place] = number
     if not isinstance(number, SymValue) or kind in (object, number.cls):
         return number
     return compute(space, torch.sym_int if kind is int else torch.sym_float, [number])
+
+
+def _place(recorder: Recorder, tensor: TensorValue) -> Any:
+    """What tells a number from others that are read from tensors nobody writes to: the same is one symbol."""
+    operation = tensor.operation
+    if operation is None or operation.key is None or operation.effectful:
+        return id(recorder.graph), tensor
+    return id(recorder.graph), operation.function, operation.key, tuple(operation.operands), tensor.path
 
 
 def _data(host: Any, branch: bool) -> Any:
