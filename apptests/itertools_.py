@@ -296,3 +296,29 @@ def test_existing_iterator():
     assert next(POSITION) == 1
     assert [*POSITION] == [2, 3]
     assert next(POSITION, None) is None
+
+
+def test_accumulated_none():
+    running = itertools.accumulate([None, None, None], operator.is_)
+    first = next(running)
+    return first, list(running)
+
+
+def test_tee_entered_again():
+    class Source:
+        first = True
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            first, self.first = self.first, False
+            return next(b) if first else 1
+
+    a, b = itertools.tee(Source())
+    try:
+        next(a)
+    except RuntimeError as e:
+        assert "tee" in str(e)
+    else:
+        raise AssertionError

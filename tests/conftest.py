@@ -24,9 +24,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 #: known defects on Python 3.13: part of the test's id, and what is wrong
 ON_313 = {
-    "test_instance_guards.py::test_presence_of_a_slot": "a slot that appears is compiled once too often",
-    "test_one_graph[records.app_dataclass_defined_inside]": "dataclasses of 3.13 break the graph",
-    "[apptests.dict_.test_keyword_calls]": "errors of f(**x) name NoneType instead of the function",
+    "test_one_graph[records.app_dataclass_defined_inside]": "dataclasses of 3.13 use a cache keyed by weak references",
 }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
+import logging
+import sys
 import weakref
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from stator.config import Config
     from stator.guards.guard import Guard
     from stator.guards.program import GuardProgram
+
+#: the program's own warnings and what it has put in place of sys.stderr are left alone
+_LOG = logging.getLogger("stator")
+if not _LOG.handlers:
+    _LOG.addHandler(logging.StreamHandler(sys.__stderr__))
 
 #: all buckets alive, so that `reset()` can clear them
 BUCKETS: weakref.WeakSet[Bucket] = weakref.WeakSet()
@@ -94,7 +100,7 @@ class Bucket:
         self._over_limit.add(code)
         brk = errors.RecompileLimit(code.co_qualname, limit, reason)
         STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
-        warnings.warn(f"{where}: {brk.reason}. {brk.hint}.", RuntimeWarning, stacklevel=2)
+        _LOG.warning("%s: %s. %s.", where, brk.reason, brk.hint)
 
     def add(self, code: CodeType, entry: Entry) -> None:
         """Put a new entry first in the cache of the code."""

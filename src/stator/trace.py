@@ -43,6 +43,8 @@ BRANCH_HOOKS: list[Callable[[Any, Value, int, int], bool | None]] = []
 #: called when a trace begins; the higher layers hang their parts on it
 TRACE_HOOKS: list[Callable[[Any], None]] = []
 
+#: items that one trace may take out of iterators
+_MOST_ITEMS = 1_000_000
 #: instructions before which a break cannot be placed: a frame's prologue, and the finishing of a function (3.13)
 _PROLOGUE = frozenset({"MAKE_CELL", "COPY_FREE_VARS", "RETURN_GENERATOR", "SET_FUNCTION_ATTRIBUTE"})
 
@@ -73,6 +75,9 @@ class Trace(Services):
         self.epoch = 0
         self.steps = 0
         self.depth = 0
+        self.items = 0
+        #: the program's own: another one holds while it is traced
+        self.recursion_limit = 0
         self.stop_at = stop_at
         self.stop_reason = stop_reason
         self.next_stop = stop_at or config.trace_step_limit
@@ -136,6 +141,12 @@ class Trace(Services):
         found = self.shared.get(id(value))
         if found is not None:
             raise Restart(found[1], errors.UnsupportedCCall("a function with a cache, whose result is changed or kept"))
+
+    def count_item(self) -> None:
+        """An item is taken out of an iterator: a long loop may run inside of one instruction."""
+        self.items += 1
+        if self.items > _MOST_ITEMS:
+            raise Unsupported(errors.TraceTooLong(_MOST_ITEMS))
 
     def extension(self, cls: type[T]) -> T:
         """The one object of this class that belongs to this trace, made as `cls(trace)` when first asked for."""

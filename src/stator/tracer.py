@@ -63,12 +63,12 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
     # One traced call takes about ten host frames.
     sys.setrecursionlimit(max(limit, 12_000))
     try:
-        return _compile(bucket, function, code, args)
+        return _compile(bucket, function, code, args, limit)
     finally:
         sys.setrecursionlimit(limit)
 
 
-def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
+def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any], limit: int) -> Entry | None:
     started = time.perf_counter()
     backend_before = STATS.backend_seconds
     stop_at, reason = bucket.forced_stop(code)
@@ -83,6 +83,7 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> 
                 stop_reason=reason,
             )
             trace.bucket = bucket  # type: ignore[attr-defined]
+            trace.recursion_limit = limit
             try:
                 return _attempt(bucket, trace, function, code, args)
             except Restart as e:

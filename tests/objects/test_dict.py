@@ -394,3 +394,13 @@ def test_which_bound_method_it_is():
     fast = compiled(f)
     for method in (d.keys, d.values, d.items, OrderedDict(d).values, d.copy):
         assert fast(method) == f(method)
+
+
+def test_keys_of_sets_are_not_hashed_again():
+    def f():
+        keys = [Counting(), Counting()]
+        d = dict.fromkeys(set(dict.fromkeys(keys)))
+        e = dict.fromkeys(frozenset(d), 3)
+        return [key.hashed for key in keys], len(e)
+
+    assert compiled(f)() == f() == ([1, 1], 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stator.bytecode.decode import Instr
 from stator.interp.frame import Frame, opcode
 from stator.objects.protocol import TRUE
-from stator.objects.value import Constant, Value
+from stator.objects.value import NULL, Constant, Value
 
 
 @opcode
@@ -109,7 +109,7 @@ def DICT_MERGE(f: Frame, instr: Instr) -> None:
     """f(**mapping)"""
     mapping = f.pop().force()
     below = instr.arg + 2
-    function = f.peek(below)
+    function = f.peek(below if f.peek(below) is not NULL else below + 1)  # 3.13 has the NULL above the callable
     f.trace.merge_keywords(f.peek(instr.arg).force(), mapping, function)
 
 

@@ -7,10 +7,11 @@ import types
 import weakref
 from typing import Any
 
+from stator import errors
 from stator.guards.guard import ABSENT, TypeAttrIs
 from stator.objects.protocol import HANDLERS
 from stator.objects.space import Space
-from stator.objects.value import Constant, Raised, Value
+from stator.objects.value import Constant, Raised, Unsupported, Value
 
 #: classes and modules: their models look attributes up themselves
 _OWN_GETATTR = (type.__getattribute__, types.ModuleType.__getattribute__)
@@ -164,8 +165,9 @@ class Attributes(Space):
         attrs = value.attr_dict(self)
         return None if attrs is None else attrs.get_str(self, name)
 
-    def attribute_error(self, value: Value, name: str) -> Raised:
-        raised: Raised = self.error(AttributeError, f"'{value.cls.__name__}' object has no attribute '{name}'")
+    def attribute_error(self, value: Value, name: str, shown: str | None = None) -> Raised:
+        shown = value.cls.__name__ if shown is None else shown
+        raised: Raised = self.error(AttributeError, f"'{shown}' object has no attribute '{name}'")
         raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
         raised.value.set_field("obj", value)  # type: ignore[attr-defined]
         return raised
@@ -230,6 +232,8 @@ class Attributes(Space):
             return
         attrs = value.attr_dict(self)
         if attrs is None:
+            if value.cls.__dictoffset__:  # of a type whose model has no place for it
+                raise Unsupported(errors.UnsupportedAttribute(value.cls.__name__, name))
             if meta is None:
                 raise self.attribute_error(value, name)
             kind = f"'{value.cls.__name__}' object attribute '{name}' is read-only"

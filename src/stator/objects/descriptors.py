@@ -13,7 +13,7 @@ from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.objects.attributes import MISSING
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import HANDLERS, NONE, is_pure, models
-from stator.objects.value import Constant, Known, Unsupported, Value
+from stator.objects.value import Constant, Known, Raised, Unsupported, Value
 from stator.objects.wrapping import LITERALS
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ class FieldDescriptor(Known):
         if slots is not None and self.host in slots:
             value: Value | None = slots[self.host]
             if value is None:
-                raise space.attribute_error(instance, self.host.__name__)
+                raise self._unset(space, instance)
             return value
         if instance.source is None:
             if slots is None:
                 raise self.unmodelled(instance)
-            raise space.attribute_error(instance, self.host.__name__)
+            raise self._unset(space, instance)
         obj = instance.identity(space)
         if is_set(self.host, obj):
             if type(instance.source) is not ConstSource:
@@ -91,7 +91,14 @@ class FieldDescriptor(Known):
         if type(instance.source) is not ConstSource:
             text = f"{instance.source.expr()}.{self.host.__name__} is unset"
             space.trace.guard(Predicate((instance.source,), Unset(self.host), text))
-        raise space.attribute_error(instance, self.host.__name__)
+        raise self._unset(space, instance)
+
+    def _unset(self, space: Space, instance: Value) -> Raised:
+        """`PyMember_GetOne` names the class in full from 3.13 on."""
+        cls, shown = instance.cls, None
+        if sys.version_info >= (3, 13) and cls.__module__ != "__main__":
+            shown = f"{cls.__module__}.{cls.__qualname__}"
+        return space.attribute_error(instance, self.host.__name__, shown)
 
     def read_existing(self, space: Space, instance: Value) -> Value:
         """Let C code read the attribute of an existing object that the trace has not changed."""

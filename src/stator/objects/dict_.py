@@ -89,6 +89,10 @@ class DictValue(Value):
         """The keys, in order."""
         return [e.key for e in self.table.finish(space).values()]
 
+    def stored(self, space: Space) -> list[tuple[Any, Value]]:
+        """The keys with their stand-ins, in order: nothing needs to be hashed again."""
+        return [(key, entry.key) for key, entry in self.table.finish(space).items()]
+
     def str_items(self, space: Space) -> dict[str, Value]:
         """The items by name, as the call `f(**d)` needs them."""
         named: dict[str, Value] = {}
@@ -194,6 +198,12 @@ class DictValue(Value):
     @staticmethod
     def fromkeys(space: Space, cls_value: Value, iterable: Value, value: Value = NONE, /) -> Value:
         result = space.call(cls_value, [], {}).force()
+        source = iterable.force()
+        if type(result) is DictValue and result.cls is dict and source.cls in (dict, set, frozenset):
+            result.touch(space)
+            for stand_in, key in source.stored(space):  # type: ignore[attr-defined]
+                result.table.put(space, stand_in, key, value)
+            return result
         for key in space.iterate(iterable):
             if isinstance(result, DictValue) and result.cls is dict:
                 result.tp_setitem(space, key, value)

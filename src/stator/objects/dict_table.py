@@ -13,11 +13,12 @@ import types
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from stator import errors
 from stator.guards.guard import HasKey, KeysAre, Length, NoKey
 from stator.guards.raw import ABSENT, dict_get, dict_keys, dict_values
 from stator.guards.source import CallSource, DictItemSource, DictKeySource, Source
 from stator.objects.keys import OF_IDS, IdentityKey, grounded
-from stator.objects.value import Constant, Raised, Value
+from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -175,6 +176,8 @@ class Table:
         assert self.host is not None
         assert self.source is not None
         keys = list(dict_keys(self.host))
+        if len(keys) != dict.__len__(self.host):
+            raise Unsupported(errors.OpaqueIterator("an OrderedDict that was changed by methods of dict"))
         stable = all(type(k) is str or is_plain(k) or is_lasting(k) for k in keys)
         space.trace.guard(KeysAre(self.source, tuple(keys)) if stable else Length(self.source, len(keys)))
         result: list[tuple[Any, Value, Value | None]] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import builtin
 from stator.objects.value import Constant, Value
-from stator.stdlib.support import hooked, known_host, literal, refuse
+from stator.stdlib.support import has_buffer, hooked, known_host, literal, refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -36,6 +36,8 @@ def to_float(space: Space, value: Value) -> Value:
     if issubclass(value.cls, _TEXTS):
         return hooked(space, float, [value])
     if space.special(value, "__index__") is None:
+        if has_buffer(value):
+            raise refuse(f"float of a {value.cls.__name__}")
         words = "float() argument must be a string or a real number, not"
         raise space.error(TypeError, f"{words} '{value.cls.__name__}'")
     return as_double(space, value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import FALSE, TRUE, builtin
 from stator.objects.value import Constant, Value
-from stator.stdlib.support import hooked, known_host, literal, refuse
+from stator.stdlib.support import has_buffer, hooked, known_host, literal, refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -48,6 +48,8 @@ def to_int(space: Space, value: Value) -> Value:
         return hooked(space, int, [value])
     if space.special(value, "__trunc__") is not None:
         raise refuse(f"int of a {value.cls.__name__}, which has only __trunc__")
+    if has_buffer(value):
+        raise refuse(f"int of a {value.cls.__name__}")
     words = "int() argument must be a string, a bytes-like object or a real number, not"
     raise space.error(TypeError, f"{words} '{value.cls.__name__}'")
 

@@ -30,6 +30,7 @@ class Iteration(Space):
 
     def next(self, iterator: Value) -> Value | None:
         """`next(iterator)`, or None when it is exhausted."""
+        self.trace.count_item()
         iterator = iterator.force()
         quick = getattr(iterator, "next_value", None)
         if quick is not None:

@@ -39,6 +39,14 @@ I = TypeVar("I", bound="type[IteratorValue]")  # noqa: E741
 # -- what generated code and guards call ------------------------------------------------------------------------------
 
 
+def advanced(writer: Writer, expression: str, steps: int) -> str:
+    """An iterator made by the expression, some steps on."""
+    name = writer.assign("iterator", expression)
+    if steps:
+        writer.line(f"{writer.const(advance)}({name}, {steps})")
+    return name
+
+
 def advance(iterator: Iterator[Any], steps: int) -> None:
     """Take that many steps; one more than there are exhausts the iterator."""
     next(islice(iterator, steps, steps), None)

@@ -177,10 +177,15 @@ class BuiltinValue(Known):
         return f"builtin {getattr(self.host, '__qualname__', self.host)}"
 
 
+#: of classes whose instances C code alone makes
+DISALLOW_INSTANTIATION = 1 << 7
+
+
 def check_new(space: Space, host: Any, args: list[Value]) -> None:
     """`tp_new_wrapper`: the class must be one that this `__new__` can allocate; CPython words the TypeError."""
     cls = args[0].force() if args else None
-    if cls is not None and issubclass(cls.cls, type) and is_subtype(space.stand_in(cls), host.__self__):
+    fits = cls is not None and issubclass(cls.cls, type) and is_subtype(space.stand_in(cls), host.__self__)
+    if fits and not space.stand_in(cls).__flags__ & DISALLOW_INSTANTIATION:  # type: ignore[arg-type]
         return
     try:
         host(*[space.stand_in(a) for a in args])

@@ -6,14 +6,15 @@ import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from stator import errors
 from stator.objects.dict_ import DictValue
 from stator.objects.dict_iterators import KeyIterator, ReverseKeyIterator
 from stator.objects.dict_merge import merge_mapping
 from stator.objects.dict_table import key_error
 from stator.objects.dict_views import ItemsView, KeysView, ValuesView
-from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
+from stator.objects.protocol import FALSE, HANDLERS, NONE, NOT_IMPLEMENTED, TRUE, models, register
 from stator.objects.recursion import entered, repr_text
-from stator.objects.value import Constant, NotKnown, Value
+from stator.objects.value import Constant, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -236,6 +237,22 @@ def _pair(space: Space, pair: Value) -> list[Value]:
     if len(parts) > 2:
         raise space.error(ValueError, "too many values to unpack (expected 2)")
     return parts
+
+
+def _past_the_order(host: Any) -> None:
+    """A method of dict itself, called on an OrderedDict, changes the entries and leaves the order as it was."""
+    usual = HANDLERS[id(host)]
+
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        if args and isinstance(args[0].force(), OrderedDictValue):
+            raise Unsupported(errors.UnsupportedMutation(f"dict.{host.__name__}", "an OrderedDict"))
+        return usual(space, args, kwargs)
+
+    register(host, model)
+
+
+for _name in ("__setitem__", "__delitem__", "pop", "popitem", "setdefault", "clear", "update", "__ior__"):
+    _past_the_order(dict.__dict__[_name])
 
 
 __all__ = ["OrderedDictValue"]

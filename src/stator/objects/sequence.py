@@ -261,6 +261,8 @@ class Sequence(Value):
             if ours is None or theirs is None:
                 return TRUE if ORDER[symbol](len(self.items), len(other.items)) else FALSE
             if not space.equal(ours, theirs):
+                if self.item(index) is None or other.item(index) is None:  # the comparison has shortened one
+                    return TRUE if ORDER[symbol](len(self.items), len(other.items)) else FALSE
                 break
             index += 1
         if symbol in ("==", "!="):

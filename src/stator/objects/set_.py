@@ -159,6 +159,11 @@ class SetValue(Value):
 
     # -- making -----------------------------------------------------------------------------------------------------
 
+    def stored(self, space: Space) -> list[tuple[Any, Value]]:
+        """The elements with their stand-ins, in order: nothing needs to be hashed again."""
+        found = {id(self.table.element(key)): key for key in self.table.keys(space)}
+        return [(found[id(value)], value) for value in space.unpack(self)]
+
     @staticmethod
     def tp_new(space: Space, cls_value: Value, /, *args: Value, **kwargs: Value) -> Value:
         cls = space.known(cls_value)
@@ -168,7 +173,8 @@ class SetValue(Value):
         if issubclass(cls, set):
             result: SetValue = model(cls)
             return result
-        if (cls is frozenset and kwargs) or len(args) > 1:
+        takes_keywords = cls is not frozenset and space.host_lookup(cls, "__init__") is not object.__init__
+        if (kwargs and not takes_keywords) or len(args) > 1:
             return bad_call(space, frozenset, list(args), kwargs)
         if not args:
             result = model(cls)

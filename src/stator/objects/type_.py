@@ -11,6 +11,7 @@ from stator.guards.guard import Predicate
 from stator.guards.raw import is_subtype, type_lookup
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import MISSING
+from stator.objects.method import DISALLOW_INSTANTIATION
 from stator.objects.protocol import CALL_HOOKS, HANDLERS, IMMUTABLE, NONE, PURE, builtin, models
 from stator.objects.skeleton import SKELETONS
 from stator.objects.value import Constant, Known, NotKnown, Raised, Unsupported, Value
@@ -327,6 +328,8 @@ def _is_plain(value: Value) -> bool:
 def construct(space: Space, cls_value: ClassValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`__new__`, then `__init__` if an instance came out."""
     host = cls_value.host
+    if host.__flags__ & DISALLOW_INSTANTIATION:
+        raise space.error(TypeError, f"cannot create '{_full_name(host)}' instances")
     if type(space.host_lookup(host, "__del__")) not in _C_FINALISERS:
         # When an object dies is not traced, so what its finaliser does cannot be either.
         raise Unsupported(errors.LifetimeObserved(f"the finaliser of class {host.__name__}"))

@@ -244,7 +244,8 @@ def _extend(n: Native) -> None:
 def _merge(n: Native) -> None:
     mapping = n.pop()
     target = n.writer.expr(n.stack[-n.arg])
-    function = n.writer.expr(n.stack[-n.arg - 2])
+    below = n.stack[-n.arg - 2]
+    function = n.writer.expr(n.stack[-n.arg - 3] if below is NULL else below)  # 3.13 has the NULL above the callable
     n.do(runtime.dict_merge, target, mapping, function)
     n.results = []
 

@@ -40,6 +40,8 @@ class Writer:
         self._shells: dict[int, str] = {}
         self._making: set[int] = set()
         self._embedded: dict[int, str] = {}
+        #: the object that each literal text stands for: an equal one is another object, and stays so
+        self._written: dict[str, str] = {}
         self._kept: list[Any] = []
 
     # -- names ------------------------------------------------------------------------------------------------------
@@ -125,7 +127,7 @@ class Writer:
 
     def const(self, host: Any, hint: str | None = None) -> str:
         """A literal, a builtin's own name, or the name of a known object embedded in the program's globals."""
-        if self.is_literal(host):
+        if self.is_literal(host) and (type(host) is not str or self._written.setdefault(host, host) is host):
             return repr(host)
         named: Any = host
         if type(host) in _NAMED and vars(builtins).get(named.__name__) is host:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import types
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.function import FunctionValue
@@ -43,10 +44,19 @@ def compile_(
 
 
 def _compiled(space: Space, text: Any, filename: str, mode: str, flags: int, optimize: int = -1) -> types.CodeType:
-    try:
-        code: types.CodeType = compile(text, filename, mode, flags, True, optimize)
-    except Exception as e:
-        raise Raised(space.exception(e)) from None
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        code: types.CodeType | None = None
+        failure: Exception | None = None
+        try:
+            code = compile(text, filename, mode, flags, True, optimize)
+        except Exception as e:
+            failure = e
+    if given:  # what becomes of a warning is for the program's own filters to say
+        raise refuse("compile of text with a warning")
+    if failure is not None:
+        raise Raised(space.exception(failure))
+    assert code is not None
     return code
 
 

@@ -244,10 +244,11 @@ class Grouper(IteratorValue):
 class _Shared(Value):
     """What the iterators of one `tee` share: an iterator and the items it has given so far."""
 
-    __slots__ = ("items", "iterator")
+    __slots__ = ("items", "iterator", "running")
 
     def __init__(self, iterator: Value) -> None:
         self.cls = _TEE
+        self.running = False
         self.source = None
         self.iterator = iterator
         self.items: list[Value] = []
@@ -255,7 +256,13 @@ class _Shared(Value):
     def item(self, space: Space, index: int) -> Value | None:
         """The item at a position, None beyond the end."""
         if index == len(self.items):
-            item = space.next(self.iterator)
+            if self.running:
+                raise space.error(RuntimeError, "cannot re-enter the tee iterator")
+            self.running = True
+            try:
+                item = space.next(self.iterator)
+            finally:
+                self.running = False
             if item is None:
                 return None
             space.touch(self)

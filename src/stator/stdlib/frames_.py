@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from stator.guards.guard import Equals
+from stator.guards.source import CallSource, ConstSource
 from stator.objects.exception import exc_info
 from stator.objects.frame_ import Frames
 from stator.objects.protocol import NONE, builtin
@@ -30,6 +32,18 @@ def sys_getframe(space: Space, depth: Value = Constant(0), /) -> Value:  # noqa:
             raise refuse("sys._getframe, of a frame outside the trace")
         frame = frame.parent
     return space.trace.extension(Frames).value(frame)
+
+
+@builtin(sys.getrecursionlimit)
+def sys_getrecursionlimit(space: Space) -> Value:
+    """The program's limit: that of the process is a higher one while it is traced."""
+    limit = space.trace.recursion_limit
+    space.trace.guard(Equals(CallSource(_limit_of, ConstSource(sys, "sys"), "getrecursionlimit"), limit))
+    return Constant(limit)
+
+
+def _limit_of(module: Any) -> int:
+    return int(module.getrecursionlimit())
 
 
 @builtin(locals)

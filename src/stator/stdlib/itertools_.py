@@ -6,7 +6,7 @@ import itertools
 import sys
 from typing import TYPE_CHECKING, Any
 
-from stator.objects.iterator import IteratorValue, iterator_type
+from stator.objects.iterator import IteratorValue, advanced, iterator_type
 from stator.objects.protocol import NONE, builtin
 from stator.objects.sequence import MAXSIZE, known_repr
 from stator.objects.value import Constant, Raised, Value
@@ -142,20 +142,10 @@ class Cycle(IteratorValue):
         cls = writer.const(self.cls)
         saved = f"[{', '.join([writer.expr(item) for item in self.saved])}]"
         if self.iterator is None:
-            return _advanced(writer, f"{cls}({saved})", self.index)
+            return advanced(writer, f"{cls}({saved})", self.index)
         rest = writer.expr(self.iterator)
         chained = f"{writer.const(itertools.chain)}({saved}, {rest})" if self.saved else rest
-        return _advanced(writer, f"{cls}({chained})", len(self.saved))
-
-
-def _advanced(writer: Writer, expression: str, steps: int) -> str:
-    """An iterator made by the expression, some steps on."""
-    from stator.objects.iterator import advance
-
-    name = writer.assign("iterator", expression)
-    if steps:
-        writer.line(f"{writer.const(advance)}({name}, {steps})")
-    return name
+        return advanced(writer, f"{cls}({chained})", len(self.saved))
 
 
 # -- one after another ------------------------------------------------------------------------------------------------
@@ -433,7 +423,7 @@ class DropWhile(_OverOne):
             return super().reconstruct(writer)
         # One false item in front makes it begin; the predicate is not asked again.
         rest = f"{writer.const(itertools.chain)}([0], {writer.expr(self.iterator)})"
-        return _advanced(writer, f"{writer.const(self.cls)}({writer.const(bool)}, {rest})", 1)
+        return advanced(writer, f"{writer.const(self.cls)}({writer.const(bool)}, {rest})", 1)
 
 
 @iterator_type(itertools.accumulate)
@@ -476,12 +466,14 @@ class Accumulate(IteratorValue):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        parts = f"{writer.expr(self.iterator)}, {writer.expr(self.function)}"
-        first = self.initial if self.total is None else self.total
+        rest, function = writer.expr(self.iterator), writer.expr(self.function)
+        first, maker = self.initial if self.total is None else self.total, writer.const(self.cls)
         if first is None:
-            return writer.assign("iterator", f"{writer.const(self.cls)}({parts})")
-        made = f"{writer.const(self.cls)}({parts}, initial={writer.expr(first)})"
-        return _advanced(writer, made, 0 if self.total is None else 1)
+            return writer.assign("iterator", f"{maker}({rest}, {function})")
+        if is_none(first):  # as `initial` it would mean that there is none
+            return advanced(writer, f"{maker}({writer.const(itertools.chain)}([None], {rest}), {function})", 1)
+        steps = 0 if self.total is None else 1
+        return advanced(writer, f"{maker}({rest}, {function}, initial={writer.expr(first)})", steps)
 
 
 # -- in step ----------------------------------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ def _number(host: Any, convert: Convert) -> None:
                 result = hook(space, host, values, named)
                 if result is not None:
                     return result
-            values = [_converted(space, value, convert) for value in values]
+            for place, value in enumerate(values):
+                values[place] = _converted(space, value, convert)
             named = {name: _converted(space, value, convert) for name, value in named.items()}
         return space.unmodelled(host, values, named)
 
@@ -46,7 +47,8 @@ def _number(host: Any, convert: Convert) -> None:
 
 
 def _converted(space: Space, value: Value, convert: Convert) -> Value:
-    return value if literal(value) else convert(space, value).force()
+    # A text is refused before the operands after it are looked at.
+    return value if literal(value) and value.cls is not str else convert(space, value).force()
 
 
 def _floats(host: Any) -> None:

@@ -86,7 +86,7 @@ pure(str.maketrans, bytes.maketrans)
 pure(binascii.crc32, binascii.hexlify, binascii.unhexlify, binascii.a2b_base64, binascii.b2a_base64)
 pure(binascii.b2a_hex, binascii.a2b_hex, zlib.crc32, zlib.adler32)
 pure(struct.pack, struct.unpack, struct.calcsize)
-pure(sys.intern, sys.getrecursionlimit, sys.getdefaultencoding, sys.getfilesystemencoding, sys.is_finalizing)
+pure(sys.intern, sys.getdefaultencoding, sys.getfilesystemencoding, sys.is_finalizing)
 pure(unicodedata.name, unicodedata.normalize, unicodedata.category, unicodedata.lookup)
 
 

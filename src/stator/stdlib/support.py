@@ -32,6 +32,15 @@ def literal(value: Value) -> bool:
     return type(value) is Constant and value.cls in LITERAL_TYPES
 
 
+def has_buffer(value: Value) -> bool:
+    """Whether the value is an existing object of a C type that lets others read its bytes."""
+    try:
+        memoryview(getattr(value, "host", None)).release()  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
+
+
 def known_host(space: Space, value: Value, function: str) -> Any:
     """The host object of an operand that must be known, or a break that names the function."""
     try:

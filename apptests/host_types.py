@@ -1,0 +1,107 @@
+"""What C types do that Python classes cannot: buffers, forbidden instances, hidden orders, abstract operands."""
+
+import array
+import decimal
+import fractions
+import math
+import operator
+import sys
+from collections import OrderedDict
+
+from apptests.marks import expected_break
+
+
+def message(function, *args):
+    """The type and words of the exception that a call raises."""
+    try:
+        function(*args)
+    except Exception as e:
+        return type(e).__name__, str(e)
+    return None
+
+
+def test_types_without_instances():
+    for cls in (type(sys.flags), type(sys.version_info)):
+        assert message(cls)[0] == "TypeError"
+        assert message(cls.__new__, cls)[0] == "TypeError"
+
+
+class Plain(frozenset):
+    pass
+
+
+def test_keywords_of_set_types():
+    assert message(lambda: frozenset([1], a=2))[0] == "TypeError"
+    assert message(lambda: Plain([1], a=2))[0] == "TypeError"
+
+
+class Number:
+    asked = False
+
+    def __float__(self):
+        self.asked = True
+        return 1.0
+
+
+def test_first_operand_is_refused_first():
+    for function in (math.atan2, math.copysign, math.remainder):
+        number = Number()
+        assert message(function, "no", number)[0] == "TypeError"
+        assert not number.asked
+
+
+class Emptying:
+    def __init__(self, target):
+        self.target = target
+
+    def __eq__(self, other):
+        self.target.clear()
+        return NotImplemented
+
+
+def test_comparison_that_empties_a_list():
+    left, right = [], []
+    left.append(Emptying(right))
+    right.append(Emptying(left))
+    return left == right
+
+
+@expected_break("methods of dict on an OrderedDict")
+def test_order_that_dict_does_not_know():
+    od = OrderedDict(a=1, b=2)
+    dict.__delitem__(od, "a")
+    assert message(lambda: list(od.items())) == ("KeyError", "'a'")
+
+
+@expected_break("decimals against fractions")
+def test_decimals_against_fractions():
+    assert decimal.Decimal("0.25") < fractions.Fraction(1, 3)
+    assert decimal.Decimal("0.5") == fractions.Fraction(1, 2)
+
+
+@expected_break("memoryview")
+def test_numbers_in_buffers():
+    assert float(memoryview(b"12.5")[1:]) == 2.5
+    assert int(array.array("b", b"12")) == 12
+
+
+@expected_break("a warning of the compiler")
+def test_compiler_warning():
+    import warnings
+
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        compile("1 is 1", "<text>", "eval")
+    assert [w.category for w in given] == [SyntaxWarning]
+
+
+def interrupt():
+    return array.array("b")
+
+
+@expected_break("a C function")
+def test_equal_texts_stay_two_objects():
+    a = "some text"
+    b = a[:4] + a[4:]
+    interrupt()
+    return a == b, operator.is_(a, b)
