@@ -156,3 +156,13 @@ def test_context_is_what_was_handled_outside():
             found.append(chain(caught(function)))
             found.append(sys.exc_info()[0])
     return found
+
+
+def test_code_of_a_frame():
+    code = test_code_of_a_frame.__code__
+    assert sys._getframe().f_code is code
+    try:
+        len(3)
+    except TypeError as e:
+        assert e.__traceback__.tb_frame.f_code is code
+    assert sys._getframe().f_lineno == code.co_firstlineno + 7

@@ -72,6 +72,20 @@ def test_code_without_lines():
     assert stator.compile(program, backend="eager", fullgraph=True)() is program() is None
 
 
+def cleared():
+    def inner():
+        local = [1]
+        raise LookupError(local)
+
+    frame = caught(inner).__traceback__.tb_next.tb_frame
+    frame.clear()
+    return sorted(frame.f_locals)
+
+
+def test_frames_are_cleared():
+    assert stator.compile(cleared, backend="eager")() == cleared() == []
+
+
 def test_a_finished_frame():
     outer = 1
 

@@ -324,14 +324,12 @@ class ExceptionValue(Value):
 class Passed:
     """A frame that an exception has left (or was caught in), and where in it."""
 
-    __slots__ = ("code", "frame", "instr", "lasti", "line")
+    __slots__ = ("frame", "instr", "line")
 
     def __init__(self, frame: Frame, instr: Instr) -> None:
         self.frame = frame
-        self.code: types.CodeType = frame.code
         self.instr = instr
         self.line = instr.line
-        self.lasti = instr.offset
 
     def place(self) -> Place:
         """The entry as the program's own function has it, of which the frame may execute a continuation."""
@@ -380,7 +378,7 @@ class TracebackValue(Value):
         entry = self.entries[-1]
         if name == "tb_frame":
             return space.trace.extension(Frames).value(entry.frame)
-        return Constant(entry.line if name == "tb_lineno" else entry.lasti)
+        return Constant(entry.line if name == "tb_lineno" else entry.place().at)
 
     def identity(self, space: Space) -> Any:
         return self if self.source is None else self.host

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.bytecode import is_suspendable
+from stator.bytecode.continuation import original_of
+from stator.bytecode.decode import decode
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import NONE, models
 from stator.objects.value import Constant, Unsupported, Value
@@ -59,12 +61,11 @@ class FrameValue(Value):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         frame = self.frame
-        if name == "f_code":
-            return Constant(frame.code)
+        if name in ("f_code", "f_lasti"):
+            code, index = original_of(frame.code, frame.last().index)
+            return Constant(code if name == "f_code" else decode(code).instrs[index].offset)
         if name == "f_lineno":
             return Constant(frame.last().line)
-        if name == "f_lasti":
-            return Constant(frame.last().offset)
         if name == "f_globals":
             return space.trace.globals_of(frame.globals).value(space)  # type: ignore[no-any-return]
         if name == "f_back":
@@ -99,11 +100,12 @@ class FrameValue(Value):
         return self.shown
 
     def clear(self, space: Space) -> Value:
-        """What a finished frame referred to is out of reach already."""
+        """A finished frame lets go of its variables."""
         if is_running(space, self.frame):
             raise space.error(RuntimeError, "cannot clear an executing frame")
         if self.frame.result is None and is_suspendable(self.frame.code):
             raise Unsupported(errors.UnsupportedMethod("frame", "clear"))
+        self.frame.locals, self.frame.cells = {}, {}
         return NONE
 
 
