@@ -484,3 +484,20 @@ def test_a_number_read_twice_is_one_symbol() -> None:
 
     agree(lambda: (program, (torch.tensor([2, 3]), torch.ones(4))))
     agree(lambda: (writing, (torch.tensor([2, 3]), torch.ones(4))))
+
+
+def third(t: Any, a: Any) -> Any:
+    return a[int(t)] + 1, a[int(t), 0], [row[int(t)] for row in a], a[:, int(t)]
+
+
+def beyond(t: Any, a: Any) -> Any:
+    return a[:2][int(t)]
+
+
+@pytest.mark.parametrize("number", [2, 0, -1, 7, -5])
+@pytest.mark.parametrize("program", [third, beyond])
+def test_a_number_in_a_tensor_as_an_index(program: Any, number: int) -> None:
+    make = lambda: (program, (torch.tensor(number), torch.arange(16.0).view(4, 4)))  # noqa: E731
+    agree(make)
+    if program is third and -4 <= number < 4:
+        agree(make, backend="aot_eager")

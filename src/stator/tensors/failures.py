@@ -27,7 +27,9 @@ def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
     """
     name = describe_callable(call.function)
     refusal = Unsupported(errors.UnsupportedTensorOperation(name, _first_line(failure.error)))
-    if any(meta is None or meta.device.type != "cpu" for meta in call.metas) or len(call.metas) != len(call.operands):
+    if any(meta is None or meta.symbolic or meta.device.type != "cpu" for meta in call.metas):
+        return refusal
+    if len(call.metas) != len(call.operands):
         return refusal
     if sum(_bytes(meta) for meta in call.metas) > _MOST_BYTES:
         return refusal

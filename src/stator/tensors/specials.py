@@ -124,6 +124,37 @@ def number_in(space: Space, tensor: TensorValue) -> Value | None:
     return _contents(space, _Base.item, tensor, [tensor], {}) or _number(space, tensor, int)
 
 
+def item_at(tensor: Any, index: Any) -> Any:
+    """`tensor[index]`, also for symbols known when the graph runs, which fake tensors take in `select` only."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if not any(isinstance(part, torch.SymInt) for part in parts):
+        return tensor[index]
+    dim = 0
+    for part in parts:
+        if isinstance(part, slice):
+            tensor = tensor[(slice(None),) * dim + (part,)]
+            dim += 1
+        else:
+            size = tensor.shape[dim]  # backends compute addresses without a look at it
+            torch._check(part < size)
+            torch._check(part >= -size)
+            tensor = tensor.select(dim, part)
+    return tensor
+
+
+def _getitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`tensor[index]` with numbers that are known when the graph runs; others are an ordinary operation."""
+    if len(args) != 2 or kwargs:
+        return None
+    index = args[1].force()
+    parts = [part.force() for part in space.unpack(index)] if index.cls is tuple else [index]
+    if not any(isinstance(part, SymValue) and part.cls is int and part.number.node.hint is None for part in parts):
+        return None
+    if not all(part.symbolic or part.cls in (int, slice) for part in parts) or type(args[0].force()) is not TensorValue:
+        return None
+    return record(space, Call(item_at, "call_function", item_at), args, {})
+
+
 def _requires_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`requires_grad_`: nothing to do where it holds already."""
     tensor = args[0].force()
@@ -154,6 +185,7 @@ def _text(function: Any, name: str) -> Any:
 def install() -> None:
     """Register the models."""
     register(torch.Tensor.__iter__, _iter)
+    register(_Base.__getitem__, _getitem)
     register(torch.Tensor.__len__, _len)
     register(_Base.__len__, _len)
     register(_Base.requires_grad_, _requires_grad)
