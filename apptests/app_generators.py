@@ -249,3 +249,25 @@ def test_throwing_a_class_that_makes_no_exception():
     g = catching()
     next(g)
     assert g.throw(Strange) == 2
+
+
+def app_the_value_of_a_delegate_of_ones_own():
+    class Once:
+        def __init__(self):
+            self.left = 1
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if not self.left:
+                raise StopIteration(42)
+            self.left -= 1
+            return "item"
+
+    def delegating():
+        seen.append((yield from Once()))
+
+    seen = []
+    assert list(delegating()) == ["item"]
+    assert seen == [42]

@@ -250,10 +250,7 @@ def send(space: Space, receiver: Value, value: Value) -> Value:
     if isinstance(receiver, GeneratorValue):
         return receiver.send(space, value)
     if space.trace.is_none(value):
-        item = space.next(receiver)
-        if item is None:
-            raise space.error(StopIteration)
-        return item
+        return space.advance(receiver)
     return space.call_method(receiver, "send", value)
 
 
@@ -264,7 +261,10 @@ def stop_value(space: Space, stop: Value) -> Value:
 
 def close(space: Space, receiver: Value) -> None:
     """Close what is being delegated to, if it can be closed."""
-    closer = space.getattr_or_none(receiver, "close")
+    try:
+        closer = space.getattr_or_none(receiver, "close")
+    except Raised:
+        raise Unsupported(errors.UnsupportedMethod(receiver.cls.__name__, "close")) from None  # goes to unraisablehook
     if closer is not None:
         space.call(closer, [], {})
 

@@ -35,15 +35,26 @@ class Iteration(Space):
         quick = getattr(iterator, "next_value", None)
         if quick is not None:
             return quick(self)  # type: ignore[no-any-return]
-        slot = self.special(iterator, "__next__")
-        if slot is None:
-            raise self.error(TypeError, f"'{iterator.cls.__name__}' object is not an iterator")
         try:
-            return self.call(slot, [iterator], {})
+            return self.advance(iterator)
         except Raised as e:
             if issubclass(e.value.cls, StopIteration):
                 return None
             raise
+
+    def advance(self, iterator: Value) -> Value:
+        """`tp_iternext` as called: the StopIteration of an exhausted iterator, with its value, is raised."""
+        iterator = iterator.force()
+        quick = getattr(iterator, "next_value", None)
+        if quick is not None:
+            item: Value | None = quick(self)
+            if item is None:
+                raise self.error(StopIteration)
+            return item
+        slot = self.special(iterator, "__next__")
+        if slot is None:
+            raise self.error(TypeError, f"'{iterator.cls.__name__}' object is not an iterator")
+        return self.call(slot, [iterator], {})
 
     def iterate(self, value: Value) -> Iterator[Value]:
         """A host iterator over `iter(value)`."""

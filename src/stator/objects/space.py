@@ -224,6 +224,9 @@ class Space(ABC):
     def next(self, iterator: Value) -> Value | None: ...
 
     @abstractmethod
+    def advance(self, iterator: Value) -> Value: ...
+
+    @abstractmethod
     def iterate(self, value: Value) -> Iterator[Value]: ...
 
     @abstractmethod
