@@ -4,6 +4,8 @@ import abc
 import copy
 import types
 
+from apptests.marks import expected_break
+
 
 class Registry:
     known = []
@@ -452,3 +454,22 @@ def test_simple_namespace():
     assert vars(n)["c"] == 2
     del n.a
     assert not hasattr(n, "a")
+
+
+@expected_break("the metaclass has a method mro")
+def test_a_metaclass_that_works_out_the_order():
+    order = []
+
+    class Meta(type):
+        def mro(self):
+            order.append(isinstance(self, Meta))
+            return super().mro()
+
+    class Base:
+        pass
+
+    class Made(Base, metaclass=Meta):
+        pass
+
+    assert Made.__mro__ == (Made, Base, object)
+    assert order == [True]

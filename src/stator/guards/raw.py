@@ -23,13 +23,14 @@ class _Absent:
 ABSENT: Any = _Absent()
 
 _dict_of: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
-_mro_of: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+_mro_of: Callable[[type], tuple[type, ...] | None] = type.__dict__["__mro__"].__get__
+_base_of: Callable[[type], type | None] = type.__dict__["__base__"].__get__
 _SLOT_KINDS = (GetSetDescriptorType, MemberDescriptorType)
 
 
 def instance_dict(obj: Any) -> Mapping[Any, Any] | None:
     """The dict that holds the object's own attributes (of a class: its read-only view), or None."""
-    for cls in _mro_of(type(obj)):
+    for cls in _mro_of(type(obj)) or ():
         slot: Any = _dict_of(cls).get("__dict__")
         # a property called __dict__ is not the real one; it lies further down the MRO
         if type(slot) in _SLOT_KINDS and slot.__objclass__ is cls:
@@ -40,7 +41,7 @@ def instance_dict(obj: Any) -> Mapping[Any, Any] | None:
 
 def type_lookup(cls: type, name: str) -> Any:
     """What ``_PyType_Lookup`` finds: the first class of the MRO whose dict has the name; else ABSENT."""
-    for base in _mro_of(cls):
+    for base in _mro_of(cls) or ():  # a class whose metaclass is working out its MRO has none
         found = _dict_of(base).get(name, ABSENT)
         if found is not ABSENT:
             return found
@@ -49,7 +50,13 @@ def type_lookup(cls: type, name: str) -> Any:
 
 def is_subtype(cls: type, base: type) -> bool:
     """`PyType_IsSubtype`: `issubclass` would run a metaclass's `__subclasscheck__`."""
-    return base in _mro_of(cls)
+    mro = _mro_of(cls)
+    if mro is not None:
+        return base in mro
+    ancestor: type | None = cls  # whose MRO is being worked out
+    while ancestor is not None and ancestor is not base:
+        ancestor = _base_of(ancestor)
+    return ancestor is base
 
 
 def dict_keys(mapping: dict[Any, Any]) -> Iterator[Any]:

@@ -52,7 +52,7 @@ class Program:
     def __init__(self, trace: Trace, run: Callable[..., Any], name: str) -> None:
         self.trace = trace
         self.writer = Writer(trace)
-        self.writer.namespace |= {"run": run, "tail": getattr(_core, "tail", run)}
+        self.writer.namespace |= {"run": run, "tail": _core.tail}
         self.name = name
         self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
         self.tail: list[str] = []
