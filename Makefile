@@ -38,6 +38,7 @@ TORCH_DEPS := torch numpy
 DEMO_DEPS := transformers
 CORE_SOURCES := setup.py $(shell find src/stator/_core -name '*.cpp' -o -name '*.h' -o -name '*.hpp' 2>/dev/null)
 CORE_VENVS := $(addprefix .venv-,$(VERSIONS))
+SUITES := whole $(addprefix core-,$(VERSIONS))
 
 PY := $(VENV)/bin/python
 
@@ -53,7 +54,10 @@ demo: $(VENV)/.core $(VENV)/.demo ## compile real models and print what came of 
 	$(PY) examples/demo.py $(DEMO_ARGS)
 
 .PHONY: test
-test: lint core whole ## everything: lint, the core on each Python found, the whole suite
+test: lint $(addsuffix /.core,$(CORE_VENVS)) ## everything: lint, the core on each Python found, the whole suite
+	@mkdir -p build
+	@echo "== the suites, two at a time: $(SUITES) =="
+	@printf '%s\n' $(SUITES) | xargs -P 2 -I{} bash -c '$(MAKE) --no-print-directory {} >build/{}.log 2>&1; status=$$?; cat build/{}.log; exit $$status'
 
 .PHONY: whole
 whole: $(VENV)/.core $(VENV)/.checks ## the whole suite on the main environment, with torch
