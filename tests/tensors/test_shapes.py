@@ -265,3 +265,15 @@ def test_cached_functions_of_sizes(fn: Any, graphs: int | None) -> None:
         assert keeping(inputs[0])[0] is compiled(inputs[0])[0] or fn is changing  # the very object in the cache
     else:
         assert stator.stats().graphs == graphs and stator.stats().graph_breaks == 0
+
+
+def test_sizes_read_from_tensors_of_one_kind_are_their_own() -> None:
+    def fn(a: Any) -> Any:
+        rows = torch.div(a.shape[0], 2, rounding_mode="trunc")
+        columns = torch.div(a.shape[1], 2, rounding_mode="trunc")
+        return a.new_zeros((rows + 1, 3)), a.new_zeros((columns + 1, 3))
+
+    compiled = stator.compile(fn, backend="eager", dynamic=True)
+    for size in ((6, 10), (8, 4)):
+        a = torch.randn(size)
+        assert_same(compiled(a), fn(a), str(size))

@@ -37,6 +37,8 @@ class Memo:
         self._stand_ins: dict[Meta, Any] = {}
         self._kept: dict[int, Any] = {}
         self._world = world
+        #: a trace's own: a tensor in whose place a number was read remembers the symbol made for it
+        self._own = world is not None
         #: descriptions with symbols in them
         self.symbolic: dict[Any, Any] = {}
         self._lock = threading.RLock()
@@ -100,8 +102,8 @@ class Memo:
         return all(_alike(meta_of(fake), meta) for meta, fake in zip(metas, fakes, strict=True))
 
     def _stand_in(self, meta: Meta, position: int, metas: list[Meta]) -> Any:
-        """A fake tensor of this description; two operands alike get two of them."""
-        if any(other is meta for other in metas[:position]):
+        """A fake tensor of this description, used again where nothing sticks to it; two operands alike get two."""
+        if any(other is meta for other in metas[:position]) or self._own:
             return self.make(meta)
         found = self._stand_ins.get(meta)
         if found is None:
