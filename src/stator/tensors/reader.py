@@ -107,7 +107,22 @@ class _Unclear(Exception):
 
 
 def configure() -> bool:
-    """Tell the core how to read tensors; False if it could not be found out, and Python reads them."""
+    """Tell the core how to read tensors; False if it could not be found out, and Python reads them.
+
+    What lies unused in a tensor's memory may happen to look like a field: the next attempt is made in other memory.
+    """
+    held: list[Any] = []
+    for _ in range(_ATTEMPTS):
+        if _configured():
+            return True
+        held.append(_samples())
+    return False
+
+
+_ATTEMPTS = 5
+
+
+def _configured() -> bool:
     try:
         layout = _find_layout()
     except (_Unclear, OSError, AttributeError):
