@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from stator.objects.attributes import MISSING
 from stator.objects.protocol import NOT_IMPLEMENTED
 from stator.objects.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
-_HEAP_TYPE = 1 << 9
+_C_SLOTS = (types.WrapperDescriptorType, types.MethodDescriptorType, type(MISSING))
 
 
 def length_hint(space: Space, value: Value, default: Value) -> Value:
@@ -42,7 +44,8 @@ def length_hint(space: Space, value: Value, default: Value) -> Value:
 
 def iterate_sized(space: Space, iterable: Value) -> Iterator[Value]:
     """The items, after asking the iterable how many they are where that runs code of the program's."""
-    if not iterable.cls.__flags__ & _HEAP_TYPE:
+    hosts = [space.host_lookup(iterable.cls, name) for name in ("__len__", "__length_hint__")]
+    if all(type(host) in _C_SLOTS for host in hosts):
         yield from space.iterate(iterable)
         return
     iterator = space.iter(iterable)
