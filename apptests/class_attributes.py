@@ -1,5 +1,7 @@
 """Attribute access: descriptors, `__getattr__`, `__slots__`, class attributes, `__dict__`."""
 
+from apptests.raising import message
+
 
 class Point:
     """A point."""
@@ -135,14 +137,6 @@ class SlottedChild(Slotted):
 
 class WithDict(Slotted):
     pass
-
-
-def message(function, *args):
-    try:
-        function(*args)
-    except (AttributeError, TypeError) as e:
-        return type(e).__name__, str(e)
-    return None
 
 
 def test_instance_and_class_attributes():

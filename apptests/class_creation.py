@@ -5,6 +5,7 @@ import copy
 import types
 
 from apptests.marks import expected_break
+from apptests.raising import message
 
 
 class Registry:
@@ -93,14 +94,6 @@ class Other:
 
     def __init__(self, x):
         raise AssertionError("not an instance")
-
-
-def message(function, *args, **kwargs):
-    try:
-        function(*args, **kwargs)
-    except (AttributeError, TypeError, RuntimeError) as e:
-        return type(e).__name__, str(e)
-    return None
 
 
 def test_class_statement_with_closure():

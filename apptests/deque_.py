@@ -2,6 +2,8 @@
 
 from collections import deque
 
+from apptests.raising import message
+
 RECENT = deque([1, 2, 3], maxlen=3)
 QUEUE = deque()
 
@@ -9,15 +11,6 @@ QUEUE = deque()
 class Window(deque):
     def mean(self):
         return sum(self) / len(self)
-
-
-def message(function, *args):
-    """The type and words of the exception that a call raises."""
-    try:
-        function(*args)
-    except Exception as e:
-        return type(e).__name__, str(e)
-    return None
 
 
 def test_both_ends():

@@ -9,15 +9,7 @@ import sys
 from collections import OrderedDict
 
 from apptests.marks import expected_break
-
-
-def message(function, *args):
-    """The type and words of the exception that a call raises."""
-    try:
-        function(*args)
-    except Exception as e:
-        return type(e).__name__, str(e)
-    return None
+from apptests.raising import message
 
 
 def test_types_without_instances():

@@ -4,6 +4,8 @@ import itertools
 import operator
 from itertools import chain, count, cycle, groupby, islice, repeat, tee
 
+from apptests.raising import message
+
 
 class Countdown:
     """An iterator written in Python."""
@@ -37,15 +39,6 @@ class Backwards:
 
     def __getitem__(self, index):
         return index * 10
-
-
-def message(function, *args, **kwargs):
-    """The type and words of the exception that a call raises."""
-    try:
-        function(*args, **kwargs)
-    except Exception as e:
-        return type(e).__name__, str(e)
-    return None
 
 
 def test_list_iterator():

@@ -1,5 +1,7 @@
 """Lists: every method, slices, comparisons, errors, and lists that existed before."""
 
+from apptests.raising import message
+
 HISTORY = [1, 2, 3]
 NESTED = [[1], [2, 3], []]
 
@@ -27,15 +29,6 @@ class Noisy:
         return other == 2
 
     __hash__ = None
-
-
-def message(function, *args):
-    """The type and words of the exception that a call raises."""
-    try:
-        function(*args)
-    except Exception as e:
-        return type(e).__name__, str(e)
-    return None
 
 
 def test_making():

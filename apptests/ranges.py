@@ -1,5 +1,7 @@
 """Ranges and slice objects."""
 
+from apptests.raising import message
+
 
 class Three:
     def __index__(self):
@@ -15,15 +17,6 @@ class Loose:
 
 STEPS = range(0, 10, 3)
 MIDDLE = slice(1, -1)
-
-
-def message(function, *args):
-    """The type and words of the exception that a call raises."""
-    try:
-        function(*args)
-    except Exception as e:
-        return type(e).__name__, str(e)
-    return None
 
 
 def test_range():

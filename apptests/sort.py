@@ -1,5 +1,7 @@
 """Sorting: keys, stability, the order of comparisons, and lists that are touched meanwhile."""
 
+from apptests.raising import message
+
 
 class Card:
     """Compares by its rank, and notes each comparison."""
@@ -18,15 +20,6 @@ class Card:
 class Plain:
     def __init__(self, value):
         self.value = value
-
-
-def message(function, *args, **kwargs):
-    """The type and words of the exception that a call raises."""
-    try:
-        function(*args, **kwargs)
-    except Exception as e:
-        return type(e).__name__, str(e)
-    return None
 
 
 def comparisons():

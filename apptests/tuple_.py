@@ -5,6 +5,7 @@ from collections import namedtuple
 from typing import NamedTuple
 
 from apptests.marks import expected_break
+from apptests.raising import message
 
 Point = namedtuple("Point", "x y", defaults=(0,))
 
@@ -39,15 +40,6 @@ EXISTING = (1, [2], Point(3, 4))
 PAIR = Pair(1, 2)
 MOMENT = time.gmtime(0)
 ZONE = MOMENT.tm_zone
-
-
-def message(function, *args):
-    """The type and words of the exception that a call raises."""
-    try:
-        function(*args)
-    except Exception as e:
-        return type(e).__name__, str(e)
-    return None
 
 
 def test_making():

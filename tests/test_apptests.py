@@ -61,7 +61,7 @@ def same_tensors(left: Any, right: Any) -> bool:
 
 def programs() -> Iterator[Program]:
     for path in sorted(FOLDER.glob("*.py")):
-        if path.stem == "marks" or (needs_torch(path) and not HAS_TORCH):
+        if needs_torch(path) and not HAS_TORCH:
             continue
         assert not path.stem.startswith("test_"), path
         module = importlib.import_module(f"apptests.{path.stem}")

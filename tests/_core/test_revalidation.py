@@ -249,6 +249,61 @@ def test_lists_tuples_cells_globals_closures():
     assert program.check(function, (holder,))
 
 
+class Slotted:
+    __slots__ = ("held", "other")
+
+    def __init__(self, held):
+        self.held = held
+
+
+def test_slots_and_what_functions_keep():
+    def outer():
+        captured = Thing()
+        return lambda x=1, *, y=2: (captured, x, y)
+
+    function, thing = outer(), Slotted([1])
+    of = {name: GetAttrSource(N, name) for name in ("__defaults__", "__kwdefaults__", "__closure__")}
+    contents = CellContentsSource(ItemSource(of["__closure__"], 0))
+    guards = [
+        Equals(ItemSource(GetAttrSource(X, "held"), 0), 1),
+        Equals(ItemSource(of["__defaults__"], 0), 1),
+        Equals(DictItemSource(of["__kwdefaults__"], "y"), 2),
+        TypeIs(contents, Thing),
+    ]
+    program = compile_guards([*guards, CodeIs(N, function.__code__)], [[contents]])
+    other = (lambda x=1, *, y=2: (function, x)).__code__
+    args = (thing, function)
+    for change, undo in [
+        (lambda: setattr(thing, "held", [2]), lambda: setattr(thing, "held", [1])),
+        (lambda: delattr(thing, "held"), lambda: setattr(thing, "held", [1])),
+        (lambda: thing.held.insert(0, 3), lambda: thing.held.pop(0)),
+        (lambda: setattr(function, "__defaults__", None), lambda: setattr(function, "__defaults__", (1,))),
+        (lambda: setattr(function, "__defaults__", (7,)), lambda: setattr(function, "__defaults__", (1,))),
+        (lambda: function.__kwdefaults__.update(y=3), lambda: function.__kwdefaults__.update(y=2)),
+        (lambda: setattr(function, "__code__", other), lambda: setattr(function, "__code__", guards_code)),
+        (lambda: setattr(Slotted, "held", property(lambda self: [4])), lambda: setattr(Slotted, "held", slot)),
+    ]:
+        slot, guards_code = vars(Slotted)["held"], function.__code__
+        for _ in range(20):
+            assert program.check(None, args)
+        assert program.revalidation[0] > 10  # and nothing of it is run again
+        change()
+        assert not program.check(None, args)
+        undo()
+    warm(program, args)
+
+
+def test_a_slot_that_always_changes_does_not_spoil_the_rest():
+    thing = Slotted([Thing(n=i) for i in range(20)])
+    held = GetAttrSource(X, "held")
+    guards = [Equals(AttrSource(ItemSource(held, i), "n"), i) for i in range(20)]
+    program = compile_guards(guards, [[GetAttrSource(X, "other")]])
+    for i in range(100):
+        thing.other = i
+        assert program.run(None, (thing,)) == ((i,),)
+    assert program.revalidation[1] > 80
+
+
 def items_of(holder):
     return holder.items
 
@@ -336,6 +391,32 @@ def test_a_dict_that_always_changes_does_not_spoil_the_rest():
         model.steps = step
         assert program.run(None, (model,)) == ((step,),)
     assert program.revalidation[1] > 50
+
+
+def test_globals_are_one_step():
+    scope = {f"name{i}": Thing(n=i) for i in range(20)}
+    guards = [TypeIs(GlobalSource(scope, name), Thing) for name in scope]
+    program = compile_guards(guards, [[GlobalSource(scope, "name3")]])
+    warm(program, ())
+    assert program.revalidation[0] == 1 + len(scope)  # the version of the scope, and the type of each object
+    for change in (
+        lambda: scope.update(name7=7),
+        lambda: scope.pop("name7"),
+        lambda: scope.update(name7=Thing(n=7)),
+    ):
+        change()
+        holds = isinstance(scope.get("name7"), Thing)
+        assert program.check(None, ()) is holds
+    warm(program, ())
+
+
+def test_globals_that_always_change_do_not_spoil_the_rest():
+    scope = {f"name{i}": Thing(n=i) for i in range(20)}
+    program = compile_guards([TypeIs(GlobalSource(scope, name), Thing) for name in scope])
+    for i in range(100):
+        scope["i"] = i
+        assert program.check(None, ())
+    assert program.revalidation[1] > 80
 
 
 def test_models_that_take_turns():

@@ -1,5 +1,7 @@
 #include "loads.h"
 
+#include <structmember.h>
+
 #include "compat.h"
 
 namespace stator {
@@ -100,7 +102,28 @@ PyObject* referent(PyObject* reference) {
 #endif
 }
 
+// Those of a function's attributes that are its fields, though its type computes them.
+PyObject** function_field(PyObject* object, PyObject* name) {
+    auto* function = reinterpret_cast<PyFunctionObject*>(object);
+    if (PyUnicode_CompareWithASCIIString(name, "__defaults__") == 0) return &function->func_defaults;
+    if (PyUnicode_CompareWithASCIIString(name, "__kwdefaults__") == 0) return &function->func_kwdefaults;
+    return nullptr;
+}
+
 }  // namespace
+
+PyObject** member_place(PyObject* object, PyObject* name) {
+    PyTypeObject* type = Py_TYPE(object);
+    if (!PyUnicode_CheckExact(name) || type->tp_getattro != PyObject_GenericGetAttr) return nullptr;
+    PyObject* found = _PyType_Lookup(type, name);
+    if (!found) return nullptr;
+    if (Py_IS_TYPE(found, &PyGetSetDescr_Type)) return PyFunction_Check(object) ? function_field(object, name) : nullptr;
+    if (!Py_IS_TYPE(found, &PyMemberDescr_Type) || !PyObject_TypeCheck(object, PyDescr_TYPE(found))) return nullptr;
+    const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
+    bool holds_object = member->type == T_OBJECT || member->type == T_OBJECT_EX;
+    if (!holds_object || (member->flags & ~READONLY)) return nullptr;
+    return reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + member->offset);
+}
 
 PyObject* load(const Op& op, const Call& call, PyObject* const* registers) {
     switch (op.code) {

@@ -9,6 +9,10 @@ PyObject* load(const Op& op, const Call& call, PyObject* const* registers);
 // The dict of an object's own attributes; borrowed, null if there is none.  Never a class's.
 PyObject* instance_dict(PyObject* object);
 
+// Where in its memory an object keeps an attribute that is read without running code (null in it: the attribute is
+// None, or missing); null if it is not kept so.
+PyObject** member_place(PyObject* object, PyObject* name);
+
 // An item of a dict by a key with a known hash; borrowed, null if missing (or if a key's own code raised).
 PyObject* dict_item(PyObject* dict, PyObject* key, Py_hash_t hash);
 

@@ -55,11 +55,13 @@ bool Shortcut::holds(const Step& step, const Program* program, const Call& call)
         case StepKind::kType:
             return Py_TYPE(object) == step.expected;
         case StepKind::kPlace:
+        case StepKind::kMember:
             return *static_cast<PyObject* const*>(step.object) == step.expected;
         case StepKind::kDict:
             found = *static_cast<PyObject* const*>(step.object);
             return found == step.expected && dict_version(found) == step.number;
         case StepKind::kVersion:
+        case StepKind::kGlobals:
             return dict_version(object) == step.number;
         case StepKind::kTypeVersion:
             return type_version(reinterpret_cast<PyTypeObject*>(object)) == step.number;
@@ -152,12 +154,16 @@ void Revalidation::note_unsteady(const Step& step) {
         case StepKind::kVersion:
             unsteady_.dicts.insert(step.index);
             break;
+        case StepKind::kGlobals:
+            unsteady_.globals.insert(step.object);
+            break;
         case StepKind::kLookup:
             unsteady_.loads.insert(step.index);
             break;
         case StepKind::kListItem:
         case StepKind::kTupleItem:
         case StepKind::kContents:
+        case StepKind::kMember:
             unsteady_.loads.insert(static_cast<uint32_t>(step.number));
             break;
         default:
@@ -209,7 +215,7 @@ void Revalidation::note_pass(const Program* program, const Call& call, PyObject*
     }
     std::vector<uint32_t> roots = root_registers(program);
     std::unordered_set<uint32_t> used = bases(program), steady;
-    bool changed = roots_.empty();
+    bool changed = roots_.size() != roots.size();
     for (size_t i = 0; i < roots.size(); i++) {
         bool same = !roots_.empty() && roots_[i] == registers[roots[i]];
         if (same) steady.insert(roots[i]);

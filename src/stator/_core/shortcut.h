@@ -24,9 +24,11 @@ enum class StepKind : unsigned char {
     kFunction,     // the function is `object`
     kCell,         // closure cell `index` of the function holds `object`
     kType,         // the type of `object` is `expected`
-    kPlace,        // the pointer at `object` is `expected`: an instance's dict
+    kPlace,        // the pointer at `object` is `expected`: an instance's dict, a function's code
+    kMember,       // the same: what a slot of an object holds
     kDict,         // the same, and that dict has the version `number`
     kVersion,      // the dict `object` has the version `number`
+    kGlobals,      // the same, of a module's globals
     kTypeVersion,  // the class `object` has the version `number`
     kLookup,       // the dict `object` has `expected` for the key of operation `index` (null: it has not the key)
     kPresence,     // whether the dict `object` has the key of operation `index` is `number`
@@ -84,6 +86,7 @@ class Shortcut {
 // What was found changed before, and is not relied on again.
 struct Unsteady {
     std::unordered_set<uint32_t> dicts;  // by the register that led to them: their contents are looked up
+    std::unordered_set<const void*> globals;  // the same; the program owns them
     std::unordered_set<uint32_t> loads;  // operations: their results are taken as new
 };
 

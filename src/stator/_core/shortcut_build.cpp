@@ -62,16 +62,19 @@ class ShortcutBuilder {
     bool is_proven(uint32_t reg) const { return trust_[reg] != Trust::kNew; }
 
     Trust prove_load(uint32_t at, uint32_t reg);
+    Trust prove_global(uint32_t at, PyObject* value);
     Trust prove_attribute(uint32_t at, PyObject* value);
     Trust prove_dict_item(uint32_t at, PyObject* value);
     Trust prove_item(uint32_t at, PyObject* value);
     Trust prove_type_attribute(uint32_t at, PyObject* value);
+    Trust prove_member(uint32_t at, PyObject* value);
     bool prove_check(uint32_t at);
     bool find_proof(uint32_t at);
     bool prove_value(uint32_t at);
     bool prove_length(uint32_t at);
     bool prove_keys(uint32_t at);
     bool prove_no_attribute(uint32_t at);
+    bool prove_code(uint32_t reg);
     bool prove_object_check(uint32_t at);
 
     void pin_type(uint32_t reg);
@@ -105,7 +108,7 @@ class ShortcutBuilder {
 void ShortcutBuilder::add(StepKind kind, uint32_t index, const void* object, const void* expected,
                           uint64_t number) {
     bool by_object = kind == StepKind::kType || kind == StepKind::kPlace || kind == StepKind::kDict ||
-                     kind == StepKind::kVersion || kind == StepKind::kTypeVersion;
+                     kind == StepKind::kMember || kind == StepKind::kVersion || kind == StepKind::kGlobals || kind == StepKind::kTypeVersion;
     if (!seen_.emplace(kind, object, by_object ? 0 : index).second) return;
     made_->steps_.push_back({object, expected, number, index, kind});
 }
@@ -176,6 +179,14 @@ bool ShortcutBuilder::recheck(uint32_t at) {
     return true;
 }
 
+Trust ShortcutBuilder::prove_global(uint32_t at, PyObject* value) {
+    PyObject* globals = op(at).object;
+    uint64_t version = unsteady_.globals.count(globals) ? 0 : dict_version(globals);
+    if (version == 0 || !has_now(globals, op(at), value)) return by_lookup(at, globals, value);
+    add(StepKind::kGlobals, 0, globals, nullptr, version);
+    return Trust::kKept;
+}
+
 Trust ShortcutBuilder::prove_attribute(uint32_t at, PyObject* value) {
     uint32_t reg = op(at).reg;
     if (PyType_Check(registers_[reg])) return prove_type_attribute(at, value);
@@ -192,6 +203,20 @@ Trust ShortcutBuilder::prove_type_attribute(uint32_t at, PyObject* value) {
     if (!pin_type_version(cls, op(at).object)) return Trust::kNew;
     Ref now = Ref::steal(load(op(at), call_, registers_));
     return now.get() == value ? Trust::kKept : Trust::kNew;
+}
+
+// An attribute that lies in the object's memory (a slot, or as a function's closure) and runs no code when it is read.
+Trust ShortcutBuilder::prove_member(uint32_t at, PyObject* value) {
+    uint32_t reg = op(at).reg;
+    PyTypeObject* type = Py_TYPE(registers_[reg]);
+    PyObject** place = member_place(registers_[reg], op(at).object);
+    if (!place || (*place ? *place : Py_None) != value) return Trust::kNew;
+    if (!PyType_HasFeature(type, Py_TPFLAGS_IMMUTABLETYPE) && !pin_type_version(type, op(at).object)) {
+        return Trust::kNew;
+    }
+    pin_type(reg);
+    add(StepKind::kMember, 0, place, *place, at);
+    return Trust::kPlaced;
 }
 
 Trust ShortcutBuilder::prove_dict_item(uint32_t at, PyObject* value) {
@@ -238,11 +263,13 @@ Trust ShortcutBuilder::prove_load(uint32_t at, uint32_t reg) {
             return Trust::kPlaced;
         }
         case OpCode::GLOBAL:
-            return by_lookup(at, load_op.object, value);
+            return prove_global(at, value);
         case OpCode::CONST:
             return Trust::kKept;
         case OpCode::ATTR:
             return prove_attribute(at, value);
+        case OpCode::GETATTR:
+            return prove_member(at, value);
         case OpCode::INSTANCE_DICT:
             return pin_instance_dict(load_op.reg, &contents) == value ? Trust::kPlaced : Trust::kNew;
         case OpCode::TYPE:
@@ -304,6 +331,15 @@ bool ShortcutBuilder::prove_no_attribute(uint32_t at) {
     return has_plain_keys(dict) && (contents || by_presence(at, dict, false));
 }
 
+// A function's code can be replaced; the one it has now is owned by the check.
+bool ShortcutBuilder::prove_code(uint32_t reg) {
+    if (!PyFunction_Check(registers_[reg])) return false;
+    pin_type(reg);
+    PyObject** place = &reinterpret_cast<PyFunctionObject*>(registers_[reg])->func_code;
+    add(StepKind::kPlace, 0, place, *place);
+    return true;
+}
+
 uint32_t ShortcutBuilder::tensor_index(const TensorCheck* check) {
     auto& known = made_->tensors_;
     for (size_t i = known.size(); i-- > 0;) {
@@ -345,7 +381,7 @@ bool ShortcutBuilder::prove_object_check(uint32_t at) {
         case OpCode::NO_ATTR:
             return prove_no_attribute(at);
         case OpCode::CODE_IS:
-            return recheck(at);
+            return prove_code(check.reg);
         case OpCode::TENSOR:
             return prove_tensor(at);
         default:

@@ -36,7 +36,7 @@ class Iteration(Space):
         if quick is not None:
             return quick(self)  # type: ignore[no-any-return]
         try:
-            return self.advance(iterator)
+            return self._call_next(iterator)
         except Raised as e:
             if issubclass(e.value.cls, StopIteration):
                 return None
@@ -51,6 +51,10 @@ class Iteration(Space):
             if item is None:
                 raise self.error(StopIteration)
             return item
+        return self._call_next(iterator)
+
+    def _call_next(self, iterator: Value) -> Value:
+        """`iterator.__next__()` by its slot."""
         slot = self.special(iterator, "__next__")
         if slot is None:
             raise self.error(TypeError, f"'{iterator.cls.__name__}' object is not an iterator")

@@ -21,8 +21,8 @@ from stator.objects.value import Constant, Raised, Unsupported, Value
 from stator.tensors import global_state
 from stator.tensors.autograd_module import FunctionModule, Plan
 from stator.tensors.calls import record
-from stator.tensors.lowering import Call, Operand
-from stator.tensors.subgraph import Subgraph
+from stator.tensors.lowering import Call
+from stator.tensors.subgraph import Subgraph, record_module
 from stator.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class _Application:
             plan,
             self.cls.__name__,
         )
-        made = self.recorded(module, operands)
+        made = record_module(self.recorder, self.cls.__name__, module, operands)
         return self.answer(result, parts, outputs, space.unpack(made))
 
     @staticmethod
@@ -265,18 +265,6 @@ class _Application:
         return value
 
     # -- the node ---------------------------------------------------------------------------------------------------
-
-    def recorded(self, module: FunctionModule, operands: list[Any]) -> Value:
-        """Record the application as one operation."""
-        recorder = self.recorder
-        name = f"{self.cls.__name__}_{len(recorder.attributes)}"
-        recorder.attributes[name] = module
-        call = Call(module, "call_module", name)
-        call.operands = list(dict.fromkeys(operands))
-        places = {id(value): Operand(i) for i, value in enumerate(call.operands)}
-        call.args = tuple(places[id(value)] for value in operands)
-        call.metas = [getattr(value, "meta", None) for value in call.operands]
-        return recorder.record(call)
 
     def answer(self, result: Value, parts: list[Value], outputs: list[TensorValue], made: list[Value]) -> Value:
         """The result of `apply`: the results of `forward`, the tensors among them as the node gives them."""

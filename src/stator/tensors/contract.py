@@ -76,21 +76,35 @@ def distinct_guards(recorder: Recorder, inputs: list[Any]) -> list[Guard]:
     objects.
     """
     existing = [value for value in inputs if isinstance(value.host, torch.Tensor)]
+    known = set(existing)
+    written = [(value, value.source) for value in recorder.written if value in known]
     guards: list[Guard] = []
-    for value in recorder.written:
-        if value not in existing or value.source is None:
+    # What is new in each call is compared with the module's tensors, which are found to be apart but once.
+    against: dict[Any, list[Any]] = {}
+    compared: set[Any] = set()
+    for value, source in written:
+        if source is None:
             continue
-        others = [other for other in existing if other is not value]
-        alike = [o.source for o in others if o.cls is value.cls and o.dtype == value.dtype and o.device == value.device]
-        if alike:
-            guards.append(Distinct(value.source, tuple(alike)))
-        loose = [other for other in others if not is_member(other)]
-        if loose and not is_member(value):
-            together = [o for o in loose if storage_of(o.host) == storage_of(value.host)]
-            if not together:
-                sources = (value.source, *(o.source for o in loose))
-                guards.append(Predicate(sources, _apart, f"{value.source.expr()} shares memory with no other input"))
-    return guards
+        compared.add(value)
+        others = [other for other in existing if other not in compared]
+        alike = [o for o in others if o.cls is value.cls and o.dtype == value.dtype and o.device == value.device]
+        members: list[Any] = [other.source for other in alike if is_member(other)]
+        if members:
+            guards.append(Distinct(source, tuple(members)))
+        for other in alike:
+            if not is_member(other):
+                against.setdefault(other, []).append(source)
+        if not is_member(value):
+            guards += _memory_guards(value, [o for o in existing if o is not value and not is_member(o)])
+    return guards + [Distinct(other.source, tuple(sources)) for other, sources in against.items()]
+
+
+def _memory_guards(value: Any, others: list[Any]) -> list[Guard]:
+    """The input shares no memory with the others, if it does not now."""
+    if not others or any(storage_of(other.host) == storage_of(value.host) for other in others):
+        return []
+    sources = (value.source, *(other.source for other in others))
+    return [Predicate(sources, _apart, f"{value.source.expr()} shares memory with no other input")]
 
 
 def _apart(tensor: Any, *others: Any) -> bool:

@@ -75,7 +75,7 @@ class Memo:
 
     def _ask(self, function: Any, args: Any, kwargs: Any, metas: list[Meta], fill: Any) -> Outcome:
         world = self.world
-        fakes = [self._stand_in(meta, i, metas) for i, meta in enumerate(metas)]
+        fakes = [self._operand(meta, i, metas) for i, meta in enumerate(metas)]
         try:
             observed = world.run(function, fill(args, fakes), fill(kwargs, fakes))
         except BaseException as e:
@@ -101,10 +101,13 @@ class Memo:
             return False  # autograd rewrites the history of what it is a view of, or refuses to
         return all(_alike(meta_of(fake), meta) for meta, fake in zip(metas, fakes, strict=True))
 
-    def _stand_in(self, meta: Meta, position: int, metas: list[Meta]) -> Any:
-        """A fake tensor of this description, used again where nothing sticks to it; two operands alike get two."""
-        if any(other is meta for other in metas[:position]) or self._own:
+    def _operand(self, meta: Meta, position: int, metas: list[Meta]) -> Any:
+        """A fake tensor to compute with, used again where nothing sticks to it; two operands alike get two."""
+        if self._own or any(other is meta for other in metas[:position]):
             return self.make(meta)
+        return self._stand_in(meta)
+
+    def _stand_in(self, meta: Meta) -> Any:
         found = self._stand_ins.get(meta)
         if found is None:
             found = self.make(meta)
@@ -116,7 +119,7 @@ class Memo:
     def stand_in(self, meta: Meta) -> Any:
         """A fake tensor to show (as a node's example value), never to compute with."""
         with self._lock:
-            return self._stand_in(meta, 0, [])
+            return self._stand_in(meta)
 
     def make(self, meta: Meta) -> Any:
         """A new fake tensor of this description (except for being a view)."""

@@ -256,6 +256,9 @@ _DTYPES = (
 )  # fmt: skip
 
 
+_CHANNELS_LAST = (((2, 3, 4, 5), torch.channels_last), ((2, 3, 4, 5, 6), torch.channels_last_3d))
+
+
 def _devices() -> list[str]:
     devices = ["cpu", "meta"]
     if torch.cuda.is_initialized():  # not worth starting the device for: an unknown bit is asked of Python
@@ -272,6 +275,8 @@ def _samples() -> list[Any]:
     samples += [torch.zeros(2, 1, 3, 1, 2, 2), torch.zeros(0, 3), torch._neg_view(base), base.to("meta")]
     samples += [torch.zeros(3, dtype=torch.complex64).conj(), torch.empty_strided(_SIZES, _STRIDES, device="meta")]
     samples += [torch.zeros(2, dtype=dtype) for dtype in _DTYPES]
+    samples += [torch.zeros(sizes).contiguous(memory_format=order) for sizes, order in _CHANNELS_LAST]
+    samples += [torch.zeros(2, 3, 1, 1), torch.zeros(2, 3, 1, 1, 1)]  # in either order at once
     with torch.inference_mode():
         samples.append(torch.zeros(4, 6))
     with torch.no_grad():

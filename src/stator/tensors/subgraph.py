@@ -11,11 +11,12 @@ import torch.fx
 from stator import errors
 from stator.objects.value import Unsupported, Value
 from stator.tensors.graph_module import graph_module
+from stator.tensors.lowering import Call, Operand
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
 
-__all__ = ["Subgraph"]
+__all__ = ["Subgraph", "record_module"]
 
 
 class Subgraph:
@@ -82,3 +83,19 @@ class Subgraph:
                 setattr(module, node.target, self.recorder.attributes[node.target])
         graph.lint()
         return graph_module(module, graph)
+
+
+def record_module(recorder: Recorder, name: str, module: torch.nn.Module, operands: list[Any]) -> Value:
+    """Record one node: a call, with values of the graph, of a module that performs a subgraph.
+
+    Raises:
+        Failure: the module failed on the fake tensors.
+    """
+    target = f"{name}_{len(recorder.attributes)}"
+    recorder.attributes[target] = module
+    call = Call(module, "call_module", target)
+    call.operands = list(dict.fromkeys(operands))
+    places = {id(value): Operand(i) for i, value in enumerate(call.operands)}
+    call.args = tuple(places[id(value)] for value in operands)
+    call.metas = [getattr(value, "meta", None) for value in call.operands]
+    return recorder.record(call)

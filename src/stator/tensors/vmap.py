@@ -10,9 +10,8 @@ from torch._functorch import vmap as _vmap
 from stator import errors
 from stator.objects.protocol import MODELS, register
 from stator.objects.value import NotKnown, Unsupported, Value
-from stator.tensors.lowering import Call, Operand
 from stator.tensors.metadata import meta_of
-from stator.tensors.subgraph import Subgraph
+from stator.tensors.subgraph import Subgraph, record_module
 from stator.tensors.tensor import PLAIN_CLASSES, TensorValue
 from stator.tensors.world import Failure
 
@@ -81,16 +80,8 @@ class _Mapping:
         return self.rebuilt(result, made)
 
     def recorded(self, module: MappedModule, operands: list[Any]) -> Value:
-        recorder = self.space.trace.recorder
-        name = f"vmap_{len(recorder.attributes)}"
-        recorder.attributes[name] = module
-        call = Call(module, "call_module", name)
-        call.operands = list(dict.fromkeys(operands))
-        places = {id(value): Operand(i) for i, value in enumerate(call.operands)}
-        call.args = tuple(places[id(value)] for value in operands)
-        call.metas = [getattr(value, "meta", None) for value in call.operands]
         try:
-            return recorder.record(call)
+            return record_module(self.space.trace.recorder, "vmap", module, operands)
         except Failure as failure:
             raise _refusal(str(failure.error).partition("\n")[0][:200]) from None
 
