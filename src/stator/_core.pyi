@@ -112,6 +112,9 @@ def configure_tensors(
 def read_tensor(tensor: object, /) -> tuple[int, bool, tuple[int, ...], tuple[int, ...]] | None:
     """(keys, requires_grad, sizes, strides) as the core reads them, or None if it cannot."""
 
+def call_within(depth: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """The result of the call, which may nest only so many others (from 3.12 on: of Python functions)."""
+
 def finished_frame(code: CodeType, globals: dict[str, Any], offset: int, back: FrameType | None, /) -> FrameType:
     """A frame that has ended at the instruction at this byte offset, called by ``back``; without variables."""
 

@@ -77,7 +77,7 @@ class Trace(Services):
         self.depth = 0
         self.items = 0
         #: the program's own: another one holds while it is traced
-        self.recursion_limit = 0
+        self.recursion_limit = sys.getrecursionlimit()
         self.stop_at = stop_at
         self.stop_reason = stop_reason
         self.next_stop = stop_at or config.trace_step_limit

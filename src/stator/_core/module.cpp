@@ -8,6 +8,7 @@
 #include "hook.h"
 #include "probe.h"
 #include "program.h"
+#include "recursion.h"
 #include "region.h"
 #include "state.h"
 #include "tail.h"
@@ -94,6 +95,9 @@ PyMethodDef functions[] = {
     {"get_code_policy", get_code_policy, METH_O, "The policy of a code object"},
     {"current_region", current_region, METH_NOARGS, "The region this thread is in, or None"},
     {"hook_installed", get_hook_installed, METH_NOARGS, "Is the frame hook installed now?"},
+    {"call_within", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_within)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "call_within(depth, function, *args, **kwargs): the call, with a RecursionError beyond so many nested ones"},
     {"finished_frame", finished_frame, METH_VARARGS,
      "finished_frame(code, globals, offset, back): a frame that has ended at the instruction at this byte offset"},
     {"set_revalidation_minimum", set_revalidation_minimum, METH_O,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stator import errors
+from stator._core import call_within
 from stator.guards.raw import is_subtype
 from stator.objects.attributes import MISSING
 from stator.objects.identities import separate
@@ -66,8 +67,9 @@ class Operators(Space):
             named = {k: v.as_host(self) for k, v in kwargs.items()} if kwargs else {}
         finally:
             self.computing = False
+        depth = self.trace.recursion_limit - self.trace.depth
         try:
-            result = function(*hosts, **named)
+            result = call_within(depth, function, *hosts, **named)
         except Exception as e:
             raise Raised(self.exception(e)) from None
         return self.fresh(result)
