@@ -363,6 +363,7 @@ def test_length_hints():
     assert list(sized) == [1, 0]
     assert sized.asked == 1
     assert tuple(Sized(TypeError)) == (1, 0)
+    assert list(Sized(NotImplemented)) == [1, 0]
     for hint, kind in ((-1, ValueError), ("x", TypeError), (KeyError, KeyError)):
         try:
             list(Sized(hint))

@@ -10,6 +10,7 @@ from stator.errors.exceptions import (
     RecompileLimitError,
     StatorError,
 )
+from stator.leaf import leaf_function
 from stator.marks import (
     allow_in_graph,
     assume_constant_result,
@@ -41,6 +42,7 @@ __all__ = [
     "graph_break",
     "install",
     "is_compiling",
+    "leaf_function",
     "list_backends",
     "mark_dynamic",
     "mark_static",

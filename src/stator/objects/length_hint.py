@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from stator.objects.attributes import MISSING
-from stator.objects.protocol import NOT_IMPLEMENTED
 from stator.objects.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def length_hint(space: Space, value: Value, default: Value) -> Value:
         if not issubclass(e.value.cls, TypeError):
             raise
         return default
-    if hint is NOT_IMPLEMENTED:
+    if space.is_not_implemented(hint):
         return default
     if not issubclass(hint.cls, int):
         raise space.error(TypeError, f"__length_hint__ must be an integer, not {hint.cls.__name__}")

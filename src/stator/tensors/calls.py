@@ -17,6 +17,7 @@ from stator.tensors import tables
 from stator.tensors.failures import eager_error
 from stator.tensors.global_state import SETTERS
 from stator.tensors.known import with_numbers
+from stator.tensors.leaf import handler_of as leaf_handler
 from stator.tensors.lowering import Call, lower_call
 from stator.tensors.subclass import dispatched
 from stator.tensors.world import Failure, describe_callable
@@ -68,6 +69,9 @@ def intercept(host: Any) -> Handler | None:
     name = getattr(host, "__qualname__", "")
     if "_stator_allow_in_graph" in host.__dict__ or _allowed_by_torch(host):
         return function_handler(host)
+    leaf = leaf_handler(host)
+    if leaf is not None:
+        return leaf
     if module == "torch._tensor" and name.startswith("Tensor."):
         return _tensor_function(host, name[7:])
     if host in tables.tensor_functions():

@@ -42,16 +42,17 @@ class Call:
 
     `kind` and `target` are those of the FX node, `function` is what is run on fake tensors; `swap` exchanges the two
     arguments of the node (reflected operators). `key` identifies the call together with its operands' metadata, and is
-    None where these do not tell everything.
+    None where these do not tell everything. One that `acts` is performed even if nothing of its result is used.
     """
 
-    __slots__ = ("args", "function", "key", "kind", "kwargs", "metas", "operands", "swap", "target")
+    __slots__ = ("acts", "args", "function", "key", "kind", "kwargs", "metas", "operands", "swap", "target")
 
     def __init__(self, function: Callable[..., Any], kind: str, target: Any, swap: bool = False) -> None:
         self.function = function
         self.kind = kind
         self.target = target
         self.swap = swap
+        self.acts = False
         self.args: tuple[Any, ...] = ()
         self.kwargs: dict[str, Any] = {}
         self.operands: list[Value] = []
@@ -81,7 +82,7 @@ def fill(template: Any, items: list[Any]) -> Any:
     return template
 
 
-class _Lowering:
+class Lowering:
     """Makes the templates of one call, and its key."""
 
     def __init__(self, space: Space, call: Call) -> None:
@@ -175,7 +176,7 @@ def _is_torchs(function: Any) -> bool:
 
 def lower_call(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Call:
     """Fill in the arguments of a call."""
-    lowering = _Lowering(space, call)
+    lowering = Lowering(space, call)
     parts = [lowering.value(arg) for arg in args]
     named = [(name, *lowering.value(arg)) for name, arg in kwargs.items()]
     call.args = tuple([template for template, _ in parts])

@@ -288,6 +288,7 @@ class Recorder:
         """Record a call, and return the traced value of its result."""
         operation = Operation(self, call)
         outcome = self._outcome(call, operation)
+        outcome.effectful |= call.acts
         if outcome.traced:
             self._spare_hooked(call, outcome)
             self._emit(call, operation, outcome)

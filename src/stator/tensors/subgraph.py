@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -85,15 +85,28 @@ class Subgraph:
         return graph_module(module, graph)
 
 
-def record_module(recorder: Recorder, name: str, module: torch.nn.Module, operands: list[Any]) -> Value:
-    """Record one node: a call, with values of the graph, of a module that performs a subgraph.
+def record_module(
+    recorder: Recorder,
+    name: str,
+    module: torch.nn.Module,
+    operands: list[Any],
+    *,
+    observed: Callable[..., Any] | None = None,
+    acts: bool = False,
+) -> Value:
+    """Record one node: a call of a module with values of the graph.
+
+    Args:
+        observed: what is run on fake tensors in the module's place.
+        acts: the module does more than compute its result.
 
     Raises:
         Failure: the module failed on the fake tensors.
     """
     target = f"{name}_{len(recorder.attributes)}"
     recorder.attributes[target] = module
-    call = Call(module, "call_module", target)
+    call = Call(observed or module, "call_module", target)
+    call.acts = acts
     call.operands = list(dict.fromkeys(operands))
     places = {id(value): Operand(i) for i, value in enumerate(call.operands)}
     call.args = tuple(places[id(value)] for value in operands)

@@ -44,12 +44,16 @@ class Observed:
 class _Watcher(TorchDispatchMode):
     """Notes writes and random draws of the operators that run beneath one call."""
 
+    supports_higher_order_operators = True
+
     def __init__(self, observed: Observed) -> None:
         super().__init__()
         self.observed = observed
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if isinstance(func, torch._ops.HigherOrderOperator):  # says nothing of itself; what it calls does
+            return func(*args, **kwargs)
         schema = func._schema
         if torch.Tag.nondeterministic_seeded in func.tags:
             self.observed.random = True
