@@ -27,7 +27,20 @@ def deep_key():
         return str(e)
 
 
-@pytest.mark.parametrize("program", [deep_dict, deep_key])
+def deep_classes():
+    made = (int,)
+    for _ in range(sys.getrecursionlimit() + 100):
+        made = (made,)
+    out = []
+    for check, value in ((isinstance, 1), (issubclass, int)):
+        try:
+            out.append(check(value, made))
+        except RecursionError as e:
+            out.append(str(e))
+    return out
+
+
+@pytest.mark.parametrize("program", [deep_dict, deep_key, deep_classes])
 def test_they_nest_as_deep_as_the_program_may(program):
     assert stator.compile(program, backend="eager")() == program()
 

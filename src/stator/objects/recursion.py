@@ -6,10 +6,10 @@ And up to 3.11 `Py_EnterRecursiveCall`: there C code that calls itself counts ag
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator.objects.value import Constant, Value
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.trace import Trace
 
+
+T = TypeVar("T")
 
 _C_CALLS_COUNT = sys.version_info < (3, 12)
 
@@ -42,6 +44,25 @@ def entered(space: Space, value: Value) -> Iterator[bool]:
         yield False
     finally:
         active.discard(id(value))
+
+
+class Nesting:
+    """How deep C code has called itself in a trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.depth = 0
+
+
+def nested(space: Space, where: str, call: Callable[[], T]) -> T:
+    """`Py_EnterRecursiveCall(where)` around a call."""
+    nesting = space.trace.extension(Nesting)
+    nesting.depth += 1
+    try:
+        if _C_CALLS_COUNT and space.trace.depth + nesting.depth > space.trace.recursion_limit:
+            raise space.error(RecursionError, f"maximum recursion depth exceeded{where}")
+        return call()
+    finally:
+        nesting.depth -= 1
 
 
 def repr_text(space: Space, value: Value) -> str:

@@ -12,6 +12,7 @@ from stator.guards.raw import is_subtype
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.attributes import MISSING, is_generic
 from stator.objects.protocol import IMMUTABLE, builtin, pure
+from stator.objects.recursion import nested
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.support import bool_value, known_host
 
@@ -56,7 +57,7 @@ def is_instance(space: Space, value: Value, classes: Value) -> bool:
         if check is _ABC_INSTANCECHECK:
             return abc_instance(space, classes, value)
     elif issubclass(kind, tuple):
-        return any(is_instance(space, value, each) for each in space.unpack(classes))
+        return nested(space, " in __instancecheck__", lambda: _any_instance(space, value, classes))
     elif kind is types.UnionType:
         return any(is_instance(space, value, each) for each in _union_args(space, classes, "isinstance()"))
     elif kind is types.GenericAlias:
@@ -65,6 +66,10 @@ def is_instance(space: Space, value: Value, classes: Value) -> bool:
     if slot is None:
         return _abstract_instance(space, value, classes)
     return space.truth(space.call(slot, [classes, value], {}))
+
+
+def _any_instance(space: Space, value: Value, classes: Value) -> bool:
+    return any(is_instance(space, value, each) for each in space.unpack(classes))
 
 
 def real_instance(space: Space, value: Value, cls: type) -> bool:
@@ -98,7 +103,7 @@ def is_subclass(space: Space, cls: Value, classes: Value) -> bool:
         if check is _ABC_SUBCLASSCHECK:
             return abc_subclass(space, classes, cls)
     elif issubclass(kind, tuple):
-        return any(is_subclass(space, cls, each) for each in space.unpack(classes))
+        return nested(space, " in __subclasscheck__", lambda: _any_subclass(space, cls, classes))
     elif kind is types.UnionType:
         return any(is_subclass(space, cls, each) for each in _union_args(space, classes, "issubclass()"))
     elif kind is types.GenericAlias:
@@ -107,6 +112,10 @@ def is_subclass(space: Space, cls: Value, classes: Value) -> bool:
     if slot is None:
         return _checked_abstract_subclass(space, cls, classes)
     return space.truth(space.call(slot, [classes, cls], {}))
+
+
+def _any_subclass(space: Space, cls: Value, classes: Value) -> bool:
+    return any(is_subclass(space, cls, each) for each in space.unpack(classes))
 
 
 def real_subclass(space: Space, cls: Value, classes: Value) -> bool:
