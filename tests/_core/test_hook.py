@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cProfile
 import gc
+import subprocess
 import sys
 import threading
 import traceback
@@ -582,3 +583,32 @@ def test_newest_entry_is_tried_first_and_listed_last(on_miss):
         region.add(identity.__code__, entry)
     assert region.entries(identity.__code__) == entries
     assert region.call(identity, 0) == 2
+
+
+AUDITED = """
+import subprocess
+import sys
+import stator
+
+heard = []
+
+def listen(event, args):
+    heard.append(event)
+
+def f(x):
+    sys.audit("program.event", x)
+    return x + 1
+
+sys.addaudithook(listen)
+compiled = stator.compile(f, backend="eager")
+before = stator.stats()
+assert [compiled(1), compiled(1)] == [2, 2]
+assert stator.stats().diff(before).cache_hits == 2
+assert heard.count("program.event") == 2
+assert stator.testing.compiled_code_objects() == {f.__code__}, stator.testing.compiled_code_objects()
+"""
+
+
+def test_audit_hooks_are_no_part_of_the_program():
+    ran = subprocess.run([sys.executable, "-c", AUDITED], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr

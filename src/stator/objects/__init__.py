@@ -22,6 +22,7 @@ from stator.objects import (  # noqa: F401
     iterator,
     list_,
     mappingproxy,
+    memoryview_,
     method,
     module,
     namedtuple,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stator import errors
 from stator.guards.guard import Length
 from stator.guards.source import CallSource, GetAttrSource, ItemSource
-from stator.objects.iterator import IteratorValue, advance, iterator_type
+from stator.objects.iterator import IteratorValue, advance, iterator_type, reduction
 from stator.objects.protocol import FALSE, NONE, TRUE, models, pure
 from stator.objects.sequence import MAXSIZE, Sequence, known_repr, too_long
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
@@ -301,6 +301,10 @@ class DequeValue(Sequence):
 
     def __copy__(self, space: Space) -> Value:
         return self._copied(space)
+
+    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+        args = [] if self.limit is None else [space.new_tuple([]), Constant(self.limit)]
+        return reduction(space, self.cls, args, space.call_method(self, "__getstate__"), space.iter(self))
 
     def _copied(self, space: Space) -> DequeValue:
         """`deque_copy`: a subclass makes its own copy, of which only the kind is checked."""

@@ -13,6 +13,7 @@ from stator.guards.guard import Equals
 from stator.guards.raw import dict_get
 from stator.guards.source import CallSource, Source
 from stator.objects.dict_table import Entry
+from stator.objects.iterator import reduction
 from stator.objects.protocol import MODELS, models
 from stator.objects.value import Unsupported, Value
 
@@ -206,6 +207,13 @@ class DictIterator(Value):
         if self.mapping is None or self.mapping.table.version != self._version:
             return space.fresh(0)
         return space.fresh(len(self._entries) - self.position)
+
+    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+        mapping = self.mapping
+        if mapping is not None and mapping.table.version != self._version:
+            self._changed(space, mapping)
+        left = self._entries[self.position :] if mapping is not None else []
+        return reduction(space, iter, [space.new_list([self.project(space, entry) for entry in left])])
 
     # -- generated code ---------------------------------------------------------------------------------------------
 

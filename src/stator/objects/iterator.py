@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
-from stator.objects.protocol import builtin, models
+from stator.objects.protocol import NONE, builtin, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
     "TupleIterator",
     "advance",
     "iterator_type",
+    "reduction",
 ]
 
 I = TypeVar("I", bound="type[IteratorValue]")  # noqa: E741
@@ -113,6 +114,10 @@ class IteratorValue(Value):
             return writer.source(self.source)
         return writer.assign(self.cls.__name__.strip("_"), self.made(writer))
 
+    def reduced(self, space: Space) -> Value:
+        """What `__reduce__` gives, by which it is copied and pickled."""
+        raise NotImplementedError
+
     def made(self, writer: Writer) -> str:
         """The expression that makes the iterator in its present state."""
         raise Unsupported(errors.NotReconstructible(self.describe()))
@@ -135,12 +140,30 @@ def _next(self: IteratorValue, space: Space) -> Value:
     return found
 
 
+def _reduce(self: IteratorValue, space: Space) -> Value:
+    if self.source is not None:
+        self.open(space)
+    return self.reduced(space)
+
+
+def reduction(space: Space, maker: Any, args: list[Value], *state: Value) -> Value:
+    """What `__reduce__` gives: how an equal object is made."""
+    made = space.class_value(maker) if isinstance(maker, type) else space.existing(maker)
+    return space.new_tuple([made, space.new_tuple(args), *state])
+
+
 def iterator_type(*hosts: type) -> Callable[[I], I]:
     """Class decorator: the class models these iterator types."""
 
     def decorate(value_class: I) -> I:
         value_class.__iter__ = _iter  # type: ignore[attr-defined]
         value_class.__next__ = _next  # type: ignore[attr-defined]
+        if value_class.reduced is not IteratorValue.reduced:
+            value_class.__reduce__ = _reduce  # type: ignore[assignment, method-assign]
+        for name in ("__length_hint__", "__setstate__"):
+            inherited = getattr(value_class, name, None)
+            if inherited is not None:
+                setattr(value_class, name, inherited)  # a model's methods are those of its own class
         return models(*hosts)(value_class)
 
     return decorate
@@ -154,6 +177,10 @@ class PositionIterator(IteratorValue):
     host_type: ClassVar[Any]
     base: ClassVar[Any]
     step = 1
+    #: what makes one, and what an exhausted one is said to be made of
+    maker: ClassVar[Any] = iter
+    exhausted_maker: ClassVar[Any] = iter
+    empty: ClassVar[Any] = ()
     #: a step for real moves nothing else and runs no code of the program
     moves_alone: ClassVar[bool] = True
 
@@ -216,11 +243,26 @@ class PositionIterator(IteratorValue):
             self.open(space)
         return Constant(0 if self.target is None else max(self.remaining(space, self.target), 0))
 
+    def reduced(self, space: Space) -> Value:
+        if self.target is None or self.index < 0:
+            return reduction(space, self.exhausted_maker, [space.fresh(self.empty)])
+        return reduction(space, self.maker, [self.target], Constant(self.index))
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        index = space.int_(state)
+        if self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
+        if self.target is not None:
+            space.touch(self)
+            backwards = self.step < 0
+            self.index = min(max(index, -backwards), space.int_(space.len(self.target)) - backwards)
+        return NONE
+
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
         if self.target is None:
-            return writer.assign("iterator", self.exhausted(writer))
+            return advanced(writer, self.exhausted(writer), 1)
         if getattr(self.target, "changed", False) and self.index + (self.step < 0) > len(self.target.host):  # type: ignore[attr-defined]
             # The position is set before the real list gets its new items.
             raise Unsupported(errors.NotReconstructible("an iterator beyond the end of a list that is still to grow"))
@@ -238,7 +280,7 @@ class PositionIterator(IteratorValue):
         return f"{writer.const(base)}.__iter__({target})"
 
     def exhausted(self, writer: Writer) -> str:
-        """The expression of an exhausted iterator."""
+        """The expression of an iterator over nothing."""
         return f"iter({self.base()!r})"
 
 
@@ -270,6 +312,7 @@ class ListIterator(_ItemIterator):
     __slots__ = ()
     host_type: ClassVar[Any] = type(iter([]))
     base = list
+    empty: ClassVar[Any] = []
 
 
 @iterator_type(type(iter(())))
@@ -288,6 +331,8 @@ class ListReverseIterator(PositionIterator):
     __slots__ = ()
     host_type: ClassVar[Any] = type(reversed([]))
     base = list
+    maker: ClassVar[Any] = reversed
+    empty: ClassVar[Any] = []
     step = -1
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
@@ -323,6 +368,7 @@ class StrIterator(_TextIterator):
     __slots__ = ()
     host_type: ClassVar[Any] = type(iter(""))
     base = str
+    empty: ClassVar[Any] = ""
 
     def __init__(self, target: Value | None, index: int = 0) -> None:
         super().__init__(target, index)

@@ -198,6 +198,16 @@ def object_format(space: Space, self: Value, spec: Value, /) -> Value:
 pure(types.BuiltinFunctionType.__eq__, types.BuiltinFunctionType.__ne__)
 
 
+@builtin(types.BuiltinFunctionType.__reduce__)
+def builtin_function_reduce(space: Space, self: Value, /) -> Value:
+    """A function of a module is told by its name, a bound method by its object."""
+    host = space.identity(self)
+    if not isinstance(host, types.BuiltinFunctionType) or not isinstance(host.__reduce__(), str):
+        return space.unmodelled(types.BuiltinFunctionType.__reduce__, [self], {})
+    space.guard_identity(self)
+    return Constant(host.__reduce__())
+
+
 # -- copying: __reduce_ex__ -------------------------------------------------------------------------------------------
 
 

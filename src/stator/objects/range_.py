@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
-from stator.objects.iterator import IteratorValue, iterator_type
-from stator.objects.protocol import FALSE, NOT_IMPLEMENTED, TRUE, builtin, models
+from stator.objects.iterator import IteratorValue, iterator_type, reduction
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, models
 from stator.objects.sequence import too_long
-from stator.objects.value import Constant, Value
+from stator.objects.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -172,6 +173,20 @@ class RangeIterator(IteratorValue):
         if self.source is not None:
             self.open(space)
         return Constant(len(self.numbers) - self.index)
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        index = space.int_(state)
+        if self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
+        space.touch(self)
+        self.index = min(max(index, 0), len(self.numbers))
+        return NONE
+
+    def reduced(self, space: Space) -> Value:
+        host: Any = iter(self.numbers)
+        host.__setstate__(self.index)
+        made = host.__reduce__()
+        return reduction(space, iter, [space.fresh(made[1][0])], *map(space.fresh, made[2:]))
 
     def made(self, writer: Writer) -> str:
         return f"{writer.const(iter)}({self.numbers[self.index :]!r})"

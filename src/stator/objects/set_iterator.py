@@ -10,6 +10,7 @@ from stator import errors
 from stator.guards.guard import Equals, raw_length
 from stator.guards.source import CallSource, Source
 from stator.objects.dict_iterators import advance
+from stator.objects.iterator import reduction
 from stator.objects.protocol import models
 from stator.objects.set_table import iterated_set
 from stator.objects.value import Unsupported, Value
@@ -145,6 +146,11 @@ class SetIterator(Value):
         if self.shown is None or self.shown.table.version != self._version:
             return space.fresh(0)
         return space.fresh(len(self._items) - self.position)
+
+    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+        if self.shown is not None and self.shown.table.version != self._version:
+            self._changed(space, self.shown)
+        return reduction(space, iter, [space.new_list(self._items[self.position :] if self.shown is not None else [])])
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:

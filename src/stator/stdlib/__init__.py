@@ -14,6 +14,7 @@ from stator.stdlib import (  # noqa: F401
     io_,
     isinstance_,
     itertools_,
+    itertools_functions,
     lifetimes,
     logging_,
     math_,

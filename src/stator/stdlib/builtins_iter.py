@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from stator import errors
 from stator.guards.guard import Equals, Length
 from stator.guards.source import CallSource, ItemSource
-from stator.objects.iterator import IteratorValue, PositionIterator, iterator_type
-from stator.objects.protocol import FALSE, MODELS, NONE
+from stator.objects.iterator import IteratorValue, PositionIterator, iterator_type, reduction
+from stator.objects.protocol import FALSE, MODELS, NONE, TRUE
 from stator.objects.value import Constant, Raised, Unsupported, Value
 from stator.stdlib.support import known_host, refuse
 
@@ -144,6 +144,9 @@ class EnumerateValue(_Composed):
             mover.steps = steps
         return item
 
+    def reduced(self, space: Space) -> Value:
+        return reduction(space, self.cls, [self.iterator, self.count])
+
     def made(self, writer: Writer) -> str:
         return f"enumerate({writer.expr(self.iterator)}, {writer.expr(self.count)})"
 
@@ -189,6 +192,9 @@ class ZipValue(_Composed):
             if space.next(iterator) is not None:
                 raise space.error(ValueError, f"zip() argument {index + 1} is longer than argument{_up_to(index)}")
 
+    def reduced(self, space: Space) -> Value:
+        return reduction(space, self.cls, list(self.iterators), *[TRUE] * self.strict)
+
     def made(self, writer: Writer) -> str:
         parts = [writer.expr(iterator) for iterator in self.iterators]
         return f"zip({', '.join(parts + ['strict=True'] * self.strict)})"
@@ -226,6 +232,9 @@ class MapValue(_Composed):
             args.append(item)
         return space.call(self.function, args, {})
 
+    def reduced(self, space: Space) -> Value:
+        return reduction(space, self.cls, [self.function, *self.iterators])
+
     def made(self, writer: Writer) -> str:
         return f"map({', '.join(map(writer.expr, [self.function, *self.iterators]))})"
 
@@ -257,6 +266,9 @@ class FilterValue(_Composed):
                 return item
         return None
 
+    def reduced(self, space: Space) -> Value:
+        return reduction(space, self.cls, [self.predicate, self.iterator])
+
     def made(self, writer: Writer) -> str:
         return f"filter({writer.expr(self.predicate)}, {writer.expr(self.iterator)})"
 
@@ -269,6 +281,8 @@ class ReversedValue(PositionIterator):
 
     host_type = reversed
     base = tuple
+    maker: ClassVar[Any] = reversed
+    exhausted_maker: ClassVar[Any] = reversed
     step = -1
 
     @staticmethod

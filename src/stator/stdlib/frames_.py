@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals
@@ -40,6 +41,34 @@ def sys_getrecursionlimit(space: Space) -> Value:
     limit = space.trace.recursion_limit
     space.trace.guard(Equals(CallSource(_limit_of, ConstSource(sys, "sys"), "getrecursionlimit"), limit))
     return Constant(limit)
+
+
+def _setting(getter: Any) -> None:
+    """A setting of the interpreter that the program reads."""
+
+    def model(space: Space) -> Value:
+        value = getter()
+        if type(value) not in (int, NoneType):
+            raise refuse(f"sys.{getter.__name__}")
+        space.trace.guard(Equals(CallSource(_call, ConstSource(getter, f"sys.{getter.__name__}"), "call"), value))
+        return space.fresh(value)
+
+    builtin(getter)(model)
+
+
+def _call(getter: Any) -> Any:
+    return getter()
+
+
+for _getter in (sys.gettrace, sys.getprofile, sys.get_int_max_str_digits):
+    _setting(_getter)
+
+
+@builtin(sys.audit)
+def sys_audit(space: Space, event: Value, /, *args: Value) -> Value:
+    """Whoever listens hears of it after the graph, in its turn."""
+    space.trace.defer(sys.audit, [event, *args], {})
+    return NONE
 
 
 def _limit_of(module: Any) -> int:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.memoryview_ import MemoryView
 from stator.objects.protocol import NONE, models, register
+from stator.objects.slice_ import SliceValue
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.output import SINKS
 from stator.stdlib.support import known_host, refuse
@@ -23,6 +25,9 @@ _METHODS = (
     *("write", "writelines", "getvalue", "read", "readline", "readlines", "seek", "tell", "truncate", "close", "flush"),
     *("isatty", "readable", "writable", "seekable", "__enter__", "__exit__", "__next__", "__iter__"),
 )
+
+
+_CHANGING = ("write", "writelines", "truncate", "close", "__exit__")
 
 
 class MemoryFile(Value):
@@ -100,8 +105,40 @@ class TextFile(MemoryFile):
 class BytesFile(MemoryFile):
     """`io.BytesIO`."""
 
-    __slots__ = ()
+    __slots__ = ("views",)
     kind = io.BytesIO
+
+    def __init__(self, host: Any) -> None:
+        super().__init__(host)
+        self.views: list[MemoryView] = []
+
+    def run(self, space: Space, method: str, args: list[Value]) -> Value:
+        if method in _CHANGING and not all(view.released for view in self.views):
+            # what it would refuse depends on when the view dies
+            raise refuse(f"BytesIO.{method} while there is a view of its buffer")
+        return super().run(space, method, args)
+
+    def readinto(self, space: Space, buffer: Value, /) -> Value:
+        """Into a bytearray that the trace has made."""
+        buffer = buffer.force()
+        if self.source is not None or buffer.cls is not bytearray:
+            raise refuse("BytesIO.readinto")
+        size = space.len(buffer)
+        read = self.run(space, "read", [size])
+        count = space.len(read)
+        space.setitem(buffer, SliceValue(NONE, count, NONE), read)
+        return count
+
+    def getbuffer(self, space: Space) -> Value:
+        """A view of what it holds now; it cannot change while the view is there."""
+        if self.source is not None:
+            raise refuse("BytesIO.getbuffer")
+        try:
+            made = MemoryView(memoryview(bytearray(self.host.getvalue())), self)
+        except ValueError as e:
+            raise Raised(space.exception(e)) from None
+        self.views.append(made)
+        return made
 
 
 def _register(file_class: type[MemoryFile]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _random
 import _string  # type: ignore[import-not-found]
+import codecs
 import collections
 import importlib
 import importlib.util
@@ -27,6 +28,10 @@ for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(
     _host = vars(_cls).get("__class_getitem__") if isinstance(_cls, type) else None
     if isinstance(_host, types.ClassMethodDescriptorType):
         pure(_host)
+
+
+# Codecs are asked for real, as by `str.encode`.
+pure(codecs.encode, codecs.decode)
 
 
 @builtin(os.fspath)

@@ -1,6 +1,6 @@
 """Functions that the standard library has both in C and in Python: the Python twin is traced.
 
-A twin is the module's own source, executed once more with its C half out of reach.
+A twin is the module's own source, executed once more with its C half out of reach; pickle shows both halves itself.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 import bisect
 import heapq
 import importlib.util
+import pickle
 import sys
 import types
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.protocol import register
+from stator.objects.value import Raised
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -58,3 +60,17 @@ def _use_all(module: types.ModuleType, c_name: str, listed: bool) -> None:
 
 _use_all(heapq, "_heapq", True)
 _use_all(bisect, "_bisect", False)
+
+
+def _pickling(host: Any, python: Any) -> None:
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        try:
+            return space.call(space.existing(python), args, kwargs)
+        except Raised:
+            return space.unmodelled(host, args, kwargs)  # the two word their errors differently
+
+    register(host, model)
+
+
+for _name in ("dump", "dumps", "load", "loads"):
+    _pickling(getattr(pickle, _name), getattr(pickle, f"_{_name}"))

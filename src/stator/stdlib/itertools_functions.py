@@ -1,0 +1,203 @@
+"""itertools: iterators that ask a function about each item of one other."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from stator.objects.iterator import IteratorValue, advanced, iterator_type, reduction
+from stator.objects.protocol import NONE
+from stator.objects.value import Constant, Value
+from stator.stdlib.builtins_iter import own_class
+from stator.stdlib.itertools_ import is_none
+from stator.stdlib.support import refuse
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+
+class _OverOne(IteratorValue):
+    """An iterator with a function and one iterator."""
+
+    __slots__ = ("function", "iterator")
+
+    function: Value
+    iterator: Value
+
+    @classmethod
+    def over(cls, space: Space, host: Value, function: Value, iterable: Value) -> Value:
+        """A new one."""
+        self = cls(own_class(space, host))
+        self.iterator = space.iter(iterable)
+        self.function = function
+        return self
+
+    def reduced(self, space: Space) -> Value:
+        return reduction(space, self.cls, [self.function, self.iterator])
+
+    def made(self, writer: Writer) -> str:
+        return f"{writer.const(self.cls)}({writer.expr(self.function)}, {writer.expr(self.iterator)})"
+
+
+@iterator_type(itertools.starmap)
+class StarMap(_OverOne):
+    """`starmap(function, iterable)`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
+        return StarMap.over(space, cls, function, iterable)
+
+    def produce(self, space: Space) -> Value | None:
+        item = space.next(self.iterator)
+        return None if item is None else space.call(self.function, space.unpack(item), {})
+
+
+@iterator_type(itertools.filterfalse)
+class FilterFalse(_OverOne):
+    """`filterfalse(predicate, iterable)`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
+        return FilterFalse.over(space, cls, function, iterable)
+
+    def produce(self, space: Space) -> Value | None:
+        plain = is_none(self.function) or space.identity(self.function) is bool
+        while (item := space.next(self.iterator)) is not None:
+            if not space.truth(item if plain else space.call(self.function, [item], {})):
+                return item
+        return None
+
+
+@iterator_type(itertools.takewhile)
+class TakeWhile(_OverOne):
+    """`takewhile(predicate, iterable)`."""
+
+    __slots__ = ("ended",)
+
+    ended: bool
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
+        self: Any = TakeWhile.over(space, cls, function, iterable)
+        self.ended = False
+        return self  # type: ignore[no-any-return]
+
+    def produce(self, space: Space) -> Value | None:
+        if self.ended:
+            return None
+        item = space.next(self.iterator)
+        if item is None or space.truth(space.call(self.function, [item], {})):
+            return item
+        space.touch(self)
+        self.ended = True
+        return None
+
+    def reduced(self, space: Space) -> Value:
+        return reduction(space, self.cls, [self.function, self.iterator], Constant(int(self.ended)))
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        if self.source is not None:
+            raise refuse("itertools.takewhile.__setstate__")
+        space.touch(self)
+        self.ended = space.truth(state)
+        return NONE
+
+    def made(self, writer: Writer) -> str:
+        return f"{writer.const(self.cls)}({writer.const(bool)}, ())" if self.ended else super().made(writer)
+
+
+@iterator_type(itertools.dropwhile)
+class DropWhile(_OverOne):
+    """`dropwhile(predicate, iterable)`."""
+
+    __slots__ = ("begun",)
+
+    begun: bool
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
+        self: Any = DropWhile.over(space, cls, function, iterable)
+        self.begun = False
+        return self  # type: ignore[no-any-return]
+
+    def produce(self, space: Space) -> Value | None:
+        while (item := space.next(self.iterator)) is not None:
+            if self.begun:
+                return item
+            if not space.truth(space.call(self.function, [item], {})):
+                space.touch(self)
+                self.begun = True
+                return item
+        return None
+
+    def reduced(self, space: Space) -> Value:
+        return reduction(space, self.cls, [self.function, self.iterator], Constant(int(self.begun)))
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        if self.source is not None:
+            raise refuse("itertools.dropwhile.__setstate__")
+        space.touch(self)
+        self.begun = space.truth(state)
+        return NONE
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None or not self.begun:
+            return super().reconstruct(writer)
+        # One false item in front makes it begin; the predicate is not asked again.
+        rest = f"{writer.const(itertools.chain)}([0], {writer.expr(self.iterator)})"
+        return advanced(writer, f"{writer.const(self.cls)}({writer.const(bool)}, {rest})", 1)
+
+
+@iterator_type(itertools.accumulate)
+class Accumulate(IteratorValue):
+    """`accumulate(iterable, function, initial=…)`; `total` is None before the first item."""
+
+    __slots__ = ("function", "initial", "iterator", "total")
+
+    function: Value
+    initial: Value | None
+    iterator: Value
+    total: Value | None
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, iterable: Value, func: Value = NONE, *, initial: Value = NONE) -> Value:
+        self = Accumulate(own_class(space, cls))
+        self.iterator = space.iter(iterable)
+        self.function = func
+        self.initial = None if is_none(initial) else initial
+        self.total = None
+        return self
+
+    def produce(self, space: Space) -> Value | None:
+        if self.initial is not None:
+            space.touch(self)
+            self.total, self.initial = self.initial, None
+            return self.total
+        item = space.next(self.iterator)
+        if item is None:
+            return None
+        if self.total is not None:
+            if is_none(self.function):
+                item = space.binary("+", self.total, item)
+            else:
+                item = space.call(self.function, [self.total, item], {})
+        space.touch(self)
+        self.total = item
+        return item
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        rest, function = writer.expr(self.iterator), writer.expr(self.function)
+        first, maker = self.initial if self.total is None else self.total, writer.const(self.cls)
+        if first is None:
+            return writer.assign("iterator", f"{maker}({rest}, {function})")
+        if is_none(first):  # as `initial` it would mean that there is none
+            return advanced(writer, f"{maker}({writer.const(itertools.chain)}([None], {rest}), {function})", 1)
+        steps = 0 if self.total is None else 1
+        return advanced(writer, f"{maker}({rest}, {function}, initial={writer.expr(first)})", steps)
