@@ -1,7 +1,5 @@
 """Generators: send, throw, close, delegation, and what is left of one that is dropped."""
 
-from apptests.marks import expected_break
-
 
 def count(n):
     for i in range(n):
@@ -216,7 +214,6 @@ def app_interleaving():
     assert [next(a), next(b), next(a), next(b), next(a)] == [0, 0, 1, 1, 2]
 
 
-@expected_break("gi_frame of a generator made in the trace")
 def app_generator_attributes():
     generator = count(2)
     assert generator.gi_frame is not None and not generator.gi_running

@@ -166,3 +166,25 @@ def test_code_of_a_frame():
     except TypeError as e:
         assert e.__traceback__.tb_frame.f_code is code
     assert sys._getframe().f_lineno == code.co_firstlineno + 7
+
+
+def test_cleared_frames_of_generators():
+    def failing():
+        kept.append("held")
+        yield 1
+        raise ValueError("from inside")
+
+    kept = []
+    try:
+        list(failing())
+    except ValueError as e:
+        traceback.clear_frames(e.__traceback__)
+        return [str(e), e.__traceback__.tb_next.tb_frame.f_code.co_name, kept]
+
+
+def test_what_code_tells_of_its_instructions():
+    code = caught.__code__
+    positions, lines = code.co_positions(), code.co_lines()
+    first = next(positions)
+    rest = [*positions]
+    return first, len(rest), rest[-1], next(lines), [*lines], next(positions, "end"), type(lines).__name__

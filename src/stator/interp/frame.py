@@ -71,6 +71,7 @@ class Frame:
         "code",
         "decoded",
         "function",
+        "generator",
         "globals",
         "handled",
         "handlers",
@@ -106,6 +107,8 @@ class Frame:
         #: the instruction at which the exception that has just been sent on was first raised
         self.reraised: int | None = None
         self.result: Value | None = None
+        #: the generator or coroutine whose body it is
+        self.generator: Any = None
         self.parent = parent
         #: whether a break inside can be resumed here: the result of this frame goes straight onto the parent's stack
         self.resumable = resumable

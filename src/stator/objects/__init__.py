@@ -4,6 +4,7 @@ from stator.objects import (  # noqa: F401
     bytes_,
     cell,
     class_build,
+    code_iterators,
     compiled,
     contextvar,
     defaultdict,

@@ -7,7 +7,6 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.bytecode import is_suspendable
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
 from stator.objects.instance import InstanceValue
@@ -61,6 +60,8 @@ class FrameValue(Value):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         frame = self.frame
+        if name == "f_lasti" and frame.generator is not None and not frame.generator.started:
+            raise Unsupported(errors.UnsupportedAttribute("frame", name))
         if name in ("f_code", "f_lasti"):
             code, index = original_of(frame.code, frame.last().index)
             return Constant(code if name == "f_code" else decode(code).instrs[index].offset)
@@ -103,7 +104,8 @@ class FrameValue(Value):
         """A finished frame lets go of its variables."""
         if is_running(space, self.frame):
             raise space.error(RuntimeError, "cannot clear an executing frame")
-        if self.frame.result is None and is_suspendable(self.frame.code):
+        generator = self.frame.generator
+        if generator is not None and generator.frame is self.frame:
             raise Unsupported(errors.UnsupportedMethod("frame", "clear"))
         self.frame.locals, self.frame.cells = {}, {}
         return NONE

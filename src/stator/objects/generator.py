@@ -7,6 +7,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.objects.frame_ import Frames
 from stator.objects.protocol import NONE, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
@@ -28,6 +29,8 @@ class GeneratorValue(Value):
         self.source: Source | None = None
         self.host: Any = None
         self.frame = frame
+        if frame is not None:
+            frame.generator = self
         self.started = False
         self.running = False
 
@@ -220,8 +223,8 @@ class GeneratorValue(Value):
             return Constant(self.running)
         if name in ("gi_suspended", "cr_suspended"):
             return Constant(self.frame is not None and self.started and not self.running)
-        if name in ("gi_frame", "cr_frame") and self.frame is None:
-            return NONE
+        if name in ("gi_frame", "cr_frame"):
+            return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
         if name in ("gi_yieldfrom", "cr_await"):
             return self._delegate() or NONE
         if self.frame is not None and name in ("gi_code", "cr_code"):
