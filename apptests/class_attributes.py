@@ -327,3 +327,24 @@ def test_builtin_function_types_as_attributes():
     assert t.size([1, 2]) == 2
     assert t.make("3") == 3
     assert message(getattr, t, "upper")[0] == "TypeError"
+
+
+class Listed(Point):
+    kind = "listed"
+
+    def method(self):
+        return self
+
+
+def test_names_of_instances_and_classes():
+    class Inner(Listed):
+        __slots__ = ("extra",)
+        own = 1
+
+    inner = Inner(1, 2)
+    inner.z = 3
+    Inner.later = 4
+    del Inner.own
+    assert {"kind", "method", "extra", "later", "z", "x", "__init__"} <= set(dir(inner)) and "own" not in dir(inner)
+    assert dir(Inner) == sorted({*dir(Listed), "__slots__", "extra", "later"})
+    return dir(Listed), dir(Point(1, 2)), dir(int), dir(3)

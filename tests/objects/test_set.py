@@ -245,7 +245,7 @@ def test_random_programs_over_an_existing_set(start, steps):
     assert mine == theirs
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(LISTS, st.lists(st.one_of(STEPS, LOOKS), min_size=1, max_size=6))
 def test_random_programs_with_a_break_at_every_instruction(start, steps):
     body = "".join(f"    {step}\n" for step in steps)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.objects.instance import new_instance
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, pure, register
+from stator.objects.type_ import class_names
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -151,9 +152,7 @@ def object_dir(space: Space, self: Value, /) -> Value:
     attrs = space.getattr_or_none(self, "__dict__")
     if attrs is not None and issubclass(attrs.force().cls, dict):
         names.update(dict.fromkeys(space.str_(name) for name in space.unpack(attrs)))
-    if any(base in space.trace.class_overlays for base in self.cls.__mro__):
-        raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__dir__"))
-    names.update(dict.fromkeys(name for name in type.__dir__(self.cls) if isinstance(name, str)))
+    names |= class_names(space, self.cls)
     return space.new_list([Constant(name) for name in names])
 
 

@@ -226,9 +226,7 @@ class ClassValue(Known):
         return space.run_known(type.__ror__, [self, other])
 
     def tp_dir(self, space: Space) -> Value:
-        if any(base in space.trace.class_overlays for base in self.host.__mro__):
-            raise Unsupported(errors.UnsupportedMethod("type", "__dir__"))
-        return space.new_list([Constant(name) for name in type.__dir__(self.host)])
+        return space.new_list([Constant(name) for name in class_names(space, self.host)])
 
     @staticmethod
     def tp_new(space: Space, meta: Value, /, *args: Value, **kwargs: Value) -> Value:
@@ -246,6 +244,18 @@ class ClassValue(Known):
     @staticmethod
     def tp_prepare(space: Space, meta: Value, /, *args: Value, **kwargs: Value) -> Value:
         return space.new_dict([])
+
+
+def class_names(space: Space, cls: type) -> dict[str, None]:
+    """`merge_class_dict`: the names in the dicts of a class and of its bases."""
+    found: Any = vars(cls)
+    if can_change(cls) and not space.trace.is_fresh_class(cls):
+        namespace = space.getattr(space.class_value(cls), "__dict__")
+        found = [space.known(key) for key in space.unpack(namespace)]
+    names = dict.fromkeys(name for name in found if isinstance(name, str))
+    for base in cls.__bases__:
+        names |= class_names(space, base)
+    return names
 
 
 def namespace_of(cls: type) -> Any:
