@@ -114,6 +114,9 @@ class IteratorValue(Value):
             return writer.source(self.source)
         return writer.assign(self.cls.__name__.strip("_"), self.made(writer))
 
+    def warn_of_copies(self, space: Space) -> None:
+        """What is said where the type will not be copied or pickled in later versions."""
+
     def reduced(self, space: Space) -> Value:
         """What `__reduce__` gives, by which it is copied and pickled."""
         raise NotImplementedError
@@ -141,6 +144,7 @@ def _next(self: IteratorValue, space: Space) -> Value:
 
 
 def _reduce(self: IteratorValue, space: Space) -> Value:
+    self.warn_of_copies(space)
     if self.source is not None:
         self.open(space)
     return self.reduced(space)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-__all__ = ["is_none"]
+__all__ = ["ItertoolsIterator", "is_none"]
 
 _ONE = Constant(1)
 _ZERO = Constant(0)
@@ -30,11 +30,22 @@ def is_none(value: Value) -> bool:
     return type(value) is Constant and value.host is None
 
 
+class ItertoolsIterator(IteratorValue):
+    """What the types of itertools have in common."""
+
+    __slots__ = ()
+
+    def warn_of_copies(self, space: Space) -> None:
+        if sys.version_info >= (3, 12):
+            words = "Pickle, copy, and deepcopy support will be removed from itertools in Python 3.14."
+            space.warn(DeprecationWarning, words)
+
+
 # -- without end ------------------------------------------------------------------------------------------------------
 
 
 @iterator_type(itertools.count)
-class Count(IteratorValue):
+class Count(ItertoolsIterator):
     """`count(start, step)`."""
 
     __slots__ = ("number", "step")
@@ -75,7 +86,7 @@ class Count(IteratorValue):
 
 
 @iterator_type(itertools.repeat)
-class Repeat(IteratorValue):
+class Repeat(ItertoolsIterator):
     """`repeat(object, times)`; `left` is None without end."""
 
     __slots__ = ("left", "object")
@@ -162,7 +173,7 @@ class Cycle(IteratorValue):
 
 
 @iterator_type(itertools.chain)
-class Chain(IteratorValue):
+class Chain(ItertoolsIterator):
     """`chain(*iterables)`: `rest` iterates over the iterables, `active` over the present one."""
 
     __slots__ = ("active", "rest")
@@ -203,6 +214,7 @@ class Chain(IteratorValue):
         return reduction(space, self.cls, [], space.new_tuple(parts))
 
     def __setstate__(self, space: Space, state: Value, /) -> Value:
+        self.warn_of_copies(space)
         parts = space.unpack(state)
         if self.source is not None or not 1 <= len(parts) <= 2:
             raise refuse("itertools.chain.__setstate__")
@@ -338,7 +350,7 @@ class ZipLongest(IteratorValue):
 
 
 @iterator_type(itertools.compress)
-class Compress(IteratorValue):
+class Compress(ItertoolsIterator):
     """`compress(data, selectors)`."""
 
     __slots__ = ("data", "selectors")

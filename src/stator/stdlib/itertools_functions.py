@@ -9,7 +9,7 @@ from stator.objects.iterator import IteratorValue, advanced, iterator_type, redu
 from stator.objects.protocol import NONE
 from stator.objects.value import Constant, Value
 from stator.stdlib.builtins_iter import own_class
-from stator.stdlib.itertools_ import is_none
+from stator.stdlib.itertools_ import ItertoolsIterator, is_none
 from stator.stdlib.support import refuse
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stator.residual.writer import Writer
 
 
-class _OverOne(IteratorValue):
+class _OverOne(ItertoolsIterator):
     """An iterator with a function and one iterator."""
 
     __slots__ = ("function", "iterator")
@@ -101,6 +101,7 @@ class TakeWhile(_OverOne):
         return reduction(space, self.cls, [self.function, self.iterator], Constant(int(self.ended)))
 
     def __setstate__(self, space: Space, state: Value, /) -> Value:
+        self.warn_of_copies(space)
         if self.source is not None:
             raise refuse("itertools.takewhile.__setstate__")
         space.touch(self)
@@ -139,6 +140,7 @@ class DropWhile(_OverOne):
         return reduction(space, self.cls, [self.function, self.iterator], Constant(int(self.begun)))
 
     def __setstate__(self, space: Space, state: Value, /) -> Value:
+        self.warn_of_copies(space)
         if self.source is not None:
             raise refuse("itertools.dropwhile.__setstate__")
         space.touch(self)
