@@ -108,10 +108,10 @@ def test_used_up_iterators():
 def test_positions_are_set():
     out = []
     for make in (lambda: iter([1, 2, 3]), lambda: reversed([1, 2, 3]), lambda: iter("abc")):
-        for state in (-5, 0, 1, 9):
+        for state in (-5, -1, 0, 1, 9):
             iterator = make()
             iterator.__setstate__(state)
-            out.append(list(iterator))
+            out.append((shown(iterator.__reduce__()), list(iterator)))
     return out
 
 

@@ -5,6 +5,7 @@ An iterator that existed before the trace is read without disturbing it, and adv
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -33,6 +34,8 @@ __all__ = [
     "iterator_type",
     "reduction",
 ]
+
+_ENDS_BELOW = sys.version_info >= (3, 13)
 
 I = TypeVar("I", bound="type[IteratorValue]")  # noqa: E741
 
@@ -185,6 +188,8 @@ class PositionIterator(IteratorValue):
     maker: ClassVar[Any] = iter
     exhausted_maker: ClassVar[Any] = iter
     empty: ClassVar[Any] = ()
+    #: a negative position is the end, as in the list iterators of 3.13
+    ends_below: ClassVar[bool] = False
     #: a step for real moves nothing else and runs no code of the program
     moves_alone: ClassVar[bool] = True
 
@@ -248,7 +253,7 @@ class PositionIterator(IteratorValue):
         return Constant(0 if self.target is None else max(self.remaining(space, self.target), 0))
 
     def reduced(self, space: Space) -> Value:
-        if self.target is None or self.index < 0:
+        if self.target is None or (self.ends_below and self.index < 0):
             return reduction(space, self.exhausted_maker, [space.fresh(self.empty)])
         return reduction(space, self.maker, [self.target], Constant(self.index))
 
@@ -258,8 +263,8 @@ class PositionIterator(IteratorValue):
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
         if self.target is not None:
             space.touch(self)
-            backwards = self.step < 0
-            self.index = min(max(index, -backwards), space.int_(space.len(self.target)) - backwards)
+            lowest = -1 if self.step < 0 or self.ends_below else 0
+            self.index = min(max(index, lowest), space.int_(space.len(self.target)) - (self.step < 0))
         return NONE
 
     def reconstruct(self, writer: Writer) -> str:
@@ -298,7 +303,7 @@ class _ItemIterator(PositionIterator):
 
     def next_value(self, space: Space) -> Value | None:
         target: Any = self.target
-        if target is None or self.source is not None:
+        if target is None or self.source is not None or self.index < 0:
             return super().next_value(space)
         item: Value | None = target.item(self.index)
         space.touch(self)
@@ -317,6 +322,7 @@ class ListIterator(_ItemIterator):
     host_type: ClassVar[Any] = type(iter([]))
     base = list
     empty: ClassVar[Any] = []
+    ends_below: ClassVar[bool] = _ENDS_BELOW
 
 
 @iterator_type(type(iter(())))
@@ -336,7 +342,9 @@ class ListReverseIterator(PositionIterator):
     host_type: ClassVar[Any] = type(reversed([]))
     base = list
     maker: ClassVar[Any] = reversed
+    exhausted_maker: ClassVar[Any] = reversed if _ENDS_BELOW else iter
     empty: ClassVar[Any] = []
+    ends_below: ClassVar[bool] = _ENDS_BELOW
     step = -1
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
