@@ -372,6 +372,21 @@ def test_length_hints():
         raise AssertionError(hint)
 
 
+def test_hints_of_reversed():
+    class Shrinking:
+        sizes = [3, 3, 1]
+
+        def __len__(self):
+            return self.sizes.pop(0)
+
+        def __getitem__(self, index):
+            return index
+
+    backwards = reversed(Shrinking())
+    Shrinking.sizes = [3, 1]
+    assert backwards.__length_hint__() == 3 and backwards.__length_hint__() == 0
+
+
 def test_iterator_that_its_own_function_uses_up():
     class Source:
         busy = False

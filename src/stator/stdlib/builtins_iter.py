@@ -309,7 +309,8 @@ class ReversedValue(PositionIterator):
             return None
 
     def remaining(self, space: Space, target: Value) -> int:
-        return self.index + 1
+        left = self.index + 1
+        return left if left <= space.int_(space.len(target)) else 0
 
     def begun(self, writer: Writer, target: str) -> str:
         if self.target is None or self.target.cls in (tuple, str, bytes):
