@@ -37,13 +37,17 @@ def entered(space: Space, value: Value) -> Iterator[bool]:
     if id(value) in active:
         yield True
         return
-    if _C_CALLS_COUNT and space.trace.depth + len(active) > space.trace.recursion_limit:
-        raise space.error(RecursionError, "maximum recursion depth exceeded while getting the repr of an object")
+    _check_depth(space, len(active), " while getting the repr of an object")
     active.add(id(value))
     try:
         yield False
     finally:
         active.discard(id(value))
+
+
+def _check_depth(space: Space, depth: int, where: str) -> None:
+    if _C_CALLS_COUNT and space.trace.depth + depth > space.trace.recursion_limit:
+        raise space.error(RecursionError, f"maximum recursion depth exceeded{where}")
 
 
 class Nesting:
@@ -58,8 +62,7 @@ def nested(space: Space, where: str, call: Callable[[], T]) -> T:
     nesting = space.trace.extension(Nesting)
     nesting.depth += 1
     try:
-        if _C_CALLS_COUNT and space.trace.depth + nesting.depth > space.trace.recursion_limit:
-            raise space.error(RecursionError, f"maximum recursion depth exceeded{where}")
+        _check_depth(space, nesting.depth, where)
         return call()
     finally:
         nesting.depth -= 1

@@ -39,7 +39,7 @@ def sys_getframe(space: Space, depth: Value = Constant(0), /) -> Value:  # noqa:
 def sys_getrecursionlimit(space: Space) -> Value:
     """The program's limit: that of the process is a higher one while it is traced."""
     limit = space.trace.recursion_limit
-    space.trace.guard(Equals(CallSource(_limit_of, ConstSource(sys, "sys"), "getrecursionlimit"), limit))
+    _guard_setting(space, sys.getrecursionlimit, limit)
     return Constant(limit)
 
 
@@ -50,10 +50,14 @@ def _setting(getter: Any) -> None:
         value = getter()
         if type(value) not in (int, NoneType):
             raise refuse(f"sys.{getter.__name__}")
-        space.trace.guard(Equals(CallSource(_call, ConstSource(getter, f"sys.{getter.__name__}"), "call"), value))
+        _guard_setting(space, getter, value)
         return space.fresh(value)
 
     builtin(getter)(model)
+
+
+def _guard_setting(space: Space, getter: Any, value: Any) -> None:
+    space.trace.guard(Equals(CallSource(_call, ConstSource(getter, f"sys.{getter.__name__}"), "call"), value))
 
 
 def _call(getter: Any) -> Any:
@@ -69,10 +73,6 @@ def sys_audit(space: Space, event: Value, /, *args: Value) -> Value:
     """Whoever listens hears of it after the graph, in its turn."""
     space.trace.defer(sys.audit, [event, *args], {})
     return NONE
-
-
-def _limit_of(module: Any) -> int:
-    return int(module.getrecursionlimit())
 
 
 @builtin(locals)

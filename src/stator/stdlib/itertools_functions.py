@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator.objects.iterator import IteratorValue, advanced, iterator_type, reduction
 from stator.objects.protocol import NONE
@@ -40,6 +40,27 @@ class _OverOne(ItertoolsIterator):
         return f"{writer.const(self.cls)}({writer.expr(self.function)}, {writer.expr(self.iterator)})"
 
 
+class _Switching(_OverOne):
+    """One whose predicate says, but once, that the rest is treated otherwise."""
+
+    __slots__ = ("switched",)
+
+    def __init__(self, cls: type) -> None:
+        super().__init__(cls)
+        self.switched = False
+
+    def reduced(self, space: Space) -> Value:
+        return reduction(space, self.cls, [self.function, self.iterator], Constant(int(self.switched)))
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        self.warn_of_copies(space)
+        if self.source is not None:
+            raise refuse(f"itertools.{self.cls.__name__}.__setstate__")
+        space.touch(self)
+        self.switched = space.truth(state)
+        return NONE
+
+
 @iterator_type(itertools.starmap)
 class StarMap(_OverOne):
     """`starmap(function, iterable)`."""
@@ -74,81 +95,51 @@ class FilterFalse(_OverOne):
 
 
 @iterator_type(itertools.takewhile)
-class TakeWhile(_OverOne):
+class TakeWhile(_Switching):
     """`takewhile(predicate, iterable)`."""
 
-    __slots__ = ("ended",)
-
-    ended: bool
+    __slots__ = ()
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
-        self: Any = TakeWhile.over(space, cls, function, iterable)
-        self.ended = False
-        return self  # type: ignore[no-any-return]
+        return TakeWhile.over(space, cls, function, iterable)
 
     def produce(self, space: Space) -> Value | None:
-        if self.ended:
+        if self.switched:
             return None
         item = space.next(self.iterator)
         if item is None or space.truth(space.call(self.function, [item], {})):
             return item
         space.touch(self)
-        self.ended = True
+        self.switched = True
         return None
 
-    def reduced(self, space: Space) -> Value:
-        return reduction(space, self.cls, [self.function, self.iterator], Constant(int(self.ended)))
-
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
-        self.warn_of_copies(space)
-        if self.source is not None:
-            raise refuse("itertools.takewhile.__setstate__")
-        space.touch(self)
-        self.ended = space.truth(state)
-        return NONE
-
     def made(self, writer: Writer) -> str:
-        return f"{writer.const(self.cls)}({writer.const(bool)}, ())" if self.ended else super().made(writer)
+        return f"{writer.const(self.cls)}({writer.const(bool)}, ())" if self.switched else super().made(writer)
 
 
 @iterator_type(itertools.dropwhile)
-class DropWhile(_OverOne):
+class DropWhile(_Switching):
     """`dropwhile(predicate, iterable)`."""
 
-    __slots__ = ("begun",)
-
-    begun: bool
+    __slots__ = ()
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
-        self: Any = DropWhile.over(space, cls, function, iterable)
-        self.begun = False
-        return self  # type: ignore[no-any-return]
+        return DropWhile.over(space, cls, function, iterable)
 
     def produce(self, space: Space) -> Value | None:
         while (item := space.next(self.iterator)) is not None:
-            if self.begun:
+            if self.switched:
                 return item
             if not space.truth(space.call(self.function, [item], {})):
                 space.touch(self)
-                self.begun = True
+                self.switched = True
                 return item
         return None
 
-    def reduced(self, space: Space) -> Value:
-        return reduction(space, self.cls, [self.function, self.iterator], Constant(int(self.begun)))
-
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
-        self.warn_of_copies(space)
-        if self.source is not None:
-            raise refuse("itertools.dropwhile.__setstate__")
-        space.touch(self)
-        self.begun = space.truth(state)
-        return NONE
-
     def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None or not self.begun:
+        if self.source is not None or not self.switched:
             return super().reconstruct(writer)
         # One false item in front makes it begin; the predicate is not asked again.
         rest = f"{writer.const(itertools.chain)}([0], {writer.expr(self.iterator)})"
