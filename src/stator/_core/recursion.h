@@ -4,7 +4,7 @@
 
 namespace stator {
 
-// within(depth, function, *args, **kwargs): vectorcall
+// call_within(depth, function, *args, **kwargs): vectorcall
 PyObject* call_within(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names);
 
 }  // namespace stator

@@ -108,7 +108,8 @@ class ShortcutBuilder {
 void ShortcutBuilder::add(StepKind kind, uint32_t index, const void* object, const void* expected,
                           uint64_t number) {
     bool by_object = kind == StepKind::kType || kind == StepKind::kPlace || kind == StepKind::kDict ||
-                     kind == StepKind::kMember || kind == StepKind::kVersion || kind == StepKind::kGlobals || kind == StepKind::kTypeVersion;
+                     kind == StepKind::kMember || kind == StepKind::kVersion || kind == StepKind::kGlobals ||
+                     kind == StepKind::kTypeVersion;
     if (!seen_.emplace(kind, object, by_object ? 0 : index).second) return;
     made_->steps_.push_back({object, expected, number, index, kind});
 }
