@@ -204,7 +204,7 @@ def app_contextvars():
     assert LEVEL.get() == 0 and LEVEL.name == "level"
 
 
-@expected_break("a weak reference to an object made in the trace")
+@expected_break("a callback for the death of an object made in the trace")
 def app_weakrefs():
     class Thing:
         pass

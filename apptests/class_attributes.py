@@ -348,3 +348,13 @@ def test_names_of_instances_and_classes():
     assert {"kind", "method", "extra", "later", "z", "x", "__init__"} <= set(dir(inner)) and "own" not in dir(inner)
     assert dir(Inner) == sorted({*dir(Listed), "__slots__", "extra", "later"})
     return dir(Listed), dir(Point(1, 2)), dir(int), dir(3)
+
+
+def test_names_go_by_the_class_that_is_claimed():
+    class Unclaimed:
+        __slots__ = ("__class__", "__dict__")
+
+        def __init__(self):
+            self.bar = "wow"
+
+    return dir(Unclaimed())

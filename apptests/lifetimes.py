@@ -37,7 +37,7 @@ def test_dropped_in_a_cycle():
     assert reference() is None
 
 
-@expected_break("a weak proxy")
+@expected_break("a C function")
 def test_proxy():
     node = Node()
     node.x = 1
@@ -53,7 +53,7 @@ def test_proxy():
     raise AssertionError
 
 
-@expected_break("a weak proxy")
+@expected_break("a C function")
 def test_unused_variable_keeps_its_object():
     node = Node()
     interrupt(node)
@@ -161,3 +161,76 @@ def test_subclasses():
         pass
 
     assert Parent.__subclasses__() == [Child]
+
+
+class Number:
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self, x):
+        return self.value + x
+
+    def __add__(self, other):
+        return ("add", self.value, other)
+
+    def __radd__(self, other):
+        return ("radd", self.value, other)
+
+    def __len__(self):
+        return self.value
+
+    def __getitem__(self, index):
+        return index * 2
+
+    def __eq__(self, other):
+        return other == self.value
+
+
+def test_proxies_of_what_a_variable_keeps():
+    number = Number(3)
+    proxy = weakref.proxy(number)
+    proxy.extra = 5
+    out = [proxy.value, number.extra, proxy(4), proxy + 1, 1 + proxy, len(proxy), proxy[4], proxy == 3, bool(proxy)]
+    out += [type(proxy).__name__, weakref.proxy(number) is proxy, weakref.ref(number)() is number]
+    del proxy.extra
+    try:
+        proxy.extra  # noqa: B018
+    except AttributeError as e:
+        out.append(str(e))
+    try:
+        hash(proxy)
+    except TypeError as e:
+        out.append(str(e))
+    return out
+
+
+class Linked:
+    """A ring whose links back are weak."""
+
+    def __init__(self, names):
+        self.root = self.root_kept = Node()
+        self.root.before = self.root.after = weakref.proxy(self.root)
+        self.kept = {}
+        for name in names:
+            link = self.kept[name] = Node()
+            link.name, link.before, link.after = name, self.root.before, weakref.proxy(self.root)
+            link.before.after = link
+            self.root.before = weakref.proxy(link)
+
+    def names(self):
+        link = self.root.before
+        while hasattr(link, "name"):
+            yield link.name
+            link = link.before
+
+
+def test_ring_of_proxies():
+    ring = Linked("abc")
+    return list(ring.names())
+
+
+def test_reference_to_what_a_container_keeps():
+    nodes = {"key": [Node()]}
+    reference = weakref.ref(nodes["key"][0])
+    same = reference() is nodes["key"][0]
+    return same, {reference} == {weakref.ref(nodes["key"][0])}

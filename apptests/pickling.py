@@ -201,3 +201,10 @@ def test_warnings_of_what_will_go():
         itertools.count(3).__reduce__()
         copy.copy(itertools.takewhile(bool, [1]))
     return [str(w.message) for w in given]
+
+
+def test_chains_take_iterators():
+    out = [message(itertools.chain().__setstate__, state) for state in ([], 0, ([],), (iter([]), []))]
+    chain = itertools.chain()
+    chain.__setstate__((iter(["ab", "c"]), iter("z")))
+    return out, list(chain)

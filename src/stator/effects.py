@@ -40,6 +40,10 @@ class Effects:
         """Whether anything is to be done but calls of objects of this kind."""
         return bool(self._mutated) or not all(isinstance(function, kind) for function, _, _ in self._deferred)
 
+    def acts(self) -> bool:
+        """Whether anything is to be done to the world outside."""
+        return bool(self._deferred)
+
     def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
         """`function(*args, **kwargs)` acts on the world outside: perform it after the graph, in order."""
         self.count += 1

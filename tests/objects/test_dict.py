@@ -404,3 +404,37 @@ def test_keys_of_sets_are_not_hashed_again():
         return [key.hashed for key in keys], len(e)
 
     assert compiled(f)() == f() == ([1, 1], 2)
+
+
+def hashes_again():
+    log = []
+
+    class Key:
+        def __init__(self, number):
+            self.number = number
+
+        def __hash__(self):
+            log.append(self.number)
+            return self.number
+
+        def __eq__(self, other):
+            return self.number == other.number
+
+        def __repr__(self):
+            return "Key"
+
+    ordered = OrderedDict((Key(number), number) for number in range(2))
+    views = [list(ordered.keys()), list(ordered.values()), list(ordered.items()), list(reversed(ordered))]
+    log += ["copy", len(ordered.copy()), repr(ordered)]
+    next(iter(ordered)).number = 7
+    lost = []
+    for look in (ordered.copy, lambda: list(ordered), lambda: list(ordered.values()), lambda: repr(ordered)):
+        try:
+            look()
+        except KeyError:
+            lost.append(True)
+    return str(log), len(views), lost
+
+
+def test_ordered_dict_hashes_its_keys_again():
+    assert stator.compile(hashes_again, fullgraph=True)() == hashes_again()

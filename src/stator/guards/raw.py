@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
-__all__ = ["ABSENT", "dict_get", "dict_keys", "dict_values", "instance_dict", "is_subtype", "type_lookup"]
+__all__ = ["ABSENT", "dict_get", "dict_keys", "dict_values", "instance_dict", "is_subtype", "type_lookup", "type_name"]
 
 
 class _Absent:
@@ -79,3 +79,16 @@ def dict_get(mapping: Mapping[Any, Any], key: object) -> Any:
     if isinstance(mapping, dict):
         return dict.get(mapping, key, ABSENT)
     return mapping.get(key, ABSENT)
+
+
+def type_name(cls: type) -> str:
+    """`tp_name`, as the messages of CPython name the class: with the module where a C type was given one.
+
+    No attribute holds it; a constructor that refuses the class shows it.
+    """
+    base: Any = str if is_subtype(cls, int) else int
+    try:
+        base.__new__(cls)
+    except TypeError as e:
+        return str(e).removeprefix(f"{base.__name__}.__new__(").partition("):")[0]
+    raise AssertionError(f"{base.__name__} has made an instance of another type")

@@ -65,14 +65,14 @@ def _positional(space: Space, subject: Value, cls: Value, count: int, seen: set[
         return [subject]
     match_args = match_args.force()
     if match_args.cls is not tuple:
-        raise space.error(TypeError, f"{host.__name__}.__match_args__ must be a tuple (got {match_args.cls.__name__})")
+        raise space.error(TypeError, f"{host.__name__}.__match_args__ must be a tuple (got {match_args.type_name})")
     names = space.unpack(match_args)
     if count > len(names):
         raise _too_many(space, host, len(names), count)
     found = []
     for name in names[:count]:
         if name.force().cls is not str:
-            kind = name.force().cls.__name__
+            kind = name.force().type_name
             raise space.error(TypeError, f"__match_args__ elements must be strings (got {kind})")
         found.append(_attribute(space, subject, cls, space.str_(name), seen))
     return found

@@ -46,7 +46,7 @@ class Services:
             return self.space.unpack(iterable)
         except Raised as e:
             if issubclass(e.value.cls, TypeError) and not _iterable(self.space, iterable):
-                name = iterable.force().cls.__name__
+                name = iterable.force().type_name
                 raise self.space.error(TypeError, f"Value after * must be an iterable, not {name}") from None
             raise
 
@@ -56,7 +56,7 @@ class Services:
             return self.space.unpack(positional)
         except Raised as e:
             if issubclass(e.value.cls, TypeError) and not _iterable(self.space, positional):
-                name = positional.force().cls.__name__
+                name = positional.force().type_name
                 text = f"{_shown(self.space, function)} argument after * must be an iterable, not {name}"
                 raise self.space.error(TypeError, text) from None
             raise
@@ -76,7 +76,7 @@ class Services:
         space = self.space
         keys = space.getattr_or_none(mapping, "keys")
         if keys is None:
-            name = mapping.force().cls.__name__
+            name = mapping.force().type_name
             text = f"{_shown(space, function)} argument after ** must be a mapping, not {name}"
             raise space.error(TypeError, text)
         for key in space.iterate(space.call(keys, [], {})):

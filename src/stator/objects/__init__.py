@@ -40,5 +40,6 @@ from stator.objects import (  # noqa: F401
     super_,
     tuple_,
     type_,
+    weakproxy,
     weakref_,
 )

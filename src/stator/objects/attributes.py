@@ -166,7 +166,7 @@ class Attributes(Space):
         return None if attrs is None else attrs.get_str(self, name)
 
     def attribute_error(self, value: Value, name: str, shown: str | None = None) -> Raised:
-        shown = value.cls.__name__ if shown is None else shown
+        shown = value.type_name if shown is None else shown
         raised: Raised = self.error(AttributeError, f"'{shown}' object has no attribute '{name}'")
         raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
         raised.value.set_field("obj", value)  # type: ignore[attr-defined]
@@ -236,7 +236,7 @@ class Attributes(Space):
                 raise Unsupported(errors.UnsupportedAttribute(value.cls.__name__, name))
             if meta is None:
                 raise self.attribute_error(value, name)
-            kind = f"'{value.cls.__name__}' object attribute '{name}' is read-only"
+            kind = f"'{value.type_name}' object attribute '{name}' is read-only"
             raise self.error(AttributeError, kind)
         if item is not None:
             attrs.set_str(self, name, item)

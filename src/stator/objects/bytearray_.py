@@ -63,7 +63,7 @@ class ByteArrayValue(Value):
         if source is None or args or kwargs:
             made = hooked(space, bytes, [] if source is None else [source.force(), *args], kwargs)
         else:
-            made = to_bytes(space, source)
+            made = to_bytes(space, source, bytearray)
         self._contents = bytearray(known_host(space, made, "bytearray"))
         return NONE
 

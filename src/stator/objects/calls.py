@@ -7,8 +7,9 @@ from typing import Any
 
 from stator import errors
 from stator.objects.protocol import CALL_HOOKS, HANDLERS, bad_call, is_pure
+from stator.objects.reloaded import adopt
 from stator.objects.space import Space
-from stator.objects.value import NotKnown, Unsupported, Value
+from stator.objects.value import Known, NotKnown, Unsupported, Value
 
 
 class Calls(Space):
@@ -26,7 +27,7 @@ class Calls(Space):
             return quick(self, args, kwargs, tail)  # type: ignore[no-any-return]
         slot = self.special(function, "__call__")
         if slot is None:
-            raise self.error(TypeError, f"'{function.cls.__name__}' object is not callable")
+            raise self.error(TypeError, f"'{function.type_name}' object is not callable")
         return self.call(slot, [function, *args], kwargs, tail)
 
     def call_builtin(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -48,6 +49,8 @@ class Calls(Space):
             result = self.immutable_fallback(host, args)
             if result is not None:
                 return result
+        if adopt(host):
+            return self.call_builtin(host, args, kwargs)
         # Such a call is rejected before it does anything (the first argument of a class method is a class).
         owner = getattr(host, "__objclass__", None) if type(host) is not types.ClassMethodDescriptorType else None
         if owner is not None and args and not issubclass(args[0].force().cls, owner):
@@ -63,6 +66,9 @@ class Calls(Space):
 
         owner: Any = getattr(host, "__objclass__", None)
         name = getattr(host, "__name__", "")
+        if len(args) == 2 and name == "__add__" and issubclass(owner, (str, bytes)):
+            # `sq_concat` has the last word, and raises.
+            return self.run_known(host, [Known(self.stand_in(arg)) for arg in args])
         if len(args) != 2 or name not in _BINARY_SLOTS or getattr(owner, "__module__", "") != "builtins":
             return None  # others may take what they can convert: a Decimal compares itself with any Rational
         other = args[1].force()

@@ -10,6 +10,8 @@ from stator.objects.protocol import models
 from stator.objects.value import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
@@ -49,6 +51,9 @@ class CellValue(Value):
         """Bind or unbind the variable."""
         space.touch(self)
         self.contents = contents
+
+    def held(self) -> Iterable[Value]:
+        return () if self.contents is None else (self.contents,)
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name != "cell_contents":

@@ -102,7 +102,7 @@ def _prepare(space: Space, meta: Value, name: Value, bases: Value, kwargs: dict[
     namespace = space.call(prepare, [name, bases], dict(kwargs)).force()
     if space.special(namespace, "__getitem__") is None:
         shown = meta.host.__name__ if isinstance(meta, ClassValue) else "<metaclass>"
-        raise space.error(TypeError, f"{shown}.__prepare__() must return a mapping, not {namespace.cls.__name__}")
+        raise space.error(TypeError, f"{shown}.__prepare__() must return a mapping, not {namespace.type_name}")
     return namespace
 
 
@@ -137,7 +137,7 @@ def type_new(space: Space, meta: Value, args: list[Value], kwargs: dict[str, Val
     name, bases, namespace = (a.force() for a in args)
     for index, (value, kind) in enumerate(((name, str), (bases, tuple), (namespace, dict)), 1):
         if not issubclass(value.cls, kind):
-            text = f"type.__new__() argument {index} must be {kind.__name__}, not {value.cls.__name__}"
+            text = f"type.__new__() argument {index} must be {kind.__name__}, not {value.type_name}"
             raise space.error(TypeError, text)
     base_values = _checked_bases(space, bases)
     winner = _winner(space, meta, base_values)
@@ -158,7 +158,11 @@ def _checked_bases(space: Space, bases: Value) -> list[Value]:
             if space.getattr_or_none(base, "__mro_entries__") is not None:
                 text = "type() doesn't support MRO entry resolution; use types.new_class()"
                 raise space.error(TypeError, text)
-            raise space.error(TypeError, "bases must be types")
+            if issubclass(type, base.cls):
+                raise space.error(TypeError, "bases must be types")
+            # `_PyType_CalculateMetaclass` comes before the look at the bases themselves.
+            words = "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the "
+            raise space.error(TypeError, f"{words}metaclasses of all its bases")
     return values or [space.class_value(object)]
 
 
@@ -177,7 +181,7 @@ def _announce(space: Space, made: ClassValue, kwargs: dict[str, Value]) -> None:
 
 
 def _set_name_failed(space: Space, raised: Raised, name: str, value: Value, made: ClassValue) -> Raised:
-    text = f"Error calling __set_name__ on '{value.cls.__name__}' instance {name!r} in {made.host.__name__!r}"
+    text = f"Error calling __set_name__ on '{value.type_name}' instance {name!r} in {made.host.__name__!r}"
     if sys.version_info >= (3, 12):
         space.call_method(raised.value, "add_note", Constant(text))
         return raised
@@ -228,12 +232,12 @@ class _FreshClass:
             value = value.force()
             if name == "__classcell__":
                 if not isinstance(value, CellValue):
-                    text = f"__classcell__ must be a nonlocal cell, not <class '{value.cls.__name__}'>"
+                    text = f"__classcell__ must be a nonlocal cell, not <class '{value.type_name}'>"
                     raise space.error(TypeError, text)
                 cell = value
             elif name == "__qualname__":
                 if not issubclass(value.cls, str):
-                    text = f"type __qualname__ must be a str, not {value.cls.__name__}"
+                    text = f"type __qualname__ must be a str, not {value.type_name}"
                     raise space.error(TypeError, text)
                 self.fields[name] = value
             else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Distinct, Predicate
-from stator.guards.raw import is_subtype, type_lookup
+from stator.guards.raw import is_subtype, type_lookup, type_name
 from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.objects.attributes import MISSING
 from stator.objects.method import BoundMethod
@@ -140,8 +140,8 @@ class FieldDescriptor(Known):
 
     def _check(self, space: Space, instance: Value) -> None:
         if not is_subtype(instance.cls, self.host.__objclass__):
-            name, owner = self.host.__name__, self.host.__objclass__.__name__
-            text = f"descriptor '{name}' for '{owner}' objects doesn't apply to a '{instance.cls.__name__}' object"
+            name, owner = self.host.__name__, type_name(self.host.__objclass__)
+            text = f"descriptor '{name}' for '{owner}' objects doesn't apply to a '{instance.type_name}' object"
             raise space.error(TypeError, text)
 
     # -- writing ----------------------------------------------------------------------------------------------------

@@ -10,12 +10,14 @@ from stator.objects.dict_iterators import KeyIterator, ReverseKeyIterator
 from stator.objects.dict_merge import merge
 from stator.objects.dict_table import Entry, Table, key_error
 from stator.objects.dict_views import ItemsView, KeysView, ValuesView
-from stator.objects.instance import fill, slot_effects
+from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
 from stator.objects.recursion import entered, repr_text
 from stator.objects.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stator.guards.source import Source
     from stator.objects.space import Space
     from stator.residual.writer import Writer
@@ -127,6 +129,9 @@ class DictValue(Value):
 
             self._attrs = AttrDict(self, self.host)
         return self._attrs
+
+    def held(self) -> Iterable[Value]:
+        return (*self.table.held(), *held_attributes(self))
 
     def describe(self) -> str:
         if self.table.complete:

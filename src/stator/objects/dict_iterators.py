@@ -12,8 +12,9 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.raw import dict_get
 from stator.guards.source import CallSource, Source
-from stator.objects.dict_table import Entry
+from stator.objects.dict_table import Entry, key_error
 from stator.objects.iterator import reduction
+from stator.objects.keys import TracedKey
 from stator.objects.protocol import MODELS, models
 from stator.objects.value import Unsupported, Value
 
@@ -183,6 +184,9 @@ class DictIterator(Value):
             self.mapping = None
             return None
         entry = self._entries[self.position]
+        if self.cls is _ORDERED:
+            for _ in range(1 if self.kind == 0 else 2):  # for the node, and for its item
+                look_up(space, mapping, entry)
         self.position += 1
         return self.project(space, entry)
 
@@ -258,6 +262,13 @@ class DictIterator(Value):
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
         return [f"{writer.const(advance)}({writer.source(self.source)}, {self.steps})"] if self.steps else []
+
+
+def look_up(space: Space, mapping: DictValue, entry: Entry) -> None:
+    """`_odict_find_node`: an OrderedDict asks its keys for their hashes again; KeyError where it is another now."""
+    key = space.key(entry.key)
+    if type(key) is TracedKey and mapping.table.locate(space, key) is None:
+        raise key_error(space, entry.key)
 
 
 def _is_ordered(space: Space, mapping: DictValue) -> bool:

@@ -135,6 +135,14 @@ class Table:
         self._seen[key] = entry
         return entry
 
+    def held(self) -> list[Value]:
+        """The keys and items there are, as far as they have been looked at."""
+        entries = dict(self.entries)
+        if not self.complete:
+            before = () if self.cleared else self._seen.items()
+            entries |= {key: entry for key, entry in before if entry is not None} | self.overlay
+        return [part for entry in entries.values() if entry.item is not None for part in (entry.key, entry.item)]
+
     def _direct(self, key: Any) -> bool:
         """Whether the host dict itself may be asked for the key: no code of the program's would run."""
         if type(key) is IdentityKey:

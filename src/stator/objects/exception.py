@@ -268,7 +268,7 @@ class ExceptionValue(Value):
     def add_note(self, space: Space, note: Value, /) -> Value:
         note = note.force()
         if not issubclass(note.cls, str):
-            raise space.error(TypeError, f"note must be a str, not '{note.cls.__name__}'")
+            raise space.error(TypeError, f"note must be a str, not '{note.type_name}'")
         notes = space.getattr_or_none(self, "__notes__")
         if notes is None:
             notes = space.new_list([])
@@ -539,7 +539,7 @@ def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
         if given is not None:
             raise space.error(TypeError, "instance exception may not have a separate value")
         return kind
-    text = f"exceptions must be classes or instances deriving from BaseException, not {kind.cls.__name__}"
+    text = f"exceptions must be classes or instances deriving from BaseException, not {kind.type_name}"
     raise space.error(TypeError, text)
 
 

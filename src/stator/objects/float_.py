@@ -39,7 +39,7 @@ def to_float(space: Space, value: Value) -> Value:
         if has_buffer(value):
             raise refuse(f"float of a {value.cls.__name__}")
         words = "float() argument must be a string or a real number, not"
-        raise space.error(TypeError, f"{words} '{value.cls.__name__}'")
+        raise space.error(TypeError, f"{words} '{value.type_name}'")
     return as_double(space, value)
 
 
@@ -53,11 +53,11 @@ def as_double(space: Space, value: Value) -> Value:
     slot = space.special(value, "__float__")
     if slot is None:
         if space.special(value, "__index__") is None:
-            raise space.error(TypeError, f"must be real number, not {value.cls.__name__}")
+            raise space.error(TypeError, f"must be real number, not {value.type_name}")
         return hooked(space, int.__float__, [space.index(value)])
     result = space.call(slot, [value], {}).force()
     if not issubclass(result.cls, float):
-        names = f"{value.cls.__name__}.__float__ returned non-float (type {result.cls.__name__})"
+        names = f"{value.type_name}.__float__ returned non-float (type {result.type_name})"
         raise space.error(TypeError, names)
     if result.cls is not float:
         raise refuse("float of an object whose __float__ gives a subclass of float")  # deprecated: it warns
@@ -95,7 +95,7 @@ def _complex_part(space: Space, value: Value, first: bool) -> Value:
         result = space.call(slot, [value], {}).force()
         if result.cls is not complex:
             if not issubclass(result.cls, complex):
-                words = f"__complex__ returned non-complex (type {result.cls.__name__})"
+                words = f"__complex__ returned non-complex (type {result.type_name})"
                 raise space.error(TypeError, words)
             raise refuse("complex of an object whose __complex__ gives a subclass of complex")
         return result
@@ -105,4 +105,4 @@ def _complex_part(space: Space, value: Value, first: bool) -> Value:
         return Constant(str.__str__(known_host(space, value, "complex")))
     kind = "first argument must be a string or a number" if first else "second argument must be a number"
     kind = f"complex() {kind}"
-    raise space.error(TypeError, f"{kind}, not '{value.cls.__name__}'")
+    raise space.error(TypeError, f"{kind}, not '{value.type_name}'")

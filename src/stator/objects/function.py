@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import CodeIs, Length, TypeIs
@@ -87,6 +87,10 @@ class FunctionValue(Value):
             return None
         assert self.source is not None
         return space.wrap(values[name], DictItemSource(GetAttrSource(self.source, "__kwdefaults__"), name))
+
+    def held(self) -> Iterable[Value]:
+        parts = (*(self._cells or ()), *(self._defaults or ()), *(self._kwdefaults or {}).values())
+        return parts if self._attrs is None else (*parts, *self._attrs.held())
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:

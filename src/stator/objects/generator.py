@@ -303,7 +303,7 @@ def awaitable(space: Space, value: Value, where: int) -> Value:
         return value
     slot = space.special(value, "__await__")
     if slot is None:
-        name = value.cls.__name__
+        name = value.type_name
         text = {
             1: f"'async with' received an object from __aenter__ that does not implement __await__: {name}",
             2: f"'async with' received an object from __aexit__ that does not implement __await__: {name}",
@@ -317,7 +317,7 @@ def aiter_(space: Space, value: Value) -> Value:
     value = value.force()
     slot = space.special(value, "__aiter__")
     if slot is None:
-        raise space.error(TypeError, f"'async for' requires an object with __aiter__ method, got {value.cls.__name__}")
+        raise space.error(TypeError, f"'async for' requires an object with __aiter__ method, got {value.type_name}")
     return space.call(slot, [value], {})
 
 
@@ -326,6 +326,6 @@ def anext_(space: Space, iterator: Value) -> Value:
     iterator = iterator.force()
     slot = space.special(iterator, "__anext__")
     if slot is None:
-        name = iterator.cls.__name__
+        name = iterator.type_name
         raise space.error(TypeError, f"'async for' requires an iterator with __anext__ method, got {name}")
     return awaitable(space, space.call(slot, [iterator], {}), 0)

@@ -15,6 +15,8 @@ from stator.objects.protocol import models
 from stator.objects.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stator.guards.source import Source
     from stator.objects.space import Space
     from stator.residual.writer import Writer
@@ -71,7 +73,7 @@ class InstanceValue(Value):
             return False
         value = value.force()
         if not issubclass(value.cls, type):
-            text = f"__class__ must be set to a class, not '{value.cls.__name__}' object"
+            text = f"__class__ must be set to a class, not '{value.type_name}' object"
             raise space.error(TypeError, text)
         new: type = value.as_host(space)
         _check_layouts(space, self.cls, new)
@@ -82,6 +84,9 @@ class InstanceValue(Value):
 
     def identity(self, space: Space) -> Any:
         return self if self.source is None else self.host
+
+    def held(self) -> Iterable[Value]:
+        return held_attributes(self)
 
     # -- generated code ---------------------------------------------------------------------------------------------
 
@@ -114,6 +119,12 @@ def _check_layouts(space: Space, old: type, new: type) -> None:
         object.__dict__["__class__"].__set__(object.__new__(old), new)
     except TypeError as e:
         raise Raised(space.exception(e)) from None
+
+
+def held_attributes(value: Any) -> list[Value]:
+    """What an object keeps alive by its attributes and slots, as far as the trace has met them."""
+    attrs = () if value._attrs is None else value._attrs.held()
+    return [*attrs, *(item for item in value.slots.values() if item is not None)]
 
 
 def dict_text(writer: Writer, cls: type, name: str) -> str:

@@ -40,7 +40,7 @@ def to_int(space: Space, value: Value) -> Value:
     if slot is not None:
         result = space.call(slot, [value], {}).force()
         if not issubclass(result.cls, int):
-            raise space.error(TypeError, f"__int__ returned non-int (type {result.cls.__name__})")
+            raise space.error(TypeError, f"__int__ returned non-int (type {result.type_name})")
         return _exact(space, result)
     if space.special(value, "__index__") is not None:
         return _exact(space, space.index(value).force())
@@ -51,7 +51,7 @@ def to_int(space: Space, value: Value) -> Value:
     if has_buffer(value):
         raise refuse(f"int of a {value.cls.__name__}")
     words = "int() argument must be a string, a bytes-like object or a real number, not"
-    raise space.error(TypeError, f"{words} '{value.cls.__name__}'")
+    raise space.error(TypeError, f"{words} '{value.type_name}'")
 
 
 def _exact(space: Space, result: Value) -> Value:

@@ -20,13 +20,13 @@ class Iteration(Space):
         if host is not MISSING and host is not None:
             result: Value = self.call(self.special(value, "__iter__"), [value], {}).force()  # type: ignore[arg-type]
             if self.host_lookup(result.cls, "__next__") is MISSING:
-                raise self.error(TypeError, f"iter() returned non-iterator of type '{result.cls.__name__}'")
+                raise self.error(TypeError, f"iter() returned non-iterator of type '{result.type_name}'")
             return result
         if host is MISSING and self.special(value, "__getitem__") is not None and not issubclass(value.cls, dict):
             from stator.objects.iterator import SequenceIterator
 
             return SequenceIterator(value)
-        raise self.error(TypeError, f"'{value.cls.__name__}' object is not iterable")
+        raise self.error(TypeError, f"'{value.type_name}' object is not iterable")
 
     def next(self, iterator: Value) -> Value | None:
         """`next(iterator)`, or None when it is exhausted."""
@@ -57,7 +57,7 @@ class Iteration(Space):
         """`iterator.__next__()` by its slot."""
         slot = self.special(iterator, "__next__")
         if slot is None:
-            raise self.error(TypeError, f"'{iterator.cls.__name__}' object is not an iterator")
+            raise self.error(TypeError, f"'{iterator.type_name}' object is not an iterator")
         return self.call(slot, [iterator], {})
 
     def iterate(self, value: Value) -> Iterator[Value]:
@@ -82,7 +82,7 @@ class Iteration(Space):
             items = self.unpack(value) if exact else self.unpack_up_to(value, count + 1)
         except Raised as e:
             if issubclass(e.value.cls, TypeError) and self.host_lookup(value.cls, "__iter__") in (MISSING, None):
-                raise self.error(TypeError, f"cannot unpack non-iterable {value.cls.__name__} object") from None
+                raise self.error(TypeError, f"cannot unpack non-iterable {value.type_name} object") from None
             raise
         if len(items) < count:
             raise self.error(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")

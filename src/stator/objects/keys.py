@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.guards.raw import type_name
 from stator.objects.identities import used_as_key
 from stator.objects.value import NotKnown, Unsupported, Value
 
@@ -98,5 +99,5 @@ def traced_key(space: Space, value: Value) -> Any:
         used_as_key(space, value)
         return IdentityKey(space.identity(value))
     if hash_slot is None:
-        raise space.error(TypeError, f"unhashable type: '{cls.__name__}'")
+        raise space.error(TypeError, f"unhashable type: '{type_name(cls)}'")
     return TracedKey(space, value)

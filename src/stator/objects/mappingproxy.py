@@ -58,7 +58,7 @@ class MappingProxyValue(Value):
     def tp_new(space: Space, cls_value: Value, mapping: Value, /) -> Value:
         mapping = mapping.force()
         if space.special(mapping, "__getitem__") is None or issubclass(mapping.cls, (list, tuple)):
-            text = f"mappingproxy() argument must be a mapping, not {mapping.cls.__name__}"
+            text = f"mappingproxy() argument must be a mapping, not {mapping.type_name}"
             raise space.error(TypeError, text)
         return MappingProxyValue(mapping)
 
@@ -108,7 +108,7 @@ class MappingProxyValue(Value):
         return space.binary("|", _shown(other), self.shown)
 
     def tp_ior(self, space: Space, other: Value, /) -> Value:
-        raise space.error(TypeError, f"'|=' is not supported by {self.cls.__name__}; use '|' instead")
+        raise space.error(TypeError, f"'|=' is not supported by {self.type_name}; use '|' instead")
 
 
 def _shown(value: Value) -> Value:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.raw import is_subtype
+from stator.guards.raw import is_subtype, type_name
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.objects.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, models
 from stator.objects.value import Known, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
@@ -46,6 +48,9 @@ class BoundMethod(Value):
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, instance: Value) -> Value:
         return BoundMethod(function, instance)
+
+    def held(self) -> Iterable[Value]:
+        return (self.function, self.instance)
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         return space.call(self.function, [self.instance, *args], kwargs, tail)
@@ -161,8 +166,8 @@ class BuiltinValue(Known):
     def _bound(self, space: Space, instance: Value) -> Value:
         needed = self.host.__objclass__
         if not is_subtype(instance.cls, needed):
-            name = f"descriptor '{self.host.__name__}' for '{needed.__name__}' objects"
-            raise space.error(TypeError, f"{name} doesn't apply to a '{instance.cls.__name__}' object")
+            name = f"descriptor '{self.host.__name__}' for '{type_name(needed)}' objects"
+            raise space.error(TypeError, f"{name} doesn't apply to a '{instance.type_name}' object")
         return BoundBuiltin(self, instance)
 
     def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:

@@ -123,7 +123,7 @@ class ModuleValue(Known):
             return space.call(hook, [], {})
         names = space.getattr(self, "__dict__").force()
         if not issubclass(names.cls, dict):
-            raise space.error(TypeError, f"{self.cls.__name__}.__dict__ is not a dictionary")
+            raise space.error(TypeError, f"{self.type_name}.__dict__ is not a dictionary")
         return space.new_list(list(space.unpack(names)))
 
 

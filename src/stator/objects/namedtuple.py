@@ -40,7 +40,7 @@ class TupleGetter(Known):
         instance = instance.force()
         index: int = self.host.__reduce__()[1][0]
         if not isinstance(instance, Sequence) or instance.kind is not tuple:
-            name = instance.cls.__name__
+            name = instance.type_name
             words = f"descriptor for index '{index}' for tuple subclasses doesn't apply to '{name}' object"
             raise space.error(TypeError, words)
         found = instance.item(index)

@@ -7,6 +7,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.guards.raw import type_name
 from stator.objects.instance import new_instance
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, pure, register
 from stator.objects.type_ import class_names
@@ -27,11 +28,11 @@ def _object_new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Va
         raise space.error(TypeError, "object.__new__(): not enough arguments")
     cls_value = args[0].force()
     if not issubclass(cls_value.cls, type):
-        raise space.error(TypeError, f"object.__new__(X): X is not a type object ({cls_value.cls.__name__})")
+        raise space.error(TypeError, f"object.__new__(X): X is not a type object ({cls_value.type_name})")
     cls: type = cls_value.as_host(space)
     safe = _layout(cls)
     if safe is not object:
-        text = f"object.__new__({cls.__name__}) is not safe, use {safe.__name__}.__new__()"
+        text = f"object.__new__({type_name(cls)}) is not safe, use {type_name(safe)}.__new__()"
         raise space.error(TypeError, text)
     if len(args) > 1 or kwargs:
         _refuse_excess_new(space, cls)
@@ -64,7 +65,7 @@ def _refuse_excess_new(space: Space, cls: type) -> None:
     if space.host_lookup(cls, "__new__") is not _NEW:
         raise space.error(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
     if space.host_lookup(cls, "__init__") is object.__init__:
-        raise space.error(TypeError, f"{cls.__name__}() takes no arguments")
+        raise space.error(TypeError, f"{type_name(cls)}() takes no arguments")
 
 
 def _refuse_abstract(space: Space, cls: type) -> None:
@@ -83,7 +84,7 @@ def _object_init(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
             text = "object.__init__() takes exactly one argument (the instance to initialize)"
             raise space.error(TypeError, text)
         if space.host_lookup(self.cls, "__new__") is _NEW:
-            text = f"{self.cls.__name__}.__init__() takes exactly one argument (the instance to initialize)"
+            text = f"{self.type_name}.__init__() takes exactly one argument (the instance to initialize)"
             raise space.error(TypeError, text)
     return NONE
 
@@ -112,7 +113,7 @@ def object_subclasshook(space: Space, cls: Value, other: Value, /) -> Value:
 def _name(space: Space, name: Value) -> str:
     name = name.force()
     if not issubclass(name.cls, str):
-        raise space.error(TypeError, f"attribute name must be string, not '{name.cls.__name__}'")
+        raise space.error(TypeError, f"attribute name must be string, not '{name.type_name}'")
     return str.__str__(name.as_host(space))
 
 
@@ -125,7 +126,7 @@ def object_getattribute(space: Space, self: Value, name: Value, /) -> Value:
 def object_setattr(space: Space, self: Value, name: Value, value: Value, /) -> Value:
     self = self.force()
     if issubclass(self.cls, type):
-        raise space.error(TypeError, f"can't apply this __setattr__ to {self.cls.__name__} object")
+        raise space.error(TypeError, f"can't apply this __setattr__ to {self.type_name} object")
     space.generic_setattr(self, _name(space, name), value)
     return NONE
 
@@ -134,7 +135,7 @@ def object_setattr(space: Space, self: Value, name: Value, value: Value, /) -> V
 def object_delattr(space: Space, self: Value, name: Value, /) -> Value:
     self = self.force()
     if issubclass(self.cls, type):
-        raise space.error(TypeError, f"can't apply this __delattr__ to {self.cls.__name__} object")
+        raise space.error(TypeError, f"can't apply this __delattr__ to {self.type_name} object")
     space.generic_setattr(self, _name(space, name), None)
     return NONE
 
@@ -152,7 +153,9 @@ def object_dir(space: Space, self: Value, /) -> Value:
     attrs = space.getattr_or_none(self, "__dict__")
     if attrs is not None and issubclass(attrs.force().cls, dict):
         names.update(dict.fromkeys(space.str_(name) for name in space.unpack(attrs)))
-    names |= class_names(space, self.cls)
+    cls = space.getattr_or_none(self, "__class__")
+    if cls is not None:
+        names |= class_names(space, cls.force())
     return space.new_list([Constant(name) for name in names])
 
 
@@ -188,9 +191,9 @@ def object_format(space: Space, self: Value, spec: Value, /) -> Value:
 
     self, spec = self.force(), spec.force()
     if not issubclass(spec.cls, str):
-        raise space.error(TypeError, f"__format__() argument must be str, not {spec.cls.__name__}")
+        raise space.error(TypeError, f"__format__() argument must be str, not {spec.type_name}")
     if space.truth(spec):
-        raise space.error(TypeError, f"unsupported format string passed to {self.cls.__name__}.__format__")
+        raise space.error(TypeError, f"unsupported format string passed to {self.type_name}.__format__")
     return str_of(space, self)
 
 
@@ -250,7 +253,7 @@ def _new_arguments(space: Space, self: Value) -> tuple[Value | None, Value | Non
     if getter is not None:
         pair = space.call(getter, [self], {}).force()
         if not issubclass(pair.cls, tuple):
-            raise space.error(TypeError, f"__getnewargs_ex__ should return a tuple, not '{pair.cls.__name__}'")
+            raise space.error(TypeError, f"__getnewargs_ex__ should return a tuple, not '{pair.type_name}'")
         items = space.unpack(pair)
         if len(items) != 2:
             raise space.error(ValueError, f"__getnewargs_ex__ should return a tuple of length 2, not {len(items)}")
@@ -262,7 +265,7 @@ def _new_arguments(space: Space, self: Value) -> tuple[Value | None, Value | Non
         return None, None
     args = space.call(getter, [self], {}).force()
     if not issubclass(args.cls, tuple):
-        raise space.error(TypeError, f"__getnewargs__ should return a tuple, not '{args.cls.__name__}'")
+        raise space.error(TypeError, f"__getnewargs__ should return a tuple, not '{args.type_name}'")
     return args, None
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from stator import errors
 from stator._core import call_within
-from stator.guards.raw import is_subtype
+from stator.guards.raw import is_subtype, type_name
 from stator.objects.attributes import MISSING
 from stator.objects.identities import separate
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE
 from stator.objects.space import Space
-from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.objects.value import Constant, Known, NotKnown, Raised, Unsupported, Value
 
 #: symbol → (host function, method, reflected method)
 BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
@@ -51,7 +51,7 @@ UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
     "abs": (abs, "__abs__", "abs()"),
 }
 #: builtin sequences fill `sq_concat`/`sq_repeat`, which CPython tries after the right operand's `nb_` slots
-_SEQUENCES = (list, tuple, str, bytes, bytearray)
+_SEQUENCES = (list, tuple, str, bytes, bytearray, collections.deque)
 
 
 class Operators(Space):
@@ -139,7 +139,7 @@ class Operators(Space):
         if slot.host.__objclass__ not in _REPEATED or issubclass(count.cls, int):  # type: ignore[attr-defined]
             return
         if self.special(count, "__index__") is None:
-            text = f"can't multiply sequence by non-int of type '{count.cls.__name__}'"
+            text = f"can't multiply sequence by non-int of type '{count.type_name}'"
             raise self.error(TypeError, text)
 
     def is_not_implemented(self, value: Value) -> bool:
@@ -154,7 +154,7 @@ class Operators(Space):
         return slot if slot.cls in _TAKES_SELF else _Unbinder(slot)
 
     def _operand_error(self, symbol: str, left: Value, right: Value) -> Raised:
-        names = f"'{left.cls.__name__}' and '{right.cls.__name__}'"
+        names = f"'{left.type_name}' and '{right.type_name}'"
         return self.error(TypeError, f"unsupported operand type(s) for {symbol}: {names}")
 
     def unary(self, symbol: str, value: Value) -> Value:
@@ -166,7 +166,7 @@ class Operators(Space):
         slot = self.special(value, method)
         if slot is None:
             prefix = "unary " if symbol != "abs" else ""
-            text = f"bad operand type for {prefix}{shown}: '{value.cls.__name__}'"
+            text = f"bad operand type for {prefix}{shown}: '{value.type_name}'"
             raise self.error(TypeError, text)
         return self.call(slot, [value], {})
 
@@ -188,7 +188,7 @@ class Operators(Space):
             return result
         if symbol in ("==", "!="):
             return TRUE if self.is_(left, right) == (symbol == "==") else FALSE
-        names = f"'{left.cls.__name__}' and '{right.cls.__name__}'"
+        names = f"'{left.type_name}' and '{right.type_name}'"
         raise self.error(TypeError, f"'{symbol}' not supported between instances of {names}")
 
     def equal(self, left: Value, right: Value) -> bool:
@@ -224,7 +224,7 @@ class Operators(Space):
         if slot is not None:
             result = self.call(slot, [value], {}).force()
             if result.cls is not bool:
-                raise self.error(TypeError, f"__bool__ should return bool, returned {result.cls.__name__}")
+                raise self.error(TypeError, f"__bool__ should return bool, returned {result.type_name}")
             return bool(self.trace.decide(result))
         if self.special(value, "__len__") is not None:
             return bool(self.trace.decide(self.len(value)))
@@ -237,7 +237,7 @@ class Operators(Space):
             return self.run_known(len, [value])
         slot = self.special(value, "__len__")
         if slot is None:
-            raise self.error(TypeError, f"object of type '{value.cls.__name__}' has no len()")
+            raise self.error(TypeError, f"object of type '{value.type_name}' has no len()")
         result: Value = self.call(slot, [value], {}).force()
         if result.symbolic:
             return result
@@ -250,10 +250,10 @@ class Operators(Space):
             return value
         slot = self.special(value, "__index__")
         if slot is None:
-            raise self.error(TypeError, f"'{value.cls.__name__}' object cannot be interpreted as an integer")
+            raise self.error(TypeError, f"'{value.type_name}' object cannot be interpreted as an integer")
         result: Value = self.call(slot, [value], {}).force()
         if not issubclass(result.cls, int):
-            raise self.error(TypeError, f"__index__ returned non-int (type {result.cls.__name__})")
+            raise self.error(TypeError, f"__index__ returned non-int (type {result.type_name})")
         if result.cls is not int:
             self.warn(DeprecationWarning, _STRICT_SUBCLASS.format(result.cls.__name__))
         return result
@@ -265,7 +265,7 @@ class Operators(Space):
             return self.run_known(hash, [value])
         slot = self.special(value, "__hash__")
         if slot is None:
-            raise self.error(TypeError, f"unhashable type: '{value.cls.__name__}'")
+            raise self.error(TypeError, f"unhashable type: '{value.type_name}'")
         result: Value = self.call(slot, [value], {}).force()
         if not issubclass(result.cls, int):
             raise self.error(TypeError, "__hash__ method should return an integer")
@@ -286,28 +286,31 @@ class Operators(Space):
         if slot is not None:
             return self.call(slot, [container, key], {}, tail)
         if issubclass(container.cls, type):
+            if container.as_host(self) is type:
+                return self.run_known(types.GenericAlias, [container, key])
             hook = self.getattr_or_none(container, "__class_getitem__")
             if hook is not None and hook.cls is not type(None):
                 return self.call(hook, [key], {}, tail)
-            raise self.error(TypeError, f"type '{container.as_host(self).__name__}' is not subscriptable")
-        raise self.error(TypeError, f"'{container.cls.__name__}' object is not subscriptable")
+            raise self.error(TypeError, f"type '{type_name(container.as_host(self))}' is not subscriptable")
+        raise self.error(TypeError, f"'{container.type_name}' object is not subscriptable")
 
     def setitem(self, container: Value, key: Value, item: Value) -> None:
         """`container[key] = item`."""
         container = container.force()
         slot = self.special(container, "__setitem__")
         if slot is None:
-            raise self.error(TypeError, f"'{container.cls.__name__}' object does not support item assignment")
+            raise self.error(TypeError, f"'{container.type_name}' object does not support item assignment")
         self.call(slot, [container, key, item], {})
 
     def delitem(self, container: Value, key: Value) -> None:
         """`del container[key]`."""
         container = container.force()
         slot = self.special(container, "__delitem__")
-        if slot is None:
-            verb = "doesn't" if issubclass(container.cls, (tuple, str, bytes, range)) else "does not"
-            raise self.error(TypeError, f"'{container.cls.__name__}' object {verb} support item deletion")
-        self.call(slot, [container, key], {})
+        if slot is not None:
+            self.call(slot, [container, key], {})
+        else:
+            is_index = self.special(key.force(), "__index__") is not None
+            self.run_known(operator.delitem, [Known(self.stand_in(container)), Constant(0 if is_index else None)])
 
     def contains(self, container: Value, item: Value) -> Value:
         """`item in container`: `__contains__`, else a search through `iter(container)`."""
@@ -316,12 +319,12 @@ class Operators(Space):
             return self.run_known(operator.contains, [container, item.force()])
         host = self.host_lookup(container.cls, "__contains__")
         if host is None:
-            raise self.error(TypeError, f"'{container.cls.__name__}' object is not a container")
+            raise self.error(TypeError, f"'{container.type_name}' object is not a container")
         if host is not MISSING:
             result = self.call(self.special(container, "__contains__"), [container, item], {})  # type: ignore[arg-type]
             return TRUE if self.truth(result) else FALSE
         if self.special(container, "__iter__") is None and self.special(container, "__getitem__") is None:
-            raise self.error(TypeError, f"argument of type '{container.cls.__name__}' is not iterable")
+            raise self.error(TypeError, f"argument of type '{container.type_name}' is not iterable")
         for element in self.iterate(container):
             if self.equal(element, item):
                 return TRUE
@@ -385,7 +388,7 @@ _STRICT_SUBCLASS = (
 _WRAPPER = types.WrapperDescriptorType
 _REPEATS = frozenset({"__mul__", "__rmul__", "__imul__"})
 #: builtin types that fill `sq_repeat`
-_REPEATED = frozenset({*_SEQUENCES, collections.deque})
+_REPEATED = frozenset(_SEQUENCES)
 #: slots that CPython takes for absent where they are None; any other is called, which is a TypeError
 _BLOCKED = frozenset({"__hash__", "__iter__", "__contains__", "__reversed__", "__class_getitem__"})
 #: what takes the receiver as its first argument; anything else is bound by its `__get__`, or called without

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.objects.dict_ import DictValue
-from stator.objects.dict_iterators import KeyIterator, ReverseKeyIterator
+from stator.objects.dict_iterators import KeyIterator, ReverseKeyIterator, look_up
 from stator.objects.dict_merge import merge_mapping
 from stator.objects.dict_table import key_error
 from stator.objects.dict_views import ItemsView, KeysView, ValuesView
@@ -130,6 +130,8 @@ class OrderedDictValue(DictValue):
         if sys.version_info >= (3, 12):
             return repr_text(space, self.duplicate(space, DictValue()))
         if self.cls is OrderedDict:
+            for entry in list(self.table.finish(space).values()):
+                look_up(space, self, entry)
             items: Value = ItemsView(self)
         else:
             items = space.call_method(self, "items")
@@ -182,6 +184,8 @@ class OrderedDictValue(DictValue):
 
     def copy(self, space: Space) -> Value:
         if self.cls is OrderedDict:
+            for entry in list(self.table.finish(space).values()):
+                look_up(space, self, entry)
             return self.duplicate(space, OrderedDictValue())
         result = space.call(space.class_value(self.cls), [], {}).force()
         for key in self.unpack(space):

@@ -1,4 +1,4 @@
-"""Instances of the program's own subclasses of int, float, complex, str and bytes.
+"""Instances of the program's own subclasses of immutable types: numbers, texts, dates.
 
 Such an object is an immutable number or text (its *payload*) with an instance dict. The slots it inherits run for
 real on a host instance; those its class overrides are found by the ordinary look-up and traced.
@@ -6,24 +6,29 @@ real on a host instance; those its class overrides are found by the ordinary loo
 
 from __future__ import annotations
 
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
+from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.keys import traced_key
 from stator.objects.protocol import MODELS
-from stator.objects.value import Value
+from stator.objects.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-PAYLOADS: tuple[type, ...] = (int, float, complex, str, bytes)
+_FIELDS = (GetSetDescriptorType, MemberDescriptorType)
+#: the plain equal of an instance is what its type makes of it; for the other types, of what `__reduce__` gives
+_LITERALS: tuple[type, ...] = (int, float, complex, str, bytes)
+PAYLOADS: set[type] = set(_LITERALS)
 
 
 class PayloadValue(Value):
-    """An instance of a strict subclass of a builtin number, str or bytes."""
+    """An instance of a strict subclass of an immutable type."""
 
     __slots__ = ("_attrs", "base", "host", "payload", "payload_guarded")
 
@@ -42,6 +47,13 @@ class PayloadValue(Value):
         self = cls(base_of(host), host)
         self.source = source
         return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> PayloadValue:
+        """The result of a real computation, of a class that is made without the program's help."""
+        if makes_itself(space, type(host)):
+            return cls(base_of(host), host)
+        raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
 
     @classmethod
     def made(cls, owner: type, base: type, payload: Any) -> PayloadValue:
@@ -72,11 +84,18 @@ class PayloadValue(Value):
             self._attrs = AttrDict(self, self.host if self.source is not None else None)
         return self._attrs
 
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """A C-level attribute: a part of the payload."""
+        field: Any = vars(self.base).get(name)
+        return space.fresh(field.__get__(self.as_host(space))) if type(field) in _FIELDS else None
+
     def describe(self) -> str:
         return f"a {self.cls.__qualname__} object"
 
     def shell(self, writer: Writer) -> str:
-        return f"{self.base.__name__}.__new__({writer.const(self.cls)}, {writer.const(self.payload)})"
+        if self.base in _LITERALS:
+            return f"{self.base.__name__}.__new__({writer.const(self.cls)}, {writer.const(self.payload)})"
+        return f"{writer.const(self.base)}.__new__({writer.const(self.cls)}, *{writer.const(_arguments(self.payload))})"
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
@@ -96,6 +115,17 @@ def base_of(host: Any) -> type:
     raise TypeError(f"{type(host).__name__} derives from no type with a payload")
 
 
+def makes_itself(space: Space, cls: type) -> bool:
+    """Whether an instance of the class is made without code of the program's."""
+    return all(type(space.host_lookup(cls, name)) is not FunctionType for name in ("__new__", "__init__"))
+
+
+def _arguments(host: Any) -> Any:
+    """What the constructor makes a plain equal of."""
+    base: Any = base_of(host)
+    return base.__reduce__(host)[1]
+
+
 def plain(host: Any) -> Any:
     """The number or text alone, whatever the subclass overrides."""
     base = base_of(host)
@@ -105,9 +135,15 @@ def plain(host: Any) -> Any:
         return bytes.__getitem__(host, slice(None))
     if base is int:
         return int.__int__(host)
-    number: Any = base
-    return number.__pos__(host)
+    kind: Any = base
+    return kind.__pos__(host) if base in _LITERALS else kind(*_arguments(host))
 
 
-for _base in PAYLOADS:
-    MODELS[_base] = PayloadValue
+def payload_type(base: type) -> None:
+    """Instances of subclasses of the immutable type are modelled by their plain equals."""
+    PAYLOADS.add(base)
+    MODELS[base] = PayloadValue
+
+
+for _base in _LITERALS:
+    payload_type(_base)

@@ -104,6 +104,10 @@ class Sequence(Value):
         """The result of a real computation."""
         return cls([space.fresh(item) for item in cls.kind.__iter__(host)], type(host))
 
+    def held(self) -> Iterable[Value]:
+        items = self._items or ()
+        return items if self._attrs is None else (*items, *self._attrs.held())
+
     # -- items ------------------------------------------------------------------------------------------------------
 
     @property
@@ -193,10 +197,10 @@ class Sequence(Value):
             return key.host
         if not issubclass(key.cls, int) and space.special(key, "__index__") is None:
             name = self.kind.__name__
-            raise space.error(TypeError, f"{name} indices must be integers or slices, not {key.cls.__name__}")
+            raise space.error(TypeError, f"{name} indices must be integers or slices, not {key.type_name}")
         index = space.int_(key)
         if not -MAXSIZE - 1 <= index <= MAXSIZE:
-            raise space.error(IndexError, f"cannot fit '{key.cls.__name__}' into an index-sized integer")
+            raise space.error(IndexError, f"cannot fit '{key.type_name}' into an index-sized integer")
         return index
 
     def concatenated(self, space: Space, other: Value) -> Value:
@@ -204,7 +208,7 @@ class Sequence(Value):
         other = other.force()
         if not isinstance(other, Sequence) or other.kind is not self.kind:
             name = self.kind.__name__
-            raise space.error(TypeError, f'can only concatenate {name} (not "{other.cls.__name__}") to {name}')
+            raise space.error(TypeError, f'can only concatenate {name} (not "{other.type_name}") to {name}')
         return self.build(space, self.items + other.items)
 
     def repetitions(self, space: Space, count: Value) -> int:
@@ -212,7 +216,7 @@ class Sequence(Value):
         count = count.force()
         times = space.int_(count)
         if not -MAXSIZE - 1 <= times <= MAXSIZE:
-            raise space.error(OverflowError, f"cannot fit '{count.cls.__name__}' into an index-sized integer")
+            raise space.error(OverflowError, f"cannot fit '{count.type_name}' into an index-sized integer")
         times = max(times, 0)
         too_long(times * len(self.items))
         return times

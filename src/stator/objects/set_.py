@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.objects.dict_ import DictValue, class_text
 from stator.objects.dict_table import key_error
-from stator.objects.instance import fill, slot_effects
+from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, model_for, models
 from stator.objects.recursion import entered, repr_text
 from stator.objects.set_history import Elements, Past
@@ -16,6 +16,8 @@ from stator.objects.set_table import SetTable
 from stator.objects.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stator.guards.source import Source
     from stator.objects.space import Space
     from stator.residual.writer import Writer
@@ -112,6 +114,9 @@ class SetValue(Value):
 
             self._attrs = AttrDict(self, self.host)
         return self._attrs
+
+    def held(self) -> Iterable[Value]:
+        return (*self.table.held(), *held_attributes(self))
 
     # -- generated code ---------------------------------------------------------------------------------------------
 

@@ -154,6 +154,13 @@ class SetTable:
         """The element that a stored key stands for."""
         return self._held[id(key)][1]
 
+    def held(self) -> list[Value]:
+        """The elements there are, as far as they have been looked at."""
+        if not self.complete:
+            return []
+        stored = {id(key) for key in self._keys}
+        return [value for ident, (_, value) in self._held.items() if ident in stored]
+
     def elements(self, space: Space) -> list[Value]:
         """The elements in no particular order, for what does not depend on it."""
         return [self.element(key) for key in self.keys(space)]

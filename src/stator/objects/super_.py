@@ -61,7 +61,7 @@ class SuperValue(Value):
             this, obj = _from_frame(space)
         this, obj = this.force(), obj.force()
         if not issubclass(this.cls, type):
-            raise space.error(TypeError, f"super() argument 1 must be a type, not {this.cls.__name__}")
+            raise space.error(TypeError, f"super() argument 1 must be a type, not {this.type_name}")
         self.this = this.as_host(space)
         if obj.cls is not type(None):
             self.obj_type = self._check(space, obj)
@@ -90,7 +90,7 @@ class SuperValue(Value):
             return "super(type, obj): obj must be an instance or subtype of type"
         known = space.known(obj)  # type: ignore[unreachable]
         is_class = known is not NotKnown and issubclass(type(known), type)
-        shown = f"type {known.__name__}" if is_class else f"instance of {obj.cls.__name__}"
+        shown = f"type {known.__name__}" if is_class else f"instance of {obj.type_name}"
         return f"super(type, obj): obj ({shown}) is not an instance or subtype of type ({self.this.__name__})."
 
     # -- attributes -------------------------------------------------------------------------------------------------
@@ -184,5 +184,5 @@ def _from_frame(space: Space) -> tuple[Value, Value]:
         raise space.error(RuntimeError, "super(): empty __class__ cell")
     this = this.force()
     if not issubclass(this.cls, type):
-        raise space.error(RuntimeError, f"super(): __class__ is not a type ({this.cls.__name__})")
+        raise space.error(RuntimeError, f"super(): __class__ is not a type ({this.type_name})")
     return this, obj

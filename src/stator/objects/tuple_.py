@@ -246,8 +246,11 @@ def _fields(cls: type) -> dict[str, int]:
         fields = _structures[cls] = {}
         count = cls.__dict__.get("n_fields")
         if isinstance(count, int) and "n_sequence_fields" in cls.__dict__:
-            probe = cls(range(count))
             names = [n for n, d in cls.__dict__.items() if isinstance(d, types.MemberDescriptorType)]
+            if len(names) == count:
+                fields.update(zip(names, range(count), strict=True))
+                return fields
+            probe = cls(range(count))  # which of its fields have no name
             fields.update(sorted(((n, getattr(probe, n)) for n in names), key=lambda field: field[1]))
     return fields
 

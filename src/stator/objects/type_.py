@@ -86,7 +86,7 @@ class ClassValue(Known):
         if self.cls is not type and space.host_lookup(self.cls, "__call__") is not type.__call__:
             slot = space.special(self, "__call__")
             if slot is None:
-                raise space.error(TypeError, f"'{self.cls.__name__}' object is not callable")
+                raise space.error(TypeError, f"'{self.type_name}' object is not callable")
             return space.call(slot, [self, *args], kwargs, tail)
         return instantiate(space, self, args, kwargs)
 
@@ -226,7 +226,7 @@ class ClassValue(Known):
         return space.run_known(type.__ror__, [self, other])
 
     def tp_dir(self, space: Space) -> Value:
-        return space.new_list([Constant(name) for name in class_names(space, self.host)])
+        return space.new_list([Constant(name) for name in class_names(space, self)])
 
     @staticmethod
     def tp_new(space: Space, meta: Value, /, *args: Value, **kwargs: Value) -> Value:
@@ -246,15 +246,18 @@ class ClassValue(Known):
         return space.new_dict([])
 
 
-def class_names(space: Space, cls: type) -> dict[str, None]:
-    """`merge_class_dict`: the names in the dicts of a class and of its bases."""
-    found: Any = vars(cls)
-    if can_change(cls) and not space.trace.is_fresh_class(cls):
-        namespace = space.getattr(space.class_value(cls), "__dict__")
-        found = [space.known(key) for key in space.unpack(namespace)]
+def class_names(space: Space, cls: Any) -> dict[str, None]:
+    """`merge_class_dict`: the names in the dicts of a class, or of what claims to be one, and of its bases."""
+    if isinstance(cls, ClassValue) and (not can_change(cls.host) or space.trace.is_fresh_class(cls.host)):
+        found: Any = vars(cls.host)
+        bases = [space.class_value(base) for base in cls.host.__bases__]
+    else:
+        namespace, parents = (space.getattr_or_none(cls, name) for name in ("__dict__", "__bases__"))
+        found = [] if namespace is None else [space.known(key) for key in space.unpack(namespace)]
+        bases = [] if parents is None else space.unpack(parents)
     names = dict.fromkeys(name for name in found if isinstance(name, str))
-    for base in cls.__bases__:
-        names |= class_names(space, base)
+    for base in bases:
+        names |= class_names(space, base.force())
     return names
 
 
@@ -280,7 +283,7 @@ def _subclasses(cls: type) -> list[type]:
 def _attribute_name(space: Space, name: Value) -> str:
     name = name.force()
     if not issubclass(name.cls, str):
-        raise space.error(TypeError, f"attribute name must be string, not '{name.cls.__name__}'")
+        raise space.error(TypeError, f"attribute name must be string, not '{name.type_name}'")
     return str.__str__(name.as_host(space))
 
 
@@ -368,7 +371,7 @@ def initialise(space: Space, made: Value, args: list[Value], kwargs: dict[str, V
         raise space.error(TypeError, "'NoneType' object is not callable")
     result = space.call(slot, [made, *args], kwargs).force()
     if result.cls is not type(None):
-        raise space.error(TypeError, f"__init__() should return None, not '{result.cls.__name__}'")
+        raise space.error(TypeError, f"__init__() should return None, not '{result.type_name}'")
 
 
 @builtin(type.__dict__["__abstractmethods__"])

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stator.guards.raw import type_name
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stator.guards.source import Source
     from stator.objects.space import Space
     from stator.residual.writer import Writer
@@ -47,6 +51,11 @@ class Value:
     cls: type
     source: Source | None
 
+    @property
+    def type_name(self) -> str:
+        """The name that CPython's messages give the class."""
+        return type_name(self.cls)
+
     def __bool__(self) -> bool:
         # A model's `__len__` is about the traced object; host code asking `if value:` means "is there one".
         return True
@@ -78,6 +87,10 @@ class Value:
     def attr_dict(self, space: Space) -> Any:
         """The DictValue of the instance's `__dict__`, or None where instances of the class have none."""
         return None
+
+    def held(self) -> Iterable[Value]:
+        """Values that this one keeps alive, as far as the trace has met them; others may be missing."""
+        return ()
 
     def describe(self) -> str:
         return f"a {self.cls.__qualname__} object"
@@ -119,6 +132,9 @@ class Lazy(Value):
 
     def key(self, space: Space) -> Any:
         return self.force().key(space)
+
+    def held(self) -> Iterable[Value]:
+        return () if self._value is None else (self._value,)
 
     def reconstruct(self, writer: Writer) -> str:
         if self._value is not None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, WeakrefSource
-from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, models
+from stator.objects.liveness import is_alive
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
 from stator.objects.value import Lazy, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -64,10 +65,9 @@ class RefValue(Value):
         host: type = cls.force().as_host(space)
         referent, callback = referent.force(), callback.force()
         if not referent.cls.__weakrefoffset__:
-            raise space.error(TypeError, f"cannot create weak reference to '{referent.cls.__name__}' object")
+            raise space.error(TypeError, f"cannot create weak reference to '{referent.type_name}' object")
         if referent.source is None:
-            # What is resumed after a break need not hold the object as long as the frame would.
-            space.trace.unresumable = errors.LifetimeObserved("a weak reference to a new object")
+            refer_to_new(space, referent, callback)
         if host is weakref.ref and callback.cls is type(None):
             # One object is referred to by one plain reference.
             known = space.trace.extension(PlainRefs).refs
@@ -86,9 +86,9 @@ class RefValue(Value):
         """`ref()`."""
         if self.referent is None:
             return NONE
-        if self.referent.source is None:
+        if self.referent.source is None and not is_alive(space, self.referent):
             raise Unsupported(errors.LifetimeObserved("following a weak reference to a new object"))
-        if _may_have_died(space, self.referent):
+        if self.referent.source is not None and _may_have_died(space, self.referent):
             raise Unsupported(errors.LifetimeObserved("following a weak reference to what has been let go of"))
         return self.referent
 
@@ -142,6 +142,14 @@ class RefValue(Value):
         return name
 
 
+def refer_to_new(space: Space, referent: Value, callback: Value) -> None:
+    """A weak reference to an object made by the trace, which may die unseen."""
+    if callback.cls is not type(None) and not issubclass(referent.cls, type):  # a class waits for the collector
+        raise Unsupported(errors.LifetimeObserved("a callback for the death of a new object"))
+    # What is resumed after a break need not hold the object as long as the frame would.
+    space.trace.unresumable = errors.LifetimeObserved("a weak reference to a new object")
+
+
 def _may_have_died(space: Space, referent: Value) -> bool:
     """Whether the traced program has dropped a reference to the existing object, which the running frame keeps."""
     host = referent.host if isinstance(referent, Lazy) else space.identity(referent)
@@ -151,15 +159,9 @@ def _may_have_died(space: Space, referent: Value) -> bool:
     return any(item is host for container in trace.effects.changed_hosts() for item in gc.get_referents(container))
 
 
-@builtin(weakref.proxy)
-def proxy(space: Space, referent: Value, callback: Value = NONE, /) -> Value | None:
-    if referent.force().source is None:
-        raise Unsupported(errors.LifetimeObserved("a weak proxy of a new object"))
-    return None
-
-
 class PlainRefs:
-    """The references without callback made in a trace, by their referents."""
+    """The references and the proxies without callback made in a trace, by their referents."""
 
     def __init__(self, trace: Any) -> None:
         self.refs: dict[int, RefValue] = {}
+        self.proxies: dict[int, Value] = {}

@@ -9,6 +9,7 @@ from stator import errors
 from stator.guards.guard import Equals, IdIs, SameObject, TypeIs
 from stator.guards.source import ConstSource
 from stator.objects.protocol import FALSE, IMMUTABLE, MODELS, NONE, REALISERS, TRUE, model_for
+from stator.objects.reloaded import adopt_type
 from stator.objects.space import Space
 from stator.objects.value import Constant, Known, Lazy, NotKnown, Raised, Unsupported, Value
 
@@ -73,6 +74,7 @@ class Wrapping(Space):
 
     def _realise_new(self, cls: type, host: Any, source: Source) -> Value:
         for base in cls.__mro__:
+            adopt_type(base)
             realiser = REALISERS.get(base)
             if realiser is not None:
                 return realiser(self, host, source)
@@ -144,7 +146,7 @@ class Wrapping(Space):
             return NotKnown
 
     def stand_in(self, value: Value) -> Any:
-        """Some host object of the value's class, for wording an error message only."""
+        """Some host object of the value's class, or of one of that name, for wording an error message only."""
         try:
             return value.as_host(self)
         except NotKnown:
@@ -156,7 +158,7 @@ class Wrapping(Space):
                     cls = type(cls.__name__, (native,), {})  # the stand-in is going to die
                 return native.__new__(cls)
             except Exception:
-                return None
+                return type(value.type_name, (), {})()
 
     def identity(self, value: Value) -> Any:
         return value.force().identity(self)

@@ -295,7 +295,7 @@ class ReversedValue(PositionIterator):
                 return space.call(slot, [sequence], {})
             if space.special(sequence, "__getitem__") is not None and not issubclass(sequence.cls, dict):
                 return ReversedValue(sequence, space.int_(space.len(sequence)) - 1)
-        raise space.error(TypeError, f"'{sequence.cls.__name__}' object is not reversible")
+        raise space.error(TypeError, f"'{sequence.type_name}' object is not reversible")
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
         if self.source is not None and target.cls not in (tuple, str, bytes):

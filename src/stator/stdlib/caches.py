@@ -31,8 +31,8 @@ class Cached(Value):
 
     __slots__ = ("_attrs", "host")
 
-    def __init__(self, host: Any, source: Source | None) -> None:
-        self.cls: type = _CACHED
+    def __init__(self, host: Any, source: Source | None, cls: type) -> None:
+        self.cls = cls
         self.host = host
         self.source = source
         self._attrs: Any = None
@@ -40,7 +40,7 @@ class Cached(Value):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         space.guard_type(host, source)
-        return ExistingCache(host, source)
+        return ExistingCache(host, source, type(host))
 
     @staticmethod
     def tp_new(
@@ -49,7 +49,8 @@ class Cached(Value):
         if space.host_lookup(user_function.force().cls, "__call__") is MISSING:
             raise space.error(TypeError, "the first argument must be callable")
         size = known_host(space, maxsize, "functools.lru_cache")
-        return FreshCache(user_function, size, space.truth(typed), cache_info_type)
+        owner = known_host(space, cls, "functools.lru_cache")
+        return FreshCache(user_function, size, space.truth(typed), cache_info_type, owner)
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         return self if instance is None else BoundMethod(self, instance)
@@ -254,8 +255,8 @@ class FreshCache(Cached):
 
     __slots__ = ("entries", "function", "hits", "info_type", "maxsize", "misses", "typed")
 
-    def __init__(self, function: Value, maxsize: int | None, typed: bool, info_type: Value) -> None:
-        super().__init__(None, None)
+    def __init__(self, function: Value, maxsize: int | None, typed: bool, info_type: Value, cls: type) -> None:
+        super().__init__(None, None, cls)
         self.function = function
         self.maxsize = maxsize if maxsize is None else max(maxsize, 0)
         self.typed = typed
@@ -308,7 +309,7 @@ class FreshCache(Cached):
     def shell(self, writer: Writer) -> str:
         """The function with an empty cache; what it wraps may refer to it, but never needs it to exist."""
         parts = [writer.expr(self.function), repr(self.maxsize), repr(self.typed), writer.expr(self.info_type)]
-        return f"{writer.const(_CACHED)}({', '.join(parts)})"
+        return f"{writer.const(self.cls)}({', '.join(parts)})"
 
     def reconstruct(self, writer: Writer) -> str:
         text = self.shell(writer)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
 from stator.guards.source import GetAttrSource
 from stator.objects.attributes import MISSING
-from stator.objects.protocol import builtin, models
+from stator.objects.iterator import reduction
+from stator.objects.protocol import NONE, builtin, models
+from stator.objects.recursion import entered, repr_text
 from stator.objects.value import Constant, Value
 from stator.stdlib.support import known_host, refuse
 
@@ -92,6 +95,26 @@ class PartialValue(Value):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         return self.part(space, name) if name in ("func", "args", "keywords") else None
+
+    def tp_repr(self, space: Space) -> Value:
+        name = self.type_name
+        if sys.version_info >= (3, 13):
+            name = self.cls.__qualname__
+            if self.cls.__module__ not in ("builtins", "__main__"):
+                name = f"{self.cls.__module__}.{name}"
+        with entered(space, self) as again:
+            if again:
+                return Constant("...")
+            parts = [repr_text(space, self.part(space, "func"))]
+            parts += [repr_text(space, item) for item in space.unpack(self.part(space, "args"))]
+            for key, value in self.part(space, "keywords").force().pairs(space):  # type: ignore[attr-defined]
+                parts.append(f"{space.str_(space.str(key))}={repr_text(space, value)}")
+        return Constant(f"{name}({', '.join(parts)})")
+
+    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+        attrs = NONE if self.is_bare(space) else space.getattr(self, "__dict__")
+        parts = [self.part(space, name) for name in ("func", "args", "keywords")]
+        return reduction(space, self.cls, [parts[0]], space.new_tuple([*parts, attrs]))
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:

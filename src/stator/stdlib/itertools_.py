@@ -215,9 +215,14 @@ class Chain(ItertoolsIterator):
 
     def __setstate__(self, space: Space, state: Value, /) -> Value:
         self.warn_of_copies(space)
-        parts = space.unpack(state)
-        if self.source is not None or not 1 <= len(parts) <= 2:
+        state = state.force()
+        parts = [part.force() for part in space.unpack(state)] if issubclass(state.cls, tuple) else []
+        if self.source is not None or (issubclass(state.cls, tuple) and not 1 <= len(parts) <= 2):
             raise refuse("itertools.chain.__setstate__")
+        if not parts:
+            raise space.error(TypeError, "state is not a tuple")
+        if any(space.special(part, "__next__") is None for part in parts):
+            raise space.error(TypeError, "Arguments must be iterators.")
         space.touch(self)
         self.rest, self.active = parts[0], parts[1] if len(parts) == 2 else None
         return NONE

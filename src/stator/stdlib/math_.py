@@ -95,7 +95,7 @@ def _rounding(host: Any, method: str) -> None:
         if slot is not None:
             return space.call(slot, [value], {})
         if host is math.trunc:
-            raise space.error(TypeError, f"type {value.cls.__name__} doesn't define __trunc__ method")
+            raise space.error(TypeError, f"type {value.type_name} doesn't define __trunc__ method")
         return space.run_known(host, [as_double(space, value)])
 
     builtin(host)(model)

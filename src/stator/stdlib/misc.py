@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import _random
 import _string  # type: ignore[import-not-found]
 import codecs
 import collections
 import importlib
 import importlib.util
-import os
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -32,38 +30,6 @@ for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(
 
 # Codecs are asked for real, as by `str.encode`.
 pure(codecs.encode, codecs.decode)
-
-
-@builtin(os.fspath)
-def fspath(space: Space, path: Value) -> Value:
-    path = path.force()
-    if issubclass(path.cls, (str, bytes)):
-        return path
-    slot = space.special(path, "__fspath__")
-    if slot is None:
-        words = "expected str, bytes or os.PathLike object, not"
-        raise space.error(TypeError, f"{words} {path.cls.__name__}")
-    result = space.call(slot, [path], {}).force()
-    if not issubclass(result.cls, (str, bytes)):
-        words = f"expected {path.cls.__name__}.__fspath__() to return str or bytes, not {result.cls.__name__}"
-        raise space.error(TypeError, words)
-    return result
-
-
-# -- random numbers -------------------------------------------------------------------------------------------------
-
-
-def _random_state(host: Any) -> None:
-    """A method that advances, reads or sets the state of a generator, which must happen in its turn."""
-
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        raise Unsupported(errors.RandomStateAccess(f"random.{host.__qualname__}"))
-
-    register(host, handler)
-
-
-for _name in ("random", "getrandbits", "seed", "getstate", "setstate"):
-    _random_state(_random.Random.__dict__[_name])
 
 
 # -- imports --------------------------------------------------------------------------------------------------------

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import CallSource, ItemSource
+from stator.objects.iterator import reduction
 from stator.objects.length_hint import length_hint
 from stator.objects.operators import BINARY, COMPARE, INPLACE
 from stator.objects.protocol import NONE, builtin, models
+from stator.objects.recursion import entered, repr_text
 from stator.objects.value import Constant, Value
 from stator.stdlib.support import bool_value, known_host, refuse
 
@@ -101,7 +104,7 @@ def delitem(space: Space, container: Value, key: Value, /) -> Value:
 def _concat(host: Any, symbol: str) -> None:
     def model(space: Space, left: Value, right: Value, /) -> Value:
         if space.special(left.force(), "__getitem__") is None:
-            raise space.error(TypeError, f"'{left.force().cls.__name__}' object can't be concatenated")
+            raise space.error(TypeError, f"'{left.force().type_name}' object can't be concatenated")
         return space.binary(symbol, left, right)
 
     builtin(host)(model)
@@ -132,7 +135,7 @@ def call(space: Space, function: Value, /, *args: Value, **kwargs: Value) -> Val
 @builtin(operator.length_hint)
 def operator_length_hint(space: Space, value: Value, default: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
     if not issubclass(default.force().cls, int):
-        raise space.error(TypeError, f"'{default.force().cls.__name__}' object cannot be interpreted as an integer")
+        raise space.error(TypeError, f"'{default.force().type_name}' object cannot be interpreted as an integer")
     return length_hint(space, value.force(), default.force())
 
 
@@ -146,8 +149,8 @@ class Getter(Value):
     #: the host type
     kind: type
 
-    def __init__(self, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
-        self.cls = self.kind
+    def __init__(self, args: list[Value], kwargs: dict[str, Value] | None = None, cls: type | None = None) -> None:
+        self.cls = cls or self.kind
         self.source: Source | None = None
         self.host: Any = None
         self.args = args
@@ -159,7 +162,7 @@ class Getter(Value):
         space.guard_type(host, source)
         parts = _parts(host)
         base = CallSource(_parts, source, "parts")
-        self = cls([space.wrap(part, ItemSource(base, i)) for i, part in enumerate(parts)])
+        self = cls([space.wrap(part, ItemSource(base, i)) for i, part in enumerate(parts)], cls=type(host))
         space.trace.guard(_same_length(base, parts))
         self.source, self.host = source, host
         return self
@@ -172,7 +175,7 @@ class Getter(Value):
             return writer.source(self.source)
         parts = [writer.expr(arg) for arg in self.args]
         parts += [f"{name}={writer.expr(value)}" for name, value in self.kwargs.items()]
-        return str(writer.assign(self.kind.__name__, f"{writer.const(self.kind)}({', '.join(parts)})"))
+        return str(writer.assign(self.kind.__name__, f"{writer.const(self.cls)}({', '.join(parts)})"))
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         if kwargs or len(args) != 1:
@@ -180,6 +183,13 @@ class Getter(Value):
             named = f"{self.kind.__name__}() takes no keyword arguments"
             raise space.error(TypeError, named if kwargs else count)
         return self.get(space, args[0])
+
+    def shown(self, space: Space) -> Value:
+        """`repr(getter)`."""
+        with entered(space, self) as again:
+            parts = ["..."] if again else [repr_text(space, arg) for arg in self.args]
+            parts += [] if again else [f"{name}={repr_text(space, value)}" for name, value in self.kwargs.items()]
+        return Constant(f"{self.type_name}({', '.join(parts)})")
 
     def get(self, space: Space, value: Value) -> Value:
         """What the getter fetches from the value."""
@@ -213,10 +223,16 @@ class ItemGetter(Getter):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, item: Value, /, *items: Value) -> Value:
-        return ItemGetter([item, *items])
+        return ItemGetter([item, *items], cls=known_host(space, cls, "operator.itemgetter"))
 
     def get(self, space: Space, value: Value) -> Value:
         return _each(space, self.args, lambda key: space.getitem(value, key))
+
+    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+        return reduction(space, self.cls, self.args)
+
+    def tp_repr(self, space: Space) -> Value:
+        return self.shown(space)
 
 
 @models(operator.attrgetter)
@@ -231,7 +247,7 @@ class AttrGetter(Getter):
         names = [attr.force(), *(a.force() for a in attrs)]
         if not all(issubclass(name.cls, str) for name in names):
             raise space.error(TypeError, "attribute name must be a string")
-        return AttrGetter(names)
+        return AttrGetter(names, cls=known_host(space, cls, "operator.attrgetter"))
 
     def get(self, space: Space, value: Value) -> Value:
         def follow(path: Value) -> Value:
@@ -241,6 +257,12 @@ class AttrGetter(Getter):
             return found
 
         return _each(space, self.args, follow)
+
+    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+        return reduction(space, self.cls, self.args)
+
+    def tp_repr(self, space: Space) -> Value:
+        return self.shown(space)
 
 
 @models(operator.methodcaller)
@@ -252,7 +274,7 @@ class MethodCaller(Getter):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Getter:
-        if host.__reduce__()[0] is not cls.kind:
+        if host.__reduce__()[0] is not type(host):
             raise refuse("operator.methodcaller with keywords, made outside the compiled function")
         return super().from_host(space, host, source)
 
@@ -260,9 +282,20 @@ class MethodCaller(Getter):
     def tp_new(space: Space, cls: Value, name: Value, /, *args: Value, **kwargs: Value) -> Value:
         if not issubclass(name.force().cls, str):
             raise space.error(TypeError, "method name must be a string")
-        return MethodCaller([name, *args], kwargs)
+        return MethodCaller([name, *args], kwargs, cls=known_host(space, cls, "operator.methodcaller"))
 
     def get(self, space: Space, value: Value) -> Value:
         name, *args = self.args
         method = space.getattr(value, str(known_host(space, name, "operator.methodcaller")))
         return space.call(method, args, self.kwargs)
+
+    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+        if not self.kwargs:
+            return reduction(space, self.cls, self.args)
+        name, *args = self.args
+        # As in C: a partial of the class makes it again, with the name and the keywords.
+        maker = space.call(space.existing(functools.partial), [space.class_value(self.cls), name], dict(self.kwargs))
+        return space.new_tuple([maker, space.new_tuple(args)])
+
+    def tp_repr(self, space: Space) -> Value:
+        return self.shown(space)

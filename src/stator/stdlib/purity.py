@@ -16,6 +16,7 @@ import re
 import struct
 import sys
 import textwrap
+import traceback
 import types
 import unicodedata
 import zlib
@@ -24,10 +25,11 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals, IdIs
 from stator.guards.source import CallSource, ConstSource
+from stator.objects.payload import PayloadValue, makes_itself, payload_type
 from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register
 from stator.objects.value import Constant, NotKnown, Raised, Value
 from stator.stdlib.builtins_iter import CallableIterator
-from stator.stdlib.support import known_host, refuse
+from stator.stdlib.support import hooked, known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -45,6 +47,9 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None) -> None:
     IMMUTABLE.add(cls)
 
     def realise(space: Space, host: Any, source: Source) -> Value:
+        if type(host) is not cls:
+            _refuse_callbacks(space, type(host), cls)
+            return PayloadValue.from_host(space, host, source)
         space.guard_type(host, source)
         if cls is decimal.Decimal:
             _guard_context(space)
@@ -53,13 +58,9 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None) -> None:
                 space.trace.guard(IdIs(source, host))
             else:
                 space.trace.guard(Equals(CallSource(state, source, state.__name__.strip("_")), state(host)))
-        return Constant(host, source) if type(host) is cls else _foreign(host)
+        return Constant(host, source)
 
     REALISERS[cls] = realise
-
-
-def _foreign(host: Any) -> Value:
-    raise refuse(f"an object of class {type(host).__qualname__}, derived from an immutable C type")
 
 
 def _date_state(host: Any) -> Any:
@@ -81,6 +82,75 @@ frozen(datetime.datetime)
 frozen(datetime.timedelta, _delta_state)
 frozen(datetime.timezone)
 frozen(decimal.Decimal, str)
+
+
+#: methods of dates and times that their other methods call
+_CALLED_BACK = ("timetuple", "strftime", "toordinal", "utcoffset", "tzname", "dst")
+
+
+def _refuse_callbacks(space: Space, cls: type, base: type) -> None:
+    """The C methods of an instance of `cls` must not run code of the program's, which is not traced then."""
+    for name in _CALLED_BACK:
+        if space.host_lookup(cls, name) is not space.host_lookup(base, name):
+            raise refuse(f"methods of {base.__name__}, which call {cls.__qualname__}.{name}")
+
+
+def _derived(cls: Any, *remaking: str) -> None:
+    """The program may derive from the type; the methods `remaking` call the class of the object for their result."""
+    payload_type(cls)
+
+    @builtin(cls.__new__)
+    def new(space: Space, owner: Value, *args: Value, **kwargs: Value) -> Value:
+        made: type = known_host(space, owner, f"{cls.__name__}.__new__")
+        if made is cls:
+            return space.run_known(cls, list(args), kwargs)
+        _refuse_callbacks(space, made, cls)
+        name = f"{cls.__name__}.__new__"
+        hosts = [known_host(space, arg, name) for arg in args]
+        named = {key: known_host(space, arg, name) for key, arg in kwargs.items()}
+        try:
+            return PayloadValue(cls, cls.__new__(made, *hosts, **named))
+        except (TypeError, ValueError, OverflowError) as e:
+            raise Raised(space.exception(e)) from None
+
+    for name in remaking:
+        _remaking(cls.__dict__[name])
+    if "isoformat" in cls.__dict__:
+        _texts(cls)
+
+
+def _texts(cls: Any) -> None:
+    """The texts that a date or time has by a method of its own."""
+
+    @builtin(cls.__str__)
+    def str_(space: Space, value: Value, /) -> Value:
+        return space.call_method(value, "isoformat") if cls is not datetime.datetime else _spaced(space, value)
+
+    @builtin(cls.__format__)
+    def format_(space: Space, value: Value, spec: Value, /) -> Value:
+        if spec.force().cls is str and space.truth(spec):
+            return space.call_method(value, "strftime", spec)
+        return hooked(space, cls.__format__, [value, spec]) if spec.force().cls is not str else space.str(value)
+
+
+def _spaced(space: Space, value: Value) -> Value:
+    return space.call(space.getattr(value, "isoformat"), [Constant(" ")], {})
+
+
+def _remaking(host: Any) -> None:
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        value = args[0].force() if args else None
+        if isinstance(value, PayloadValue) and not makes_itself(space, value.cls):
+            raise refuse(f"{host.__qualname__} of a {value.cls.__qualname__}")
+        return hooked(space, host, args, kwargs)
+
+    register(host, model)
+
+
+_derived(datetime.date, "__add__", "__radd__", "__sub__", "replace")
+_derived(datetime.time, "replace")
+_derived(datetime.datetime, "__add__", "__radd__", "__sub__", "replace")
+_derived(datetime.timedelta)
 
 pure(str.maketrans, bytes.maketrans)
 pure(binascii.crc32, binascii.hexlify, binascii.unhexlify, binascii.a2b_base64, binascii.b2a_base64)
@@ -148,6 +218,7 @@ def _inert_host(host: Any) -> bool:
 pure_python(re.compile, re._compile, re.match, re.fullmatch, re.search)  # type: ignore[attr-defined]
 pure_python(re.split, re.findall, re.escape, re.sub, re.subn)
 pure_python(json.dumps, json.loads)
+pure_python(traceback._extract_caret_anchors_from_line_segment)  # type: ignore[attr-defined]
 pure_python(textwrap.dedent, fnmatch.fnmatch, fnmatch.fnmatchcase, fnmatch.translate)
 pure_python(posixpath.join, posixpath.basename, posixpath.dirname, posixpath.split, posixpath.splitext)
 pure_python(posixpath.normpath, posixpath.isabs, posixpath.commonprefix)

@@ -21,7 +21,7 @@ def repr_of(space: Space, value: Value) -> Value:
         return space.run_known(repr, [value])
     slot = space.special(value, "__repr__")
     if slot is None:
-        raise space.error(TypeError, f"'{value.cls.__name__}' object is not callable")
+        raise space.error(TypeError, f"'{value.type_name}' object is not callable")
     result = space.call(slot, [value], {}).force()
     if not issubclass(result.cls, str):
         raise space.error(TypeError, f"__repr__ returned non-string (type {result.cls.__name__})")
@@ -40,7 +40,7 @@ def str_of(space: Space, value: Value) -> Value:
         return repr_of(space, value)
     result = space.call(slot, [value], {}).force()
     if not issubclass(result.cls, str):
-        raise space.error(TypeError, f"__str__ returned non-string (type {result.cls.__name__})")
+        raise space.error(TypeError, f"__str__ returned non-string (type {result.type_name})")
     return result
 
 

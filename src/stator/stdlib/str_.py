@@ -46,10 +46,10 @@ def format_of(space: Space, value: Value, spec: Value) -> Value:
         return value
     slot = space.special(value, "__format__")
     if slot is None:
-        raise space.error(TypeError, f"Type {value.cls.__name__} doesn't define __format__")
+        raise space.error(TypeError, f"Type {value.type_name} doesn't define __format__")
     result = space.call(slot, [value, spec], {}).force()
     if not issubclass(result.cls, str):
-        raise space.error(TypeError, f"__format__ must return a str, not {result.cls.__name__}")
+        raise space.error(TypeError, f"__format__ must return a str, not {result.type_name}")
     return result
 
 
@@ -83,7 +83,7 @@ def str_join(space: Space, separator: Value, iterable: Value, /) -> Value:
     pieces = [item.force() for item in space.unpack(iterable)]
     for index, piece in enumerate(pieces):
         if not issubclass(piece.cls, str):
-            words = f"sequence item {index}: expected str instance, {piece.cls.__name__} found"
+            words = f"sequence item {index}: expected str instance, {piece.type_name} found"
             raise space.error(TypeError, words)
     if len(pieces) == 1 and pieces[0].cls is str:
         return pieces[0]
@@ -354,7 +354,7 @@ def _repetition(host: Any) -> None:
             return hooked(space, host, [text, count])
         times = space.int_(count)
         if not -sys.maxsize - 1 <= times <= sys.maxsize:
-            raise space.error(OverflowError, f"cannot fit '{count.cls.__name__}' into an index-sized integer")
+            raise space.error(OverflowError, f"cannot fit '{count.type_name}' into an index-sized integer")
         return hooked(space, host, [text, Constant(times)])
 
     builtin(host)(model)

@@ -11,7 +11,7 @@ from stator.objects.value import Constant, NotKnown, Unsupported, Value
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
-__all__ = ["bool_value", "check_kind", "hooked", "known_host", "literal", "refuse", "type_name"]
+__all__ = ["bool_value", "check_kind", "hooked", "known_host", "literal", "refuse"]
 
 #: exact types whose instances behave alike wherever they come from, so that CPython may compute with them
 LITERAL_TYPES = frozenset({int, float, complex, bool, str, bytes, type(None)})
@@ -55,11 +55,6 @@ def check_kind(space: Space, value: Value, kind: type, message: str) -> Value:
     if not issubclass(value.cls, kind):
         raise space.error(TypeError, message)
     return value
-
-
-def type_name(value: Value) -> str:
-    """The name CPython's messages give the type of a value."""
-    return value.force().cls.__name__
 
 
 def hooked(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:

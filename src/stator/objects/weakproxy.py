@@ -1,0 +1,136 @@
+"""weakref.proxy: what a proxy is asked for is asked of its referent."""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.attributes import MISSING
+from stator.objects.liveness import is_alive
+from stator.objects.protocol import MODELS, NONE, builtin, register
+from stator.objects.value import Unsupported, Value
+from stator.objects.weakref_ import PlainRefs, refer_to_new
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+#: method → the function that asks the referent for it
+_ASKED: dict[str, Callable[..., Any]] = {
+    "__getattribute__": getattr,
+    "__setattr__": setattr,
+    "__delattr__": delattr,
+    "__next__": next,
+    "__contains__": operator.contains,
+    "__getitem__": operator.getitem,
+    "__setitem__": operator.setitem,
+    "__delitem__": operator.delitem,
+    "__invert__": operator.invert,
+    "__neg__": operator.neg,
+    "__pos__": operator.pos,
+    "__index__": operator.index,
+    "__divmod__": divmod,
+    **{f"__{kind.__name__}__": kind for kind in (str, bytes, bool, int, float, len, iter, reversed, abs)},
+}
+_COMPARED = ("lt", "le", "eq", "ne", "gt", "ge")
+_COMPUTED = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "xor", "or")
+
+
+class ProxyValue(Value):
+    """A weak proxy; `referent` is None for an existing one, which nothing is asked of."""
+
+    __slots__ = ("callback", "host", "referent")
+
+    def __init__(self, cls: type, referent: Value | None, callback: Value = NONE) -> None:
+        self.cls = cls
+        self.source = None
+        self.host: Any = None
+        self.referent = referent
+        self.callback = callback
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Any) -> ProxyValue:
+        space.guard_type(host, source)
+        self = cls(type(host), None)
+        self.source, self.host = source, host
+        return self
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        assert self.referent is not None
+        parts = f"{writer.expr(self.referent)}, {writer.expr(self.callback)}"
+        return str(writer.assign("proxy", f"{writer.const(weakref.proxy)}({parts})"))
+
+
+def referent_of(space: Space, value: Value) -> Value:
+    """What a proxy stands for, which must certainly live; any other value is itself."""
+    value = value.force()
+    if not isinstance(value, ProxyValue):
+        return value
+    if value.referent is None:
+        raise Unsupported(errors.UnsupportedCCall("an existing weakref.proxy"))
+    if not is_alive(space, value.referent):
+        raise Unsupported(errors.LifetimeObserved("a weak proxy of an object that may be gone"))
+    return value.referent
+
+
+@builtin(weakref.proxy)
+def proxy(space: Space, referent: Value, callback: Value = NONE, /) -> Value | None:
+    referent, callback = referent_of(space, referent), callback.force()
+    if not referent.cls.__weakrefoffset__:
+        raise space.error(TypeError, f"cannot create weak reference to '{referent.type_name}' object")
+    if referent.source is not None:
+        return None
+    refer_to_new(space, referent, callback)
+    callable_ = space.host_lookup(referent.cls, "__call__") is not MISSING
+    cls = weakref.CallableProxyType if callable_ else weakref.ProxyType
+    if callback is not NONE:
+        return ProxyValue(cls, referent, callback)
+    # One object has one proxy without a callback.
+    known = space.trace.extension(PlainRefs).proxies
+    if id(referent) not in known:
+        known[id(referent)] = ProxyValue(cls, referent)
+    return known[id(referent)]
+
+
+def _ask(host: Any, function: Callable[..., Any], swapped: bool = False) -> None:
+    """The method `host` of proxies is `function` of their referents."""
+
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        operands = [referent_of(space, arg) for arg in args]
+        if function is setattr or function is operator.setitem:
+            operands[1:] = args[1:]  # what is stored stays what it is
+        return space.call(space.existing(function), operands[::-1] if swapped else operands, kwargs)
+
+    register(host, model)
+
+
+def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return space.call(referent_of(space, args[0]), args[1:], kwargs)
+
+
+def _install(cls: Any) -> None:
+    MODELS[cls] = ProxyValue
+    asked = dict(_ASKED)
+    asked |= {f"__{name}__": getattr(operator, name) for name in _COMPARED}
+    for name in _COMPUTED:
+        asked[f"__{name}__"] = getattr(operator, f"__{name}__")
+        asked[f"__i{name}__"] = getattr(operator, f"__i{name}__")
+        _ask(cls.__dict__[f"__r{name}__"], getattr(operator, f"__{name}__"), swapped=True)
+    _ask(cls.__dict__["__rdivmod__"], divmod, swapped=True)
+    for name, function in asked.items():
+        if name in cls.__dict__:
+            _ask(cls.__dict__[name], function)
+    if "__call__" in cls.__dict__:
+        register(cls.__dict__["__call__"], _call)
+
+
+_install(weakref.ProxyType)
+_install(weakref.CallableProxyType)
