@@ -135,6 +135,10 @@ class Table:
         self._seen[key] = entry
         return entry
 
+    def is_known(self, key: Any) -> bool:
+        """Whether the trace depends on what the existing dict has, or has not, under the key."""
+        return self.complete or key in self._seen
+
     def held(self) -> list[Value]:
         """The keys and items there are, as far as they have been looked at."""
         entries = dict(self.entries)

@@ -79,8 +79,9 @@ class FrameValue(Value):
 
     def _back(self, space: Space) -> Value:
         frame = self.frame
-        if not is_running(space, frame):
-            return NONE
+        suspended = frame.generator is not None and frame.generator.frame is frame
+        if suspended and not is_running(space, frame):
+            return NONE  # a finished frame keeps the one that it went back to
         if frame.parent is None:
             raise Unsupported(errors.UnsupportedAttribute("frame", "f_back"))
         return space.trace.extension(Frames).value(frame.parent)

@@ -16,6 +16,7 @@ from stator.stdlib import (  # noqa: F401
     itertools_,
     itertools_functions,
     lifetimes,
+    linecache_,
     logging_,
     math_,
     misc,
