@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals
+from stator.guards.raw import type_lookup
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.keys import traced_key
 from stator.objects.protocol import MODELS
@@ -86,7 +87,7 @@ class PayloadValue(Value):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         """A C-level attribute: a part of the payload."""
-        field: Any = vars(self.base).get(name)
+        field: Any = type_lookup(self.base, name)
         return space.fresh(field.__get__(self.as_host(space))) if type(field) in _FIELDS else None
 
     def describe(self) -> str:
