@@ -1,5 +1,8 @@
 """Attribute access: descriptors, `__getattr__`, `__slots__`, class attributes, `__dict__`."""
 
+import copy
+import functools
+
 from apptests.raising import message
 
 
@@ -358,3 +361,59 @@ def test_names_go_by_the_class_that_is_claimed():
             self.bar = "wow"
 
     return dir(Unclaimed())
+
+
+class Bunch(dict):
+    """A dict whose items are its attributes."""
+
+    def __init__(self, **items):
+        super().__init__(**items)
+        self.__dict__ = self
+
+
+class Shared:
+    state = {"count": 0}
+
+    def __init__(self, name):
+        self.__dict__ = self.state
+        self.name = name
+
+
+class Empty:
+    pass
+
+
+def test_dict_that_is_its_own_attributes():
+    bunch = Bunch(a=1, b=2)
+    bunch.c = bunch.a + bunch["b"]
+    del bunch.a
+    bunch["d"] = 4
+    return dict(bunch), bunch.d, hasattr(bunch, "a"), bunch.__dict__ is bunch, vars(bunch) == bunch, sorted(bunch)
+
+
+def test_state_that_instances_share():
+    Shared.state = {"count": 0}
+    one, two = Shared("one"), Shared("two")
+    one.count += 1
+    two.count += 1
+    return one.name, one.count, one.__dict__ is two.__dict__, Shared.state
+
+
+def test_attributes_are_exchanged():
+    empty = Empty()
+    empty.before = 1
+    attributes = {"after": 2}
+    empty.__dict__ = attributes
+    attributes["more"] = 3
+    out = [empty.after, empty.more, hasattr(empty, "before")]
+    out += [message(setattr, empty, "__dict__", None), message(setattr, empty, "__dict__", 5)]
+    return out, empty.__dict__ is attributes, vars(empty)
+
+
+def test_partials_take_attributes():
+    made = functools.partial(int, base=2)
+    made.note = 1
+    copied = copy.copy(made)
+    made.__setstate__((int, (), {"base": 3}, {"other": 2}))
+    errors = [message(made.__setstate__, state) for state in ((), (int, ()), (int, {}, {}, {}), (5, (), {}, {}))]
+    return made("11"), made.other, hasattr(made, "note"), copied("11"), copied.note, errors, made.__reduce__()[2]

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
-__all__ = ["ABSENT", "dict_get", "dict_keys", "dict_values", "instance_dict", "is_subtype", "type_lookup", "type_name"]
+__all__ = [
+    *("ABSENT", "dict_get", "dict_keys", "dict_values", "instance_dict"),
+    *("is_subtype", "set_instance_dict", "type_lookup", "type_name"),
+]
 
 
 class _Absent:
@@ -37,6 +40,16 @@ def instance_dict(obj: Any) -> Mapping[Any, Any] | None:
             found = slot.__get__(obj)
             return found if isinstance(found, (dict, Mapping)) else None
     return None
+
+
+def set_instance_dict(obj: Any, attributes: dict[Any, Any]) -> None:
+    """Make the dict the one that holds the object's own attributes."""
+    for cls in _mro_of(type(obj)) or ():
+        slot: Any = _dict_of(cls).get("__dict__")
+        if type(slot) in _SLOT_KINDS and slot.__objclass__ is cls:
+            slot.__set__(obj, attributes)
+            return
+    raise TypeError(f"'{type(obj).__name__}' object has no __dict__ of its own")
 
 
 def type_lookup(cls: type, name: str) -> Any:

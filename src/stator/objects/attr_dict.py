@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from stator.guards.guard import HasKey, NoAttr
-from stator.guards.raw import instance_dict
+from stator.guards.raw import instance_dict, set_instance_dict
 from stator.guards.source import AttrSource, InstanceDictSource, Source
 from stator.objects.dict_ import DictValue
 from stator.objects.dict_table import Table
@@ -45,6 +45,8 @@ class AttrDict(DictValue):
     """
 
     __slots__ = ("_shared", "dict_owner")
+    #: whether the program has assigned the dict to `__dict__`
+    assigned: ClassVar[bool] = False
 
     def __init__(self, owner: Value, host: Any = None) -> None:
         super().__init__()
@@ -108,9 +110,67 @@ class AttrDict(DictValue):
 
     # -- generated code ---------------------------------------------------------------------------------------------
 
+    def lines(self, writer: Writer, name: str) -> list[str]:
+        """The lines that give the object made by generated code, called `name` there, its attributes."""
+        from stator.objects.instance import dict_text
+
+        own = dict_text(writer, self.dict_owner.cls, name)
+        return [f"{own}[{key!r}] = {writer.expr(item)}" for key, item in self.entries(None)]
+
+    def write(self, writer: Writer, name: str) -> None:
+        """Emit these lines."""
+        for line in self.lines(writer, name):
+            writer.line(line)
+
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
+        if self.dict_owner is None:
+            return super().reconstruct(writer)
         from stator.objects.instance import dict_text
 
         return dict_text(writer, self.dict_owner.cls, writer.expr(self.dict_owner))
+
+
+class AssignedDict(AttrDict):
+    """A dict that the program has assigned to the `__dict__` of an object made by the trace."""
+
+    __slots__ = ("given",)
+    assigned = True
+
+    def __init__(self, owner: Value, given: DictValue) -> None:
+        self.given = given
+        super().__init__(owner)
+        self._shared = given
+
+    @property
+    def table(self) -> Table:
+        """The contents are those of the given dict."""
+        return self.given.table
+
+    @table.setter
+    def table(self, table: Table) -> None:
+        pass
+
+    def value(self, space: Space) -> DictValue:
+        return self.given
+
+    def held(self) -> list[Value]:
+        return [self.given]
+
+    def lines(self, writer: Writer, name: str) -> list[str]:
+        return [f"{writer.const(set_instance_dict)}({name}, {writer.expr(self.given)})"]
+
+
+def assign_dict(space: Space, owner: Any, value: Value | None) -> bool:
+    """`owner.__dict__ = value`; False where that has no model."""
+    given = None if value is None else value.force()
+    if given is not None and not issubclass(given.cls, dict):
+        text = f"__dict__ must be set to a dictionary, not a '{given.type_name}'"
+        raise space.error(TypeError, text)
+    if owner.source is not None or not isinstance(given, DictValue) or owner.attr_dict(space) is None:
+        return False
+    space.touch(owner)
+    owner._attrs.dict_owner = None  # whoever has the former dict has an ordinary one
+    owner._attrs = AssignedDict(owner, given)
+    return True

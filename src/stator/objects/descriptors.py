@@ -156,6 +156,11 @@ class FieldDescriptor(Known):
         self._check(space, instance)
         if is_slot(self.host):
             return self._assign_slot(space, instance, value)
+        if self.host.__name__ == "__dict__":
+            from stator.objects.attr_dict import assign_dict
+
+            if assign_dict(space, instance, value):
+                return NONE
         setter = getattr(instance, "assign_field", None) or getattr(instance, "set_field", None)
         if setter is None or not setter(space, self.host.__name__, value):
             raise Unsupported(errors.UnsupportedMutation(f"setting '{self.host.__name__}'", instance.describe()))

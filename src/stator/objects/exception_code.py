@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.raw import type_lookup
 from stator.objects.exception import ExceptionValue, native_base, own_fields, places, value_of
-from stator.objects.instance import dict_text, empty_slot, slot_text
+from stator.objects.instance import empty_slot, slot_text
 from stator.residual.runtime import with_frames
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def _finish(exc: ExceptionValue, writer: Writer, name: str) -> None:
     if exc.tb_entries:
         writer.line(_traceback(exc, writer, name, "None"))
     if exc._attrs is not None:
-        for key, value in exc._attrs.entries(None):
-            writer.line(f"{dict_text(writer, exc.cls, name)}[{key!r}] = {writer.expr(value)}")
+        exc._attrs.write(writer, name)
     for descriptor, value in exc.slots.items():
         if value is not None:
             writer.line(f"{slot_text(writer, descriptor)}.__set__({name}, {writer.expr(value)})")

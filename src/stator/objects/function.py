@@ -284,7 +284,7 @@ class FunctionValue(Value):
         if self.annotations is not None:
             lines.append(f"{name}.__annotations__ = {writer.expr(self.annotations)}")
         if self._attrs is not None:
-            lines += [f"{name}.__dict__[{k!r}] = {writer.expr(v)}" for k, v in self._attrs.entries(None)]
+            lines += self._attrs.lines(writer, name)
         return lines
 
     def effects(self, writer: Writer) -> list[str]:

@@ -145,6 +145,9 @@ def fill(value: Any, writer: Writer, name: str) -> None:
             writer.line(f"{slot_text(writer, descriptor)}.__set__({name}, {writer.expr(item)})")
     if value._attrs is None:
         return
+    if value._attrs.assigned:
+        value._attrs.write(writer, name)
+        return
     plain = type_lookup(value.cls, "__setattr__") is object.__setattr__
     for key, item in value._attrs.entries(None):
         if plain and key.isidentifier() and not keyword.iskeyword(key) and type_lookup(value.cls, key) is MISSING:

@@ -103,8 +103,7 @@ class PayloadValue(Value):
             return writer.source(self.source)
         name: str = writer.early(self)
         if self._attrs is not None:
-            for key, value in self._attrs.entries(None):
-                writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
+            self._attrs.write(writer, name)
         return name
 
 

@@ -197,8 +197,7 @@ class PropertyValue(Value):
         if self.name is not None:
             writer.line(f"{name}.__set_name__(None, {self.name!r})")
         if self._attrs is not None:
-            for key, value in self._attrs.entries(None):
-                writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
+            self._attrs.write(writer, name)
         return name
 
 

@@ -300,7 +300,7 @@ class Sequence(Value):
         """The lines that give a fresh instance of a subclass its own attributes."""
         if self._attrs is None:
             return []
-        return [f"{name}.__dict__[{k!r}] = {writer.expr(v)}" for k, v in self._attrs.entries(None)]
+        return self._attrs.lines(writer, name)  # type: ignore[no-any-return]
 
 
 ORDER: dict[str, Callable[[int, int], bool]] = {

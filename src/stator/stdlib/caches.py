@@ -316,8 +316,7 @@ class FreshCache(Cached):
         name = writer.shell_of(self) or str(writer.assign("cached", text))
         writer.name_value(self, name)
         if self._attrs is not None:
-            for key, value in self._attrs.entries(None):
-                writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
+            self._attrs.write(writer, name)
         if self.hits or self.misses:
             self._refill(writer, name)
         return name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
 from stator.guards.source import GetAttrSource
+from stator.objects.attr_dict import assign_dict
 from stator.objects.attributes import MISSING
 from stator.objects.iterator import reduction
 from stator.objects.protocol import NONE, builtin, models
@@ -116,6 +117,27 @@ class PartialValue(Value):
         parts = [self.part(space, name) for name in ("func", "args", "keywords")]
         return reduction(space, self.cls, [parts[0]], space.new_tuple([*parts, attrs]))
 
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        state = state.force()
+        parts = [part.force() for part in space.unpack(state)] if issubclass(state.cls, tuple) else []
+        if self.source is not None:
+            raise refuse("functools.partial.__setstate__ of an existing object")
+        function, args, keywords, attrs = parts if len(parts) == 4 else (NONE, NONE, NONE, NONE)
+        callable_ = space.host_lookup(function.cls, "__call__") is not MISSING
+        if not callable_ or not issubclass(args.cls, tuple) or not issubclass(keywords.cls, (dict, type(None))):
+            raise space.error(TypeError, "invalid partial state")
+        space.touch(self)
+        self._function = function
+        self._args = args if args.cls is tuple else space.new_tuple(space.unpack(args))
+        named = space.new_dict([]) if keywords.cls is type(None) else keywords
+        self._keywords = named if named.cls is dict else space.call(space.existing(dict), [named], {})
+        if self._attrs is not None:
+            self._attrs.dict_owner = None
+            self._attrs = None
+        if attrs.cls is not type(None) and not assign_dict(space, self, attrs):
+            raise refuse("functools.partial.__setstate__ with a dict of another kind")
+        return NONE
+
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:
             from stator.objects.attr_dict import AttrDict
@@ -139,8 +161,7 @@ class PartialValue(Value):
         parts = [writer.expr(part) for part in (self._function, self._args, self._keywords)]
         writer.line(f"{name}.__setstate__(({', '.join(parts)}, None))")
         if self._attrs is not None:
-            for key, value in self._attrs.entries(None):
-                writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
+            self._attrs.write(writer, name)
         return name
 
 

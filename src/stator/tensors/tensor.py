@@ -164,8 +164,8 @@ class TensorValue(Value):
             name = writer.assign("t", f"{writer.expr(as_plain(self))}.as_subclass({writer.const(self.cls)})")
         if self._attrs is not None or self.fields:
             writer.name_value(self, name)
-            for key, value in [] if self._attrs is None else self._attrs.entries(None):
-                writer.line(f"{name}.__dict__[{key!r}] = {writer.expr(value)}")
+            if self._attrs is not None:
+                self._attrs.write(writer, name)
             for key, value in self.fields.items():
                 writer.line(f"{name}.{key} = {writer.expr(value)}")
         return name
