@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import types
 import weakref
@@ -165,9 +166,14 @@ class Attributes(Space):
         attrs = value.attr_dict(self)
         return None if attrs is None else attrs.get_str(self, name)
 
-    def attribute_error(self, value: Value, name: str, shown: str | None = None) -> Raised:
+    def _no_dict(self, cls: type) -> str:
+        """What 3.13 adds about an object that takes no attributes."""
+        plain = self.host_lookup(cls, "__setattr__") is object.__setattr__
+        return " and no __dict__ for setting new attributes" if plain and sys.version_info >= (3, 13) else ""
+
+    def attribute_error(self, value: Value, name: str, shown: str | None = None, why: str = "") -> Raised:
         shown = value.type_name if shown is None else shown
-        raised: Raised = self.error(AttributeError, f"'{shown}' object has no attribute '{name}'")
+        raised: Raised = self.error(AttributeError, f"'{shown}' object has no attribute '{name}'{why}")
         raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
         raised.value.set_field("obj", value)  # type: ignore[attr-defined]
         return raised
@@ -235,7 +241,7 @@ class Attributes(Space):
             if value.cls.__dictoffset__:  # of a type whose model has no place for it
                 raise Unsupported(errors.UnsupportedAttribute(value.cls.__name__, name))
             if meta is None:
-                raise self.attribute_error(value, name)
+                raise self.attribute_error(value, name, why=self._no_dict(value.cls))
             kind = f"'{value.type_name}' object attribute '{name}' is read-only"
             raise self.error(AttributeError, kind)
         if item is not None:

@@ -28,7 +28,8 @@ def _merge_any(space: Space, target: DictValue, other: Value) -> None:
         return
     keys = space.getattr_or_none(other, "keys")
     if keys is not None:
-        merge_mapping(space, target, other, keys)
+        for key in _listed(space, other, space.call(keys, [], {}).force()):
+            target.tp_setitem(space, key, space.getitem(other, key))
     else:
         _merge_pairs(space, target, other)
 
@@ -59,6 +60,14 @@ def _refuse_changed(space: Space, other: DictValue, size: int) -> None:
         raise space.error(RuntimeError, "dict mutated during update")
     # CPython goes on past entries that were deleted.
     raise Unsupported(errors.UnsupportedMutation("deleting keys", "a dict that update() is reading"))
+
+
+def _listed(space: Space, other: Value, keys: Value) -> list[Value]:
+    """`PyMapping_Keys`: all keys before the first is looked up."""
+    if space.special(keys, "__iter__") is None and space.special(keys, "__getitem__") is None:
+        text = f"{other.type_name}.keys() returned a non-iterable (type {keys.type_name})"
+        raise space.error(TypeError, text)
+    return space.unpack(keys)
 
 
 def merge_mapping(space: Space, target: DictValue, other: Value, keys: Value) -> None:

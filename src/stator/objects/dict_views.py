@@ -81,6 +81,8 @@ class DictView(Value):
         raise NotImplementedError
 
     def unpack(self, space: Space) -> list[Value]:
+        if self.shown.solid is OrderedDict:
+            return self.forward(space, self.shown).unpack(space)
         return [self.project(space, entry) for entry in list(self.shown.table.finish(space).values())]
 
     def tp_len(self, space: Space) -> Value:

@@ -128,14 +128,16 @@ class OrderedDictValue(DictValue):
 
     def _contents(self, space: Space) -> str:
         if sys.version_info >= (3, 12):
-            return repr_text(space, self.duplicate(space, DictValue()))
+            return repr_text(space, space.call(space.existing(dict), [self], {}))
         if self.cls is OrderedDict:
+            pairs = []
             for entry in list(self.table.finish(space).values()):
                 look_up(space, self, entry)
-            items: Value = ItemsView(self)
+                assert entry.item is not None
+                pairs.append(space.new_tuple([entry.key, entry.item]))
         else:
-            items = space.call_method(self, "items")
-        return repr_text(space, space.new_list(space.unpack(items)))
+            pairs = space.unpack(space.call_method(self, "items"))
+        return repr_text(space, space.new_list(pairs))
 
     # -- methods ----------------------------------------------------------------------------------------------------
 
