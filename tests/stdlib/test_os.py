@@ -23,6 +23,17 @@ def test_status_is_guarded(tmp_path):
     assert stator.stats().frames == 2
 
 
+def test_paths_as_objects_and_links(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("abc")
+    link.symlink_to(target)
+
+    def look():
+        return link.stat().st_size, link.is_symlink(), os.lstat(link).st_size, os.stat(link, follow_symlinks=False)[0]
+
+    assert stator.compile(look, fullgraph=True)() == look()
+
+
 def test_errors_of_the_system(tmp_path):
     path = str(tmp_path / "missing")
 

@@ -35,6 +35,8 @@ _ASKED: dict[str, Callable[..., Any]] = {
     "__divmod__": divmod,
     **{f"__{kind.__name__}__": kind for kind in (str, bytes, bool, int, float, len, iter, reversed, abs)},
 }
+#: of these only the proxy itself is followed
+_OWN_ONLY = (setattr, operator.setitem, operator.contains)
 _COMPARED = ("lt", "le", "eq", "ne", "gt", "ge")
 _COMPUTED = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "xor", "or")
 
@@ -104,9 +106,8 @@ def _ask(host: Any, function: Callable[..., Any], swapped: bool = False) -> None
     """The method `host` of proxies is `function` of their referents."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        operands = [referent_of(space, arg) for arg in args]
-        if function is setattr or function is operator.setitem:
-            operands[1:] = args[1:]  # what is stored stays what it is
+        followed = args[:1] if function in _OWN_ONLY else args
+        operands = [*(referent_of(space, arg) for arg in followed), *args[len(followed) :]]
         return space.call(space.existing(function), operands[::-1] if swapped else operands, kwargs)
 
     register(host, model)

@@ -8,6 +8,7 @@ from stator.stdlib import (  # noqa: F401
     code_,
     collections_,
     combinatorics,
+    datetime_,
     frames_,
     functools_,
     id_,

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
-from stator.objects.protocol import builtin, pure
+from stator.objects.protocol import TRUE, builtin, pure
 from stator.objects.value import Raised, Unsupported, Value
-from stator.stdlib.support import known_host, literal, refuse
+from stator.stdlib.support import known_host, literal
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
 
 class _Status:
-    """What `os.stat` says of a path now: the result, or the error."""
+    """What `os.stat` says of a path now: the result, or the error.
+
+    The time of the last access is left out: to look at a path may change it, that of a link for one.
+    """
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -29,33 +32,40 @@ class _Status:
             found = self.function(path)
         except (OSError, ValueError) as e:
             return type(e), str(e)
-        return tuple(found), found.st_mtime_ns, found.st_ctime_ns, found.st_atime_ns
+        numbers = (found.st_mode, found.st_ino, found.st_dev, found.st_nlink, found.st_uid, found.st_gid, found.st_size)
+        return *numbers, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _asks(function: Any) -> None:
-    """`os.stat` and `os.lstat`: asked when tracing, and again by a guard."""
-    status = _Status(function)
+_STATUS: dict[Any, _Status] = {function: _Status(function) for function in (os.stat, os.lstat)}
 
-    @builtin(function)
-    def model(space: Space, path: Value) -> Value:
-        path = path.force()
-        if not literal(path):
-            raise refuse(f"os.{function.__name__}")
-        if space.trace.effects.acts():
-            # What has not been performed yet may be a change of the file.
-            raise Unsupported(errors.UnsupportedCCall(f"os.{function.__name__} after side effects"))
-        host = known_host(space, path, f"os.{function.__name__}")
-        space.trace.guard(Equals(CallSource(status, ConstSource(host, repr(host)), function.__name__), status(host)))
-        try:
-            found = function(host)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
-        return space.existing(found, f"os.{function.__name__}({host!r})")
+
+def _status(space: Space, function: Any, path: Value) -> Value:
+    """The answer of `os.stat` or `os.lstat`: asked for when tracing, and again by a guard."""
+    path = path.force() if literal(path.force()) else fspath(space, path).force()
+    if space.trace.effects.acts():
+        # What has not been performed yet may be a change of the file.
+        raise Unsupported(errors.UnsupportedCCall(f"os.{function.__name__} after side effects"))
+    host = known_host(space, path, f"os.{function.__name__}")
+    status = _STATUS[function]
+    space.trace.guard(Equals(CallSource(status, ConstSource(host, repr(host)), function.__name__), status(host)))
+    try:
+        found = function(host)
+    except Exception as e:
+        raise Raised(space.exception(e)) from None
+    return space.existing(found, f"os.{function.__name__}({host!r})")
+
+
+@builtin(os.stat)
+def stat(space: Space, path: Value, *, follow_symlinks: Value = TRUE) -> Value:
+    return _status(space, os.stat if space.truth(follow_symlinks) else os.lstat, path)
+
+
+@builtin(os.lstat)
+def lstat(space: Space, path: Value) -> Value:
+    return _status(space, os.lstat, path)
 
 
 pure(*(host for host in vars(_stat).values() if callable(host)))
-_asks(os.stat)
-_asks(os.lstat)
 
 
 @builtin(os.fspath)

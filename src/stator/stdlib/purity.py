@@ -7,7 +7,6 @@ result (the decimal context) it is guarded; where it is the time of day, the cal
 from __future__ import annotations
 
 import binascii
-import datetime
 import decimal
 import fnmatch
 import json
@@ -25,11 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals, IdIs
 from stator.guards.source import CallSource, ConstSource
-from stator.objects.payload import PayloadValue, makes_itself, payload_type
 from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register
 from stator.objects.value import Constant, NotKnown, Raised, Value
 from stator.stdlib.builtins_iter import CallableIterator
-from stator.stdlib.support import hooked, known_host, refuse
+from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -39,17 +37,24 @@ if TYPE_CHECKING:
 __all__ = ["frozen", "pure_python"]
 
 
-def frozen(cls: type, state: Callable[[Any], Any] | None = None) -> None:
+Foreign = Callable[["Space", Any, "Source"], Value]
+
+
+def _refuse_foreign(space: Space, host: Any, source: Source) -> Value:
+    raise refuse(f"an object of class {type(host).__qualname__}, derived from an immutable C type")
+
+
+def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreign = _refuse_foreign) -> None:
     """Instances of the immutable C type are constants: known by identity, or by `state(instance)` where given.
 
-    A type whose equal instances are alike in all respects needs only `IMMUTABLE.add`.
+    `foreign(space, host, source)` is the value of an instance of a subclass. A type whose equal instances are alike in
+    all respects needs only `IMMUTABLE.add`.
     """
     IMMUTABLE.add(cls)
 
     def realise(space: Space, host: Any, source: Source) -> Value:
         if type(host) is not cls:
-            _refuse_callbacks(space, type(host), cls)
-            return PayloadValue.from_host(space, host, source)
+            return foreign(space, host, source)
         space.guard_type(host, source)
         if cls is decimal.Decimal:
             _guard_context(space)
@@ -63,94 +68,12 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None) -> None:
     REALISERS[cls] = realise
 
 
-def _date_state(host: Any) -> Any:
-    return host.__reduce__()[1][0]
-
-
-def _delta_state(host: datetime.timedelta) -> Any:
-    return (host.days, host.seconds, host.microseconds)
-
-
 IMMUTABLE.add(re.Pattern)
 frozen(re.Match)
 frozen(struct.Struct)
 frozen(types.GenericAlias)
 frozen(types.UnionType)
-frozen(datetime.date, _date_state)
-frozen(datetime.time)
-frozen(datetime.datetime)
-frozen(datetime.timedelta, _delta_state)
-frozen(datetime.timezone)
 frozen(decimal.Decimal, str)
-
-
-#: methods of dates and times that their other methods call
-_CALLED_BACK = ("timetuple", "strftime", "toordinal", "utcoffset", "tzname", "dst")
-
-
-def _refuse_callbacks(space: Space, cls: type, base: type) -> None:
-    """The C methods of an instance of `cls` must not run code of the program's, which is not traced then."""
-    for name in _CALLED_BACK:
-        if space.host_lookup(cls, name) is not space.host_lookup(base, name):
-            raise refuse(f"methods of {base.__name__}, which call {cls.__qualname__}.{name}")
-
-
-def _derived(cls: Any, *remaking: str) -> None:
-    """The program may derive from the type; the methods `remaking` call the class of the object for their result."""
-    payload_type(cls)
-
-    @builtin(cls.__new__)
-    def new(space: Space, owner: Value, *args: Value, **kwargs: Value) -> Value:
-        made: type = known_host(space, owner, f"{cls.__name__}.__new__")
-        if made is cls:
-            return space.run_known(cls, list(args), kwargs)
-        _refuse_callbacks(space, made, cls)
-        name = f"{cls.__name__}.__new__"
-        hosts = [known_host(space, arg, name) for arg in args]
-        named = {key: known_host(space, arg, name) for key, arg in kwargs.items()}
-        try:
-            return PayloadValue(cls, cls.__new__(made, *hosts, **named))
-        except (TypeError, ValueError, OverflowError) as e:
-            raise Raised(space.exception(e)) from None
-
-    for name in remaking:
-        _remaking(cls.__dict__[name])
-    if "isoformat" in cls.__dict__:
-        _texts(cls)
-
-
-def _texts(cls: Any) -> None:
-    """The texts that a date or time has by a method of its own."""
-
-    @builtin(cls.__str__)
-    def str_(space: Space, value: Value, /) -> Value:
-        return space.call_method(value, "isoformat") if cls is not datetime.datetime else _spaced(space, value)
-
-    @builtin(cls.__format__)
-    def format_(space: Space, value: Value, spec: Value, /) -> Value:
-        if spec.force().cls is str and space.truth(spec):
-            return space.call_method(value, "strftime", spec)
-        return hooked(space, cls.__format__, [value, spec]) if spec.force().cls is not str else space.str(value)
-
-
-def _spaced(space: Space, value: Value) -> Value:
-    return space.call(space.getattr(value, "isoformat"), [Constant(" ")], {})
-
-
-def _remaking(host: Any) -> None:
-    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        value = args[0].force() if args else None
-        if isinstance(value, PayloadValue) and not makes_itself(space, value.cls):
-            raise refuse(f"{host.__qualname__} of a {value.cls.__qualname__}")
-        return hooked(space, host, args, kwargs)
-
-    register(host, model)
-
-
-_derived(datetime.date, "__add__", "__radd__", "__sub__", "replace")
-_derived(datetime.time, "replace")
-_derived(datetime.datetime, "__add__", "__radd__", "__sub__", "replace")
-_derived(datetime.timedelta)
 
 pure(str.maketrans, bytes.maketrans)
 pure(binascii.crc32, binascii.hexlify, binascii.unhexlify, binascii.a2b_base64, binascii.b2a_base64)
@@ -158,25 +81,6 @@ pure(binascii.b2a_hex, binascii.a2b_hex, zlib.crc32, zlib.adler32)
 pure(struct.pack, struct.unpack, struct.calcsize)
 pure(sys.intern, sys.getdefaultencoding, sys.getfilesystemencoding, sys.is_finalizing)
 pure(unicodedata.name, unicodedata.normalize, unicodedata.category, unicodedata.lookup)
-
-
-def _of_now(cls: type, *names: str) -> None:
-    """Methods of an immutable type that ask the clock or the time zone of the machine."""
-    for name in names:
-        host = cls.__dict__.get(name)
-        if host is not None:
-            register(host, _refuser(f"{cls.__module__}.{cls.__qualname__}.{name}"))
-
-
-def _refuser(name: str) -> Callable[[Space, list[Value], dict[str, Value]], Value]:
-    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        raise refuse(name)
-
-    return model
-
-
-_of_now(datetime.date, "today", "fromtimestamp")
-_of_now(datetime.datetime, "now", "utcnow", "today", "fromtimestamp", "timestamp", "astimezone")
 
 
 # -- Python functions that run for real -----------------------------------------------------------------------------
