@@ -31,25 +31,29 @@ _base_of: Callable[[type], type | None] = type.__dict__["__base__"].__get__
 _SLOT_KINDS = (GetSetDescriptorType, MemberDescriptorType)
 
 
+def _dict_slot(cls: type) -> Any:
+    """The descriptor of the dict that instances of the class have, or None."""
+    for base in _mro_of(cls) or ():
+        slot: Any = _dict_of(base).get("__dict__")
+        # a property called __dict__ is not the real one; it lies further down the MRO
+        if type(slot) in _SLOT_KINDS and slot.__objclass__ is base:
+            return slot
+    return None
+
+
 def instance_dict(obj: Any) -> Mapping[Any, Any] | None:
     """The dict that holds the object's own attributes (of a class: its read-only view), or None."""
-    for cls in _mro_of(type(obj)) or ():
-        slot: Any = _dict_of(cls).get("__dict__")
-        # a property called __dict__ is not the real one; it lies further down the MRO
-        if type(slot) in _SLOT_KINDS and slot.__objclass__ is cls:
-            found = slot.__get__(obj)
-            return found if isinstance(found, (dict, Mapping)) else None
-    return None
+    slot = _dict_slot(type(obj))
+    found = None if slot is None else slot.__get__(obj)
+    return found if isinstance(found, (dict, Mapping)) else None
 
 
 def set_instance_dict(obj: Any, attributes: dict[Any, Any]) -> None:
     """Make the dict the one that holds the object's own attributes."""
-    for cls in _mro_of(type(obj)) or ():
-        slot: Any = _dict_of(cls).get("__dict__")
-        if type(slot) in _SLOT_KINDS and slot.__objclass__ is cls:
-            slot.__set__(obj, attributes)
-            return
-    raise TypeError(f"'{type(obj).__name__}' object has no __dict__ of its own")
+    slot = _dict_slot(type(obj))
+    if slot is None:
+        raise TypeError(f"'{type(obj).__name__}' object has no __dict__ of its own")
+    slot.__set__(obj, attributes)
 
 
 def type_lookup(cls: type, name: str) -> Any:

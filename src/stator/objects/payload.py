@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _FIELDS = (GetSetDescriptorType, MemberDescriptorType)
 #: the plain equal of an instance is what its type makes of it; for the other types, of what `__reduce__` gives
 _LITERALS: tuple[type, ...] = (int, float, complex, str, bytes)
-PAYLOADS: set[type] = set(_LITERALS)
+PAYLOADS: set[type] = set()
 
 
 class PayloadValue(Value):
