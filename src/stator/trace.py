@@ -72,6 +72,7 @@ class Trace(Services):
         self.region_state = region_state if region_state is not None else {}
         self.guards: dict[tuple[object, ...], Guard] = {}
         self.effects = Effects()
+        self.tried_imports = set()
         self.epoch = 0
         self.steps = 0
         self.depth = 0

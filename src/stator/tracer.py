@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
+import importlib
 import sys
 import time
 from traceback import FrameSummary
@@ -15,7 +17,7 @@ from stator.bytecode import ContinuationError, is_suspendable
 from stator.cache.policy import worth_tracing
 from stator.guards.program import compile_guards
 from stator.interp import matching  # noqa: F401  imported before a trace may look at sys.modules
-from stator.interp.signals import BreakHere, Restart
+from stator.interp.signals import BreakHere, ImportFirst, Restart
 from stator.objects import exception_code  # noqa: F401
 from stator.objects.value import Raised, Unsupported
 from stator.report.stats import STATS, BreakRecord
@@ -74,7 +76,8 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any], lim
     stop_at, reason = bucket.forced_stop(code)
     guards: list[Guard] = []
     try:
-        for _ in range(_MAX_RESTARTS):
+        restarts, imports = 0, set[str]()
+        while restarts < _MAX_RESTARTS:
             trace = Trace(
                 bucket.config,
                 region_state=bucket.state_of(code),
@@ -84,9 +87,14 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any], lim
             )
             trace.bucket = bucket  # type: ignore[attr-defined]
             trace.recursion_limit = limit
+            trace.tried_imports = imports
+            wanted = None
             try:
                 return _attempt(bucket, trace, function, code, args)
+            except ImportFirst as e:
+                wanted = e.module
             except Restart as e:
+                restarts += 1
                 stop_at, reason = e.step, e.brk
                 guards = list(trace.guards.values())
                 _refuse_if_fullgraph(bucket, trace, e.brk)
@@ -94,6 +102,11 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any], lim
                     return bucket.give_up(code, e.brk.reason, guards)
             finally:
                 trace.close()
+            if wanted is not None:
+                imports.add(wanted)
+                # Where it fails, the program's own statement says so.
+                with contextlib.suppress(Exception):
+                    importlib.import_module(wanted)
         return bucket.give_up(code, "it does not trace the same way twice", guards)
     finally:
         STATS.add_seconds(time.perf_counter() - started, STATS.backend_seconds - backend_before)
@@ -111,7 +124,7 @@ def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: 
         # What must leave the frame cannot be made by generated code.
         _refuse_if_fullgraph(bucket, trace, e.brk)
         return bucket.give_up(code, e.brk.reason, list(trace.guards.values()))
-    except (Restart, errors.StatorError):
+    except (ImportFirst, Restart, errors.StatorError):
         raise
     except Exception as e:
         # A defect of ours, or too deep a structure: nothing has been executed yet.

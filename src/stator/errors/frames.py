@@ -32,7 +32,7 @@ class SuspendedCoroutine(Break):
 
 @dataclass(frozen=True)
 class ImportWithSideEffects(Break):
-    """A module is imported for the first time: its body runs once, and for real."""
+    """A module is imported for the first time, and could see that what the function did before is not done yet."""
 
     code: ClassVar[str] = "SB0403"
     title: ClassVar[str] = "first import of a module"

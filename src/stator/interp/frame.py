@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.bytecode.continuation import Lasti as HostLasti
 from stator.bytecode.decode import Decoded, Instr, decode
-from stator.interp.signals import BreakHere, FrameState, Restart
+from stator.interp.signals import BreakHere, FrameState, ImportFirst, Restart
 from stator.objects.cell import CellValue
 from stator.objects.protocol import models
 from stator.objects.value import NULL, Constant, Raised, Unsupported, Value
@@ -175,7 +175,7 @@ class Frame:
                 except BreakHere as e:
                     e.states.append(FrameState(self, instr, self.stack[:], "call"))
                     raise
-                except (Restart, errors.StatorError):
+                except (ImportFirst, Restart, errors.StatorError):
                     raise
                 except Exception as e:
                     failure = trace.host_error(e)

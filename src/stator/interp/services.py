@@ -6,13 +6,15 @@ import builtins
 import importlib.util
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from stator import errors
+from stator.interp.signals import ImportFirst
 from stator.objects.protocol import FALSE, MODELS, TRUE
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.effects import Effects
     from stator.interp.frame import Frame
     from stator.objects.space import Space
 
@@ -21,6 +23,10 @@ class Services:
     """Part of the trace: the helpers of opcodes."""
 
     space: Space
+    effects: Effects
+    recorder: Any
+    #: the modules whose import was the reason to trace again
+    tried_imports: set[str]
 
     def is_none(self, value: Value) -> bool:
         """`value is None`."""
@@ -110,15 +116,25 @@ class Services:
         module = sys.modules.get(full)
         spec = getattr(module, "__spec__", None)
         if module is None or getattr(spec, "_initializing", False):
-            raise Unsupported(errors.ImportWithSideEffects(full))
+            self.first_import(full)
         names = self.space.known(fromlist)
         if not names:
             top = full if depth else name.partition(".")[0]
             return self.space.existing(sys.modules[top])
         for item in names if hasattr(module, "__path__") else ():
             if isinstance(item, str) and not hasattr(module, item):
-                raise Unsupported(errors.ImportWithSideEffects(f"{full}.{item}"))
+                self.first_import(f"{full}.{item}")
         return self.space.existing(module)
+
+    def first_import(self, full: str) -> NoReturn:
+        """Have a module imported; a break where that was no use, or where its body could see what is not done yet.
+
+        The program reaches the statement in this very call, with nothing done that the module's body could see.
+        """
+        recorded = self.recorder
+        if self.effects or full in self.tried_imports or not (recorded is None or recorded.inert):
+            raise Unsupported(errors.ImportWithSideEffects(full))
+        raise ImportFirst(full)
 
     def import_from(self, module: Value, name: str) -> Value:
         """`from module import name`."""

@@ -38,6 +38,14 @@ class BreakHere(BaseException):
         self.states = states
 
 
+class ImportFirst(BaseException):
+    """A module is to be imported before the trace can go on: import it, for real, and trace again."""
+
+    def __init__(self, module: str) -> None:
+        super().__init__(module)
+        self.module = module
+
+
 class Restart(BaseException):
     """The break lies inside an instruction that has already changed something: trace again up to before it."""
 

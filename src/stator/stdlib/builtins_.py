@@ -322,11 +322,11 @@ def import_(
     full = str(known_host(space, name, "__import__"))
     wanted = full if space.truth(fromlist) else full.partition(".")[0]
     if full not in sys.modules or sys.modules.get(wanted) is None:
-        raise Unsupported(errors.ImportWithSideEffects(full))
+        space.trace.first_import(full)
     for item in space.unpack(fromlist) if space.truth(fromlist) else ():
         submodule = f"{full}.{space.str_(item)}"
         if not hasattr(sys.modules[full], submodule.rpartition(".")[2]) and submodule not in sys.modules:
-            raise Unsupported(errors.ImportWithSideEffects(submodule))
+            space.trace.first_import(submodule)
     return imported_module(space, wanted)
 
 

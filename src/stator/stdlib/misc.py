@@ -11,9 +11,8 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
-from stator import errors
 from stator.objects.protocol import NONE, builtin, pure, register
-from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.builtins_ import imported_module
 from stator.stdlib.streams import Stream, stream
 from stator.stdlib.support import known_host, refuse
@@ -55,12 +54,12 @@ register(importlib.util.find_spec, _find_spec)
 
 
 def _import_module(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """`importlib.import_module` of what has been imported."""
+    """`importlib.import_module` of a module by its full name."""
     name = known_host(space, args[0], "importlib.import_module") if len(args) == 1 and not kwargs else None
     if isinstance(name, str) and isinstance(sys.modules.get(name), types.ModuleType):
         return imported_module(space, name)
     if isinstance(name, str) and not name.startswith("."):
-        raise Unsupported(errors.ImportWithSideEffects(name))
+        space.trace.first_import(name)
     return space.existing(importlib.import_module).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
 
 

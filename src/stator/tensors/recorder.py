@@ -201,6 +201,11 @@ class Recorder:
         return made
 
     @property
+    def inert(self) -> bool:
+        """Whether running the graph so far would show nowhere but in its results."""
+        return not (self.random or self.acts or self.written or self.state_nodes)
+
+    @property
     def keeps_order(self) -> bool:
         """Whether the backend runs the operations as they were recorded, on the program's own tensors."""
         return bool(getattr(self.trace.bucket.backend, "keeps_order", False))  # type: ignore[attr-defined]
