@@ -16,9 +16,10 @@ from stator.effects import Effects
 from stator.guards.guard import Guard
 from stator.guards.source import CellSource, ConstSource, FunctionSource, GetAttrSource, ItemSource, LocalSource
 from stator.interp.frame import Frame
-from stator.interp.services import NamedItems, Services
+from stator.interp.services import Services
 from stator.interp.signals import Restart
 from stator.objects import generator
+from stator.objects.globals_ import MadeGlobals, NamedItems
 from stator.objects.protocol import IMMUTABLE
 from stator.objects.skeleton import detach
 from stator.objects.standard_space import StandardSpace
@@ -101,6 +102,7 @@ class Trace(Services):
         self.break_stack: list[tuple[CodeType, int]] = []
         self.host_failure: Exception | None = None
         self._globals: dict[int, Any] = {}
+        self._made_globals: dict[int, MadeGlobals] = {}
         self._constants: dict[int, Constant] = {}
         self._extensions: dict[type, Any] = {}
         self._intercepts: dict[int, Any] = {}
@@ -115,7 +117,14 @@ class Trace(Services):
         self.space.release()
         for cls in self.fresh_classes:
             detach(cls)
-        for cyclic in (self._extensions, self._globals, self._constants, self._intercepts, self.fresh_classes):
+        for cyclic in (
+            self._extensions,
+            self._globals,
+            self._made_globals,
+            self._constants,
+            self._intercepts,
+            self.fresh_classes,
+        ):
             cyclic.clear()
         self.class_overlays.clear()
         self.recorder = self.frame = None
@@ -342,19 +351,39 @@ class Trace(Services):
 
     def globals_of(self, host: dict[str, Any]) -> Any:
         """The value of a function's globals: that of its module's `__dict__`, which it shares."""
+        if type(host) is MadeGlobals:
+            return host.names
         found = self._globals.get(id(host))
         if found is None:
             module = sys.modules.get(host.get("__name__", ""))
             if isinstance(module, ModuleType) and module.__dict__ is host:
                 found = self.space.existing(module).attr_dict(self.space)
             else:
-                value = self.space.realise(host, ConstSource(host, f"globals of {host.get('__name__', '?')}"))
-                found = NamedItems(value)
+                found = NamedItems(self.space.existing(host, f"globals of {host.get('__name__', '?')}"))
             self._globals[id(host)] = found
         return found
 
+    def globals_from(self, value: Value) -> dict[str, Any]:
+        """The dict as the globals of code: the existing one, or what stands for one made by the program."""
+        host = self.space.identity(value)
+        if isinstance(host, dict):
+            self.space.guard_identity_of(value.source, host)
+            return host
+        if id(value) not in self._made_globals:
+            self._made_globals[id(value)] = MadeGlobals(value)
+        return self._made_globals[id(value)]
+
     def builtins_of(self, host: dict[str, Any]) -> Any:
         """The value of the builtins that go with a function's globals."""
+        if type(host) is MadeGlobals:
+            value = host.names.get_str(self.space, "__builtins__")
+            assert value is not None
+            known = self.space.identity(value)
+            if not isinstance(known, ModuleType | dict):
+                if value.force().cls is not dict:
+                    raise Unsupported(errors.UnsupportedCCall("a function whose builtins are no dict"))
+                return NamedItems(value)
+            host = {"__builtins__": known}
         builtins = host.get("__builtins__")
         if builtins is None:
             builtins = sys.modules["builtins"]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from stator import errors
 from stator.interp.signals import ImportFirst
-from stator.objects.protocol import FALSE, MODELS, TRUE
+from stator.objects.globals_ import MadeGlobals, name_in
+from stator.objects.protocol import FALSE, MODELS, NONE, TRUE
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -98,7 +99,10 @@ class Services:
         from stator.objects.function import FunctionValue
 
         host: types.CodeType = code.as_host(self.space)
-        return FunctionValue(host, frame.globals, host.co_name)
+        made = FunctionValue(host, frame.globals, host.co_name)
+        if type(frame.globals) is MadeGlobals:
+            made.fields["__module__"] = name_in(self.space, frame.globals, "__name__") or NONE
+        return made
 
     # -- imports ----------------------------------------------------------------------------------------------------
 
@@ -111,6 +115,8 @@ class Services:
         depth = self.space.known(level)
         full = name
         if depth:
+            if type(frame.globals) is MadeGlobals:
+                raise Unsupported(errors.UnsupportedCCall("a relative import with globals that belong to no module"))
             package = frame.globals.get("__package__") or frame.globals.get("__name__", "").rpartition(".")[0]
             full = importlib.util.resolve_name("." * depth + name, package)
         module = sys.modules.get(full)
@@ -148,25 +154,6 @@ class Services:
             return space.existing(sys.modules[full])
         # CPython words the ImportError (circular imports, unknown locations); raised by the real statement.
         raise Unsupported(errors.ImportWithSideEffects(full))
-
-
-class NamedItems:
-    """Globals that are no module's `__dict__`: a dict looked up by name."""
-
-    def __init__(self, items: Any) -> None:
-        self.items = items
-
-    def get_str(self, space: Space, name: str) -> Value | None:
-        return self.items.find(space, Constant(name))  # type: ignore[no-any-return]
-
-    def set_str(self, space: Space, name: str, value: Value) -> None:
-        self.items.tp_setitem(space, Constant(name), value)
-
-    def del_str(self, space: Space, name: str) -> bool:
-        if self.get_str(space, name) is None:
-            return False
-        self.items.tp_delitem(space, Constant(name))
-        return True
 
 
 def _iterable(space: Space, value: Value) -> bool:

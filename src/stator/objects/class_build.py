@@ -14,6 +14,7 @@ from stator.objects.attributes import MISSING
 from stator.objects.cell import CellValue
 from stator.objects.descriptors import ClassMethod, StaticMethod
 from stator.objects.function import FunctionValue
+from stator.objects.globals_ import name_in
 from stator.objects.protocol import NONE, builtin
 from stator.objects.skeleton import HELD, SKELETONS, SkeletonError, blank_class, is_data_descriptor_of
 from stator.objects.type_ import ClassValue
@@ -243,7 +244,9 @@ class _FreshClass:
             else:
                 self.attributes[name] = self._converted(name, value)
         self.slots = self.attributes.get("__slots__")
-        self.attributes.setdefault("__module__", Constant(space.trace.frame.globals.get("__name__")))
+        module = name_in(space, space.trace.frame.globals, "__name__")
+        if module is not None:
+            self.attributes.setdefault("__module__", module)
         self.fields["__name__"] = Constant(self.name)
         self.fields.setdefault("__qualname__", Constant(self.name))
         return cell

@@ -261,7 +261,7 @@ class FunctionValue(Value):
         made = writer.shell_of(self)
         if made is not None:
             return made
-        parts = [writer.const(self.code), writer.const(self.globals), writer.expr(self.fields["__name__"])]
+        parts = [writer.const(self.code), writer.globals(self.globals), writer.expr(self.fields["__name__"])]
         parts.append("None")
         if closure:
             parts.append(_tuple_text(closure))

@@ -270,7 +270,7 @@ def _with_except(n: Native) -> None:
 @_native("IMPORT_NAME")
 def _import_name(n: Native) -> None:
     fromlist, level = n.pop(), n.pop()
-    n.do(builtins.__import__, repr(n.arg), n.writer.const(n.globals), "None", fromlist, level)
+    n.do(builtins.__import__, repr(n.arg), n.writer.globals(n.globals), "None", fromlist, level)
 
 
 @_native("IMPORT_FROM")
@@ -323,13 +323,13 @@ def _match_keys(n: Native) -> None:
 
 @_native("STORE_GLOBAL")
 def _store_global(n: Native) -> None:
-    n.do(operator.setitem, n.writer.const(n.globals), repr(n.arg), n.pop())
+    n.do(operator.setitem, n.writer.globals(n.globals), repr(n.arg), n.pop())
     n.results = []
 
 
 @_native("LOAD_GLOBAL")
 def _load_global(n: Native) -> None:
-    n.do(runtime.load_global, n.writer.const(n.globals), repr(n.arg))
+    n.do(runtime.load_global, n.writer.globals(n.globals), repr(n.arg))
 
 
 @_native("LIST_APPEND")

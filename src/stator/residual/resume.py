@@ -16,6 +16,7 @@ from stator.bytecode.liveness import live_names
 from stator.guards.source import ItemSource, LocalSource
 from stator.interp.frame import ExcInfo, Lasti
 from stator.objects.cell import CellValue
+from stator.objects.globals_ import MadeGlobals
 from stator.objects.protocol import IMMUTABLE
 from stator.objects.value import NULL, Lazy, Value
 
@@ -138,11 +139,11 @@ def _restored(frame: Frame, live: set[str] | frozenset[str]) -> tuple[str, ...]:
 def _function(writer: Writer, frame: Frame, code: CodeType) -> str:
     """The continuation's function: one object for good where it needs no cells."""
     free = continuation_freevars(code)
-    if not free:
+    if not free and type(frame.globals) is not MadeGlobals:
         return writer.const(make_function(code, frame.globals), f"resume_{frame.code.co_name}")
     cells = ", ".join(writer.expr(frame.cells.get(name) or CellValue()) for name in free)
     make = writer.const(make_function)
-    parts = f"{writer.const(code)}, {writer.const(frame.globals)}, ({cells},)"
+    parts = f"{writer.const(code)}, {writer.globals(frame.globals)}, ({cells},)"
     return writer.assign(f"resume_{frame.code.co_name}", f"{make}({parts})")
 
 

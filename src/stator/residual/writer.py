@@ -10,6 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import ConstSource, Source
+from stator.objects.globals_ import MadeGlobals
 from stator.objects.value import Value
 from stator.objects.wrapping import plain_name
 
@@ -141,6 +142,18 @@ class Writer:
             found = self._embedded[id(host)] = self.name(_hint(hint or plain_name(host)))
             self.namespace[found] = host
         return found
+
+    def globals(self, host: dict[str, Any]) -> str:
+        """The globals of a function or frame."""
+        if type(host) is not MadeGlobals:
+            return self.const(host)
+        value = host.names.items
+        if value.source is None and not self.is_made(value) and id(value) not in self._making:
+            # What it holds may be functions that have it as their globals.
+            name = self.early(value)
+            value.reconstruct(self)
+            return name
+        return self.expr(value)
 
     @staticmethod
     def is_literal(host: Any) -> bool:

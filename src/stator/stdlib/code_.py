@@ -77,21 +77,59 @@ def exec_(
 
 def _run(space: Space, mode: str, source: Value, globals: Value, locals: Value) -> Value:
     frame = space.trace.current_frame
+    globals, locals = globals.force(), locals.force()
+    _check_namespaces(space, mode, globals, locals)
     text = known_host(space, source, mode)
     if isinstance(text, (str, bytes)):
         text = text.lstrip(" \t") if mode == "eval" and isinstance(text, str) else text
         text = _compiled(space, text, "<string>", mode, frame.code.co_flags & _INHERITED)
-    if not isinstance(text, types.CodeType) or text.co_freevars:
-        raise refuse(f"{mode} of what is neither text nor code without free variables")
-    globals, locals = globals.force(), locals.force()
+    if isinstance(text, bytearray | memoryview):
+        raise refuse(f"{mode} of a buffer")
+    if not isinstance(text, types.CodeType):
+        raise space.error(TypeError, f"{mode}() arg 1 must be a string, bytes or code object")
+    if text.co_freevars:
+        raise space.error(TypeError, f"code object passed to {mode}() may not contain free variables")
     host = frame.globals
     if globals.cls is type(None):
         namespace = space.call_builtin(builtins.locals, [], {}) if locals.cls is type(None) else locals
     else:
-        host = space.identity(globals)
-        if not isinstance(host, dict) or space.trace.globals_of(host).value(space) is not globals:
-            raise refuse(f"{mode} with globals that belong to no module")
+        host = _globals_of(space, mode, globals)
         namespace = globals if locals.cls is type(None) else locals
-    if not issubclass(namespace.force().cls, dict):
-        raise refuse(f"{mode} with a namespace that is no dict")
     return space.trace.inline_class_body(FunctionValue(text, host, text.co_name), namespace.force())
+
+
+def _check_namespaces(space: Space, mode: str, globals: Value, locals: Value) -> None:
+    """The two arguments' types, tested in the order and refused in the words of `eval` and of `exec`."""
+    if mode == "eval":
+        if _no_mapping(space, locals):
+            raise space.error(TypeError, "locals must be a mapping")
+        if _no_dict(globals):
+            real = "globals must be a dict"
+            hint = "globals must be a real dict; try eval(expr, {}, mapping)"
+            raise space.error(TypeError, real if _no_mapping(space, globals) else hint)
+    elif _no_dict(globals):
+        raise space.error(TypeError, f"exec() globals must be a dict, not {globals.type_name}")
+    elif _no_mapping(space, locals):
+        raise space.error(TypeError, f"locals must be a mapping or None, not {locals.type_name}")
+
+
+def _no_dict(value: Value) -> bool:
+    return value.cls is not type(None) and not issubclass(value.cls, dict)
+
+
+def _no_mapping(space: Space, value: Value) -> bool:
+    return value.cls is not type(None) and space.special(value, "__getitem__") is None
+
+
+def _globals_of(space: Space, mode: str, globals: Value) -> Any:
+    """The dict as globals, with builtins in it as CPython puts them there."""
+    host = space.trace.globals_from(globals)
+    names = space.trace.globals_of(host)
+    if names.value(space) is not globals:
+        raise refuse(f"{mode} with a dict that is known by two ways")
+    if globals.cls is not dict:
+        raise refuse(f"{mode} with globals of a class derived from dict")
+    if names.get_str(space, "__builtins__") is None:
+        own = space.trace.builtins_of(space.trace.current_frame.globals)
+        names.set_str(space, "__builtins__", own.value(space))
+    return host
