@@ -466,3 +466,49 @@ def test_a_metaclass_that_works_out_the_order():
 
     assert Made.__mro__ == (Made, Base, object)
     assert order == [True]
+
+
+def test_attributes_that_the_metaclass_describes():
+    class Posing:
+        @property
+        def __bases__(self):
+            return (int,)
+
+        @property
+        def __class__(self):
+            return dict
+
+        @property
+        def __name__(self):
+            return "posing"
+
+        def __dict__(self):
+            return 5
+
+    posing = Posing()
+    assert posing.__bases__ == (int,) and posing.__name__ == "posing"
+    assert posing.__class__ is dict and isinstance(posing, dict) and isinstance(posing, Posing)
+    assert Posing.__bases__ == (object,) and Posing.__name__ == "Posing" and Posing.__class__ is type
+    made.append(Posing)
+    assert made[-1].__base__ is object
+    assert type(made.pop()().__class__) is type
+
+
+made = []
+
+
+def test_a_metaclass_with_a_property():
+    class Meta(type):
+        @property
+        def size(cls):
+            return 10
+
+    class A(metaclass=Meta):
+        size = 3
+
+        def get(self):
+            return self.size + __class__.size
+
+    assert A.size == 10 and A().size == 3 and A().get() == 13
+    made.append(A)
+    assert made.pop()().get() == 13

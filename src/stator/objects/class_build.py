@@ -34,7 +34,7 @@ _CONFLICT = (
 _OF_TYPE = frozenset(
     (
         *("__bases__", "__mro__", "__dict__", "__name__", "__base__", "__basicsize__", "__itemsize__", "__flags__"),
-        *("__weakrefoffset__", "__dictoffset__", "__text_signature__", "__abstractmethods__"),
+        *("__weakrefoffset__", "__dictoffset__", "__text_signature__"),
     )
 )
 
@@ -271,10 +271,8 @@ class _FreshClass:
         bases = tuple(base.as_host(space) for base in self.bases)
         if space.host_lookup(meta, "mro") is not type.__dict__["mro"]:
             raise self._refuse("its metaclass has a method mro")
-        if any(name in _OF_TYPE for name in self.attributes):
-            raise self._refuse("its namespace has an attribute that is one of type's own")
-        if any(is_data_descriptor_of(meta, name) for name in namespace):
-            raise self._refuse("its metaclass has a data descriptor for one of its attributes")
+        if "__abstractmethods__" in self.attributes:
+            raise self._refuse("its namespace has __abstractmethods__")
         try:
             skeleton = blank_class(meta, self.name, bases, namespace)
         except SkeletonError as e:
@@ -388,8 +386,12 @@ class _FreshClass:
         function = writer.const(blank_class)
         return f"{function}({writer.expr(self.meta)}, {self.name!r}, ({bases},), {{{', '.join(places)}}})"
 
+    def _only_at_creation(self, name: str) -> bool:
+        """Whether `type.__setattr__` would not put the attribute into the class's own namespace."""
+        return name == "__slots__" or name in _OF_TYPE or is_data_descriptor_of(self.meta.as_host(self.space), name)
+
     def _place(self, writer: Writer, name: str, value: Value) -> str:
-        if name == "__slots__":
+        if self._only_at_creation(name):
             return writer.expr(value)
         return writer.const(value.host) if type(value) is Constant else writer.const(HELD)
 
@@ -399,7 +401,7 @@ class _FreshClass:
         writer.name_value(self.value, name)
         setter = f"{writer.const(type)}.__setattr__"
         for attribute, value in list(self.attributes.items()):
-            if type(value) is not Constant and attribute != "__slots__":
+            if type(value) is not Constant and not self._only_at_creation(attribute):
                 writer.line(f"{setter}({name}, {attribute!r}, {writer.expr(value)})")
         if self.is_abstract_base:
             writer.line(f"{writer.const(_abc._abc_init)}({name})")
