@@ -89,6 +89,10 @@ class Trace(Services):
         self.shared: dict[int, tuple[Value, int]] = {}
         self.class_overlays: dict[type, dict[str, Value]] = {}
         self.fresh_classes: dict[type, Value] = {}
+        #: abstract base classes with the classes that the program has registered with them
+        self.registered: list[tuple[type, type]] = []
+        #: classes that count as sequences or mappings in patterns since they have been registered: `Py_TPFLAGS_…`
+        self.patterns: dict[type, int] = {}
         self.traced_codes: dict[CodeType, None] = {}
         self.root_code: Any = None
         #: whether generated code could call the frame's function again, with the same arguments

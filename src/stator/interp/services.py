@@ -26,6 +26,7 @@ class Services:
     space: Space
     effects: Effects
     recorder: Any
+    patterns: dict[type, int]
     #: the modules whose import was the reason to trace again
     tried_imports: set[str]
 
@@ -43,7 +44,9 @@ class Services:
 
     def matches_flag(self, value: Value, flag: int) -> Value:
         """Whether the class counts as a sequence or mapping in patterns (`Py_TPFLAGS_SEQUENCE`, `_MAPPING`)."""
-        return TRUE if value.force().cls.__flags__ & flag else FALSE
+        cls = value.force().cls
+        registered = next((self.patterns[base] for base in cls.__mro__ if base in self.patterns), cls.__flags__)
+        return TRUE if registered & flag else FALSE
 
     # -- arguments --------------------------------------------------------------------------------------------------
 

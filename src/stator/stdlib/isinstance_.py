@@ -30,6 +30,9 @@ _SUBCLASSES = type.__dict__["__subclasses__"]
 _CLASS = object.__dict__["__class__"]
 #: classes whose attribute access is C code of their own that leaves `__class__` alone
 _PLAIN_ACCESS = (type, types.ModuleType, types.MethodType)
+#: `Py_TPFLAGS_SEQUENCE` and `Py_TPFLAGS_MAPPING`
+_COLLECTION = 1 << 5 | 1 << 6
+_IMMUTABLE_TYPE = 1 << 8
 _GENERIC = "argument 2 cannot be a parameterized generic"
 
 
@@ -223,6 +226,8 @@ def _abc_real_subclass(space: Space, classes: Value, cls: Value) -> bool:
         answer = bool(_abc._abc_subclasscheck(host, subject))
     except Exception as e:
         raise Raised(space.exception(e)) from None
+    if not answer and _registered(space, host, cls):
+        return True
     if not answer and not space.trace.is_fresh_class(subject):
         # A class may be registered later; it can never be unregistered.
         names = f"not issubclass({subject.__qualname__}, {host.__qualname__})"
@@ -239,7 +244,7 @@ def _fresh_abc_subclass(space: Space, classes: Value, cls: Value) -> bool:
             raise space.error(AssertionError)
         return space.truth(answer)
     host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
-    if is_subtype(subject, host):
+    if is_subtype(subject, host) or _registered(space, host, cls):
         return True
     plain = space.host_lookup(classes.cls, "__subclasses__") is _SUBCLASSES
     if not plain or space.host_lookup(host, "__subclasses__") is not MISSING:
@@ -247,6 +252,36 @@ def _fresh_abc_subclass(space: Space, classes: Value, cls: Value) -> bool:
     else:
         derived = [space.class_value(each) for each in type.__subclasses__(host) if space.trace.is_fresh_class(each)]
     return any(is_subclass(space, cls, each) for each in derived)
+
+
+def _registered(space: Space, host: type, cls: Value) -> bool:
+    """Whether the traced program has registered the class, or a base of it, with `host` or what is below it."""
+    for base, subclass in space.trace.registered:
+        below = is_subtype(base, host)
+        if not below and not any(map(space.trace.is_fresh_class, (base, host))):
+            below = bool(_abc._abc_subclasscheck(host, base))
+        if below and is_subclass(space, cls, space.class_value(subclass)):
+            return True
+    return False
+
+
+@builtin(_abc._abc_register)
+def abc_register(space: Space, classes: Value, cls: Value, /) -> Value:
+    """Registered when the graph has run; until then the trace knows of it."""
+    classes, cls = classes.force(), cls.force()
+    if not issubclass(cls.cls, type):
+        raise space.error(TypeError, "Can only register classes")
+    if is_subclass(space, cls, classes):
+        return cls
+    if is_subclass(space, classes, cls):
+        raise space.error(RuntimeError, "Refusing to create an inheritance cycle")
+    host, subject = known_host(space, classes, "register"), known_host(space, cls, "register")
+    pattern = host.__flags__ & _COLLECTION
+    if pattern and not subject.__flags__ & _IMMUTABLE_TYPE:
+        space.trace.patterns[subject] = pattern
+    space.trace.registered.append((host, subject))
+    space.trace.defer(_abc._abc_register, [classes, cls])
+    return cls
 
 
 def _no_subclass(cls: type, classes: type) -> bool:
@@ -257,8 +292,9 @@ def _no_subclass(cls: type, classes: type) -> bool:
 def abc_cache_token(space: Space) -> Value:
     """The number of registrations so far: known as long as there is no other."""
     token = _token(_abc)
+    made = len(space.trace.registered)
     space.trace.guard(Equals(CallSource(_token, ConstSource(_abc, "_abc"), "get_cache_token"), token))
-    return Constant(token)
+    return Constant(token + made)
 
 
 def _token(module: Any) -> int:

@@ -1,0 +1,108 @@
+"""`ABCMeta.register`: classes that count as subclasses by declaration."""
+
+import abc
+import collections.abc
+
+from apptests.raising import message
+
+
+class Drawable(abc.ABC):
+    pass
+
+
+class Shape(Drawable):
+    pass
+
+
+def test_new_classes():
+    class A(abc.ABC):
+        pass
+
+    class B:
+        pass
+
+    class C(B):
+        pass
+
+    assert not issubclass(B, A) and not isinstance(C(), A)
+    assert A.register(B) is B
+    assert issubclass(B, A) and issubclass(C, A) and isinstance(C(), A) and not issubclass(A, B)
+    assert not issubclass(int, A)
+    A.register(int)
+    assert isinstance(3, A) and isinstance(True, A) and not isinstance(3.0, A)
+
+
+def test_chains():
+    class A(abc.ABC):
+        pass
+
+    class A1(A):
+        pass
+
+    class A2(abc.ABC):
+        pass
+
+    class B:
+        pass
+
+    A2.register(A)
+    A1.register(B)
+    assert issubclass(B, A1) and issubclass(B, A) and issubclass(B, A2)
+    assert message(A1.register, A2) == ("RuntimeError", "Refusing to create an inheritance cycle")
+    assert message(A1.register, 4) == ("TypeError", "Can only register classes")
+    assert A.register(A1) is A1
+
+
+def test_as_a_decorator():
+    class A(abc.ABC):
+        pass
+
+    @A.register
+    class B:
+        pass
+
+    b = B()
+    assert isinstance(b, A) and issubclass(B, (A,))
+    kept.append((A, B, b))
+    A, B, b = kept.pop()
+    assert isinstance(b, A)
+
+
+kept = []
+
+
+def test_an_existing_base():
+    class Circle:
+        pass
+
+    before = abc.get_cache_token()
+    assert not isinstance(Circle(), Drawable)
+    Shape.register(Circle)
+    assert isinstance(Circle(), Shape) and isinstance(Circle(), Drawable)
+    assert abc.get_cache_token() == before + 1
+    Shape.register(Circle)
+    assert abc.get_cache_token() == before + 1
+
+
+def test_patterns():
+    class Several:
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            return (0, 10)[index]
+
+    class More(Several):
+        pass
+
+    def matched(value):
+        match value:
+            case [a, b]:
+                return a, b
+            case {}:
+                return "mapping"
+        return None
+
+    assert matched(More()) is None
+    collections.abc.Sequence.register(Several)
+    assert matched(More()) == (0, 10) and matched(Several()) == (0, 10)
