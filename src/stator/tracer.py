@@ -19,6 +19,7 @@ from stator.guards.program import compile_guards
 from stator.interp import matching  # noqa: F401  imported before a trace may look at sys.modules
 from stator.interp.signals import BreakHere, ImportFirst, Restart
 from stator.objects import exception_code  # noqa: F401
+from stator.objects.module import RELIED_ON
 from stator.objects.value import Raised, Unsupported
 from stator.report.stats import STATS, BreakRecord
 from stator.residual.program import Program, Residual
@@ -30,19 +31,13 @@ if TYPE_CHECKING:
     from stator.interp.frame import Frame
     from stator.region import Bucket
 
-_BUILTINS = [
-    (name, host)
-    for name, host in vars(builtins).items()
-    if name in ("isinstance", "issubclass", "len", "getattr", "hasattr", "id", "iter", "next", "vars", "any", "all")
-    or (type(host) is type and not issubclass(host, BaseException))
-]
 _MAX_RESTARTS = 4
 
 
 def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
     """The frame hook found no entry for this frame: make one, or None to run the frame as it is this time."""
     bucket: Bucket | None = region.owner
-    if any(vars(builtins).get(name) is not host for name, host in _BUILTINS):
+    if any(vars(builtins).get(name) is not host for name, host in RELIED_ON.items()):
         return None  # the program has replaced what the tracer itself runs on
     if bucket is None:
         return None  # a region that no compile() call has made

@@ -10,8 +10,8 @@ from stator.objects.dict_ import DictValue
 from stator.objects.dict_merge import merge
 from stator.objects.dict_table import key_error
 from stator.objects.protocol import NONE, NOT_IMPLEMENTED, models
-from stator.objects.recursion import entered, repr_text
-from stator.objects.value import NotKnown, Value
+from stator.objects.recursion import entered
+from stator.objects.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -126,10 +126,11 @@ class DefaultDictValue(DictValue):
         return result
 
     def tp_repr(self, space: Space) -> Value:
-        contents = space.str_(DictValue.tp_repr(self, space))
+        contents = DictValue.tp_repr(self, space)
         with entered(space, self.factory) as again:
-            shown = "..." if again else repr_text(space, self.factory)
-        return space.fresh(f"{self.cls.__name__}({shown}, {contents})")
+            shown: Value = Constant("...") if again else space.repr(self.factory)
+        pieces = [Constant(f"{self.cls.__name__}("), shown, Constant(", "), contents, Constant(")")]
+        return space.join_strings(pieces)
 
     def tp_reduce(self, space: Space) -> Value:
         args = [] if self.factory.force().cls is type(None) else [self.factory]

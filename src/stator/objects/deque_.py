@@ -10,7 +10,8 @@ from stator.guards.guard import Length
 from stator.guards.source import CallSource, GetAttrSource, ItemSource
 from stator.objects.iterator import IteratorValue, advance, iterator_type, reduction
 from stator.objects.protocol import FALSE, NONE, TRUE, models, pure
-from stator.objects.sequence import MAXSIZE, Sequence, known_repr, too_long
+from stator.objects.recursion import repr_text
+from stator.objects.sequence import MAXSIZE, Sequence, too_long
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ class DequeValue(Sequence):
     def remove(self, space: Space, item: Value, /) -> Value:
         found = self.search(space, item, 0, len(self.items), IndexError, "deque mutated during remove().")
         if found is None:
-            raise space.error(ValueError, f"{known_repr(space, item)} is not in deque")
+            raise space.error(ValueError, f"{repr_text(space, item)} is not in deque")
         del self.mutable(space)[found]
         return NONE
 
@@ -246,7 +247,7 @@ class DequeValue(Sequence):
         first, last = self.bounds(space, start, stop)
         found = self.search(space, item, first, last)
         if found is None:
-            raise space.error(ValueError, f"{known_repr(space, item)} is not in deque")
+            raise space.error(ValueError, f"{repr_text(space, item)} is not in deque")
         return Constant(found)
 
     def count(self, space: Space, item: Value, /) -> Value:

@@ -11,8 +11,9 @@ from stator.objects.dict_merge import merge
 from stator.objects.dict_table import Entry, Table, key_error
 from stator.objects.dict_views import ItemsView, KeysView, ValuesView
 from stator.objects.instance import fill, held_attributes, slot_effects
+from stator.objects.pending import PendingText, concatenated
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
-from stator.objects.recursion import entered, repr_text
+from stator.objects.recursion import entered, repr_piece
 from stator.objects.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -257,8 +258,10 @@ class DictValue(Value):
         with entered(space, self) as again:
             if again:
                 return space.fresh("{...}")
-            parts = [f"{repr_text(space, key)}: {repr_text(space, item)}" for key, item in self.pairs(space)]
-            return space.fresh("{" + ", ".join(parts) + "}")
+            parts: list[str | PendingText] = []
+            for key, item in self.pairs(space):
+                parts += (", ", repr_piece(space, key), ": ", repr_piece(space, item))
+            return concatenated("{", *parts[1:], "}")
 
     def tp_eq(self, space: Space, other: Value, /) -> Value:
         other = other.force()

@@ -18,7 +18,7 @@ from stator.objects.dict_iterators import (
 )
 from stator.objects.dict_table import Entry
 from stator.objects.protocol import FALSE, MODELS, NOT_IMPLEMENTED, TRUE, models
-from stator.objects.recursion import entered, repr_text
+from stator.objects.recursion import entered, enumeration, repr_piece
 from stator.objects.value import Value
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class DictView(Value):
         with entered(space, self) as again:
             if again:
                 return space.fresh("...")
-            parts = ", ".join(repr_text(space, item) for item in self.unpack(space))
-            return space.fresh(f"{self.cls.__name__}([{parts}])")
+            pieces = [repr_piece(space, item) for item in self.unpack(space)]
+            return enumeration(f"{self.cls.__name__}([", pieces, "])")
 
 
 @models(_KEYS, _ITEMS)

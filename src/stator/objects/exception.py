@@ -254,10 +254,9 @@ class ExceptionValue(Value):
         return str_of(space, args[0]) if len(args) == 1 else repr_of(space, space.new_tuple(args))
 
     def tp_repr(self, space: Space) -> Value:
-        from stator.objects.recursion import repr_text
+        from stator.objects.recursion import enumeration, repr_piece
 
-        shown = [repr_text(space, arg) for arg in self.arg_values(space)]
-        return Constant(f"{self.cls.__name__}({', '.join(shown)})")
+        return enumeration(f"{self.cls.__name__}(", [repr_piece(space, arg) for arg in self.arg_values(space)], ")")
 
     def with_traceback(self, space: Space, traceback: Value, /) -> Value:
         traceback = traceback.force()

@@ -69,7 +69,11 @@ class TracedKey:
     def __init__(self, space: Space, value: Value) -> None:
         self.space = space
         self.value = value
-        self.hash = int(space.hash(value).as_host(space))
+        try:
+            self.hash = int(space.hash(value).as_host(space))
+        except NotKnown:
+            # `object.__hash__`: as the key of an object that compares by identity.
+            self.hash = hash(IdentityKey(space.identity(value)))
 
     def __hash__(self) -> int:
         return self.hash

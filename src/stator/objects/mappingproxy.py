@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.source import CallSource, Source
 from stator.objects.dict_ import DictValue
 from stator.objects.dict_views import viewed
+from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, models
-from stator.objects.recursion import repr_text
+from stator.objects.recursion import repr_piece
 from stator.objects.value import NotKnown, Value
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class MappingProxyValue(Value):
         return space.call_method(self.shown, "copy")
 
     def tp_repr(self, space: Space) -> Value:
-        return space.fresh(f"mappingproxy({repr_text(space, self.shown)})")
+        return concatenated("mappingproxy(", repr_piece(space, self.shown), ")")
 
     def tp_eq(self, space: Space, other: Value, /) -> Value:
         return space.compare("==", self.shown, other)

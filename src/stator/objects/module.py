@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import builtins
 import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.source import ConstSource, GlobalSource, Source
 from stator.objects.attr_dict import AttrDict, AttrTable
+from stator.objects.dict_table import Entry
 from stator.objects.protocol import models
 from stator.objects.value import Known, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
+
+
+#: the builtins that the tracer itself runs on: where the program has replaced one, nothing is traced
+RELIED_ON: dict[str, Any] = {
+    name: host
+    for name, host in vars(builtins).items()
+    if name in ("isinstance", "issubclass", "len", "getattr", "hasattr", "id", "iter", "next", "vars", "any", "all")
+    or (type(host) is type and not issubclass(host, BaseException))
+}
 
 
 class GlobalsTable(AttrTable):
@@ -29,6 +40,18 @@ class GlobalsTable(AttrTable):
         if type(key) is str and self.host is not None:
             return GlobalSource(self.host, key, self.module_name)
         return super().item_source(key)
+
+    def put(self, space: Space, key: Any, key_value: Value, item: Value) -> None:
+        self._check(key)
+        super().put(space, key, key_value, item)
+
+    def take(self, space: Space, key: Any) -> Entry | None:
+        self._check(key)
+        return super().take(space, key)
+
+    def _check(self, key: Any) -> None:
+        if self.host is builtins.__dict__ and key in RELIED_ON:
+            raise Unsupported(errors.UnsupportedCCall(f"a change of builtins.{key}, which the tracer relies on"))
 
     def guard_presence(self, space: Space, key: Any, present: bool) -> None:
         # What is found is guarded when it is used; a source that is missing fails the load.

@@ -6,8 +6,9 @@ import types
 from typing import TYPE_CHECKING
 
 from stator.objects.instance import InstanceValue
+from stator.objects.pending import PendingText, concatenated
 from stator.objects.protocol import NONE, NOT_IMPLEMENTED, models
-from stator.objects.recursion import entered, repr_text
+from stator.objects.recursion import entered, repr_piece
 from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
@@ -49,8 +50,11 @@ class NamespaceValue(InstanceValue):
             if again:
                 return Constant(f"{name}(...)")
             items = self.attr_dict(space).entries(space)
-            shown = [f"{key}={repr_text(space, item)}" for key, item in items if key]
-            return Constant(f"{name}({', '.join(shown)})")
+            parts: list[str | PendingText] = []
+            for key, item in items:
+                if key:
+                    parts += (", " if parts else "", f"{key}=", repr_piece(space, item))
+            return concatenated(f"{name}(", *parts, ")")
 
     def tp_eq(self, space: Space, other: Value, /) -> Value:
         return self._compare(space, other.force(), "==")

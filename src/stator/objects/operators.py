@@ -269,7 +269,12 @@ class Operators(Space):
         result: Value = self.call(slot, [value], {}).force()
         if not issubclass(result.cls, int):
             raise self.error(TypeError, "__hash__ method should return an integer")
-        return self.run_known(_fold_hash, [result])
+        if self.identity(slot) is object.__hash__:
+            return result
+        try:
+            return self.run_known(_fold_hash, [result])
+        except NotKnown:
+            raise Unsupported(errors.UnsupportedCCall(f"hash, which is {result.describe()}")) from None
 
     def warn(self, category: type[Warning], text: str) -> None:
         """`PyErr_WarnEx(category, text, 1)`: a warning from the line that is being executed."""

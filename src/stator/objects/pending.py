@@ -1,4 +1,4 @@
-"""Text and numbers that are computed when the graph has run, from numbers it computes: what logs are made of."""
+"""Text and numbers that are computed when the graph has run: from numbers it gives, and objects made then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-__all__ = ["PendingNumber", "PendingText", "joined"]
+__all__ = ["PendingNumber", "PendingText", "concatenated", "joined"]
 
 #: a function that gives text, and its arguments, whose values no longer change
 Piece = tuple[Callable[..., str], list[Value]]
@@ -41,7 +41,7 @@ class PendingText(Value):
         return "".join(texts)
 
     def describe(self) -> str:
-        return "text that depends on the value of a tensor"
+        return "text that is known when the graph has run"
 
     def reconstruct(self, writer: Writer) -> str:
         pieces = [writer.const(part) if isinstance(part, str) else _call(writer, *part) for part in self.parts]
@@ -72,13 +72,17 @@ def _call(writer: Writer, function: Any, args: list[Value]) -> str:
 
 def joined(pieces: list[Value], text_of: Callable[[Value], str]) -> Value:
     """The concatenation of texts, some of them pending."""
-    parts: list[Any] = []
+    forced = [piece.force() for piece in pieces]
+    return concatenated(*(piece if isinstance(piece, PendingText) else text_of(piece) for piece in forced))
+
+
+def concatenated(*pieces: str | PendingText) -> Value:
+    """The concatenation of known and pending texts."""
+    parts: list[str | Piece] = [""]
     for piece in pieces:
-        piece = piece.force()
-        if isinstance(piece, PendingText):
-            parts += piece.parts
-        else:
-            parts.append(text_of(piece))
-    if all(isinstance(part, str) for part in parts):
-        return Constant("".join(parts))
-    return PendingText(parts)
+        for part in [piece] if isinstance(piece, str) else piece.parts:
+            if isinstance(part, str) and isinstance(parts[-1], str):
+                parts[-1] += part
+            else:
+                parts.append(part)
+    return PendingText(parts) if len(parts) > 1 else Constant(parts[0])

@@ -6,12 +6,14 @@ And up to 3.11 `Py_EnterRecursiveCall`: there C code that calls itself counts ag
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from stator.objects.value import Constant, Value
+from stator import errors
+from stator.objects.pending import PendingText, concatenated
+from stator.objects.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -69,13 +71,30 @@ def nested(space: Space, where: str, call: Callable[[], T]) -> T:
 
 
 def repr_text(space: Space, value: Value) -> str:
-    """`repr(value)` as host text."""
+    """`repr(value)` as host text, or a break where it cannot be known."""
+    piece = repr_piece(space, value)
+    if isinstance(piece, str):
+        return piece
+    raise Unsupported(errors.UnsupportedCCall(f"repr of {value.describe()}"))
+
+
+def repr_piece(space: Space, value: Value) -> str | PendingText:
+    """`repr(value)` as a piece of a longer text."""
     from stator.stdlib.repr_ import repr_of
 
     value = value.force()
     if type(value) is Constant and _is_short(value.host):
         return repr(value.host)  # long containers are shown: the call of `repr` is spared
-    return space.str_(repr_of(space, value))
+    shown = repr_of(space, value).force()
+    return shown if isinstance(shown, PendingText) else space.str_(shown)
+
+
+def enumeration(opening: str, pieces: Iterable[str | PendingText], closing: str) -> Value:
+    """The text `opening piece, piece, … closing`."""
+    parts: list[str | PendingText] = []
+    for piece in pieces:
+        parts += (", ", piece)
+    return concatenated(opening, *parts[1:], closing)
 
 
 def _is_short(host: Any) -> bool:

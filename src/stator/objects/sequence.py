@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stator import errors
 from stator.guards.guard import Length
 from stator.guards.source import ConstSource, ItemSource
+from stator.objects.pending import PendingText
 from stator.objects.protocol import FALSE, NOT_IMPLEMENTED, TRUE
-from stator.objects.recursion import entered, repr_text
+from stator.objects.recursion import entered, enumeration, repr_piece
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-__all__ = ["MAXSIZE", "Sequence", "is_slice", "known_repr", "slice_index", "slice_of", "too_long"]
+__all__ = ["MAXSIZE", "Sequence", "is_slice", "slice_index", "slice_of", "too_long"]
 
 MAXSIZE = (1 << 63) - 1
 #: a traced sequence this long was surely not meant to be unrolled
@@ -59,14 +60,6 @@ def slice_of(space: Space, key: Value) -> slice:
         raise space.error(ValueError, "slice step cannot be zero")
     start = slice_index(space, parts["start"], None)
     return slice(start, slice_index(space, parts["stop"], None), step)
-
-
-def known_repr(space: Space, value: Value) -> str:
-    """`repr(value)` as host text, or a break where it cannot be known."""
-    try:
-        return repr_text(space, value)
-    except NotKnown:
-        raise Unsupported(errors.UnsupportedCCall(f"repr of {value.describe()}")) from None
 
 
 class Sequence(Value):
@@ -278,16 +271,16 @@ class Sequence(Value):
     def shown(self, space: Space, opening: str, closing: str) -> Value:
         """`repr(self)`: a sequence inside itself is shown as dots."""
         with entered(space, self) as again:
-            inner = "..." if again else ", ".join(self._reprs(space))
-        if again:
-            return Constant(f"{opening}...{closing}")
+            if again:
+                return Constant(f"{opening}...{closing}")
+            pieces = list(self._reprs(space))
         comma = "," if self.kind is tuple and len(self.items) == 1 else ""
-        return Constant(f"{opening}{inner}{comma}{closing}")
+        return enumeration(opening, pieces, f"{comma}{closing}")
 
-    def _reprs(self, space: Space) -> Iterable[str]:
+    def _reprs(self, space: Space) -> Iterable[str | PendingText]:
         index = 0
         while (found := self.item(index)) is not None:
-            yield known_repr(space, found)
+            yield repr_piece(space, found)
             index += 1
 
     # -- residual ---------------------------------------------------------------------------------------------------

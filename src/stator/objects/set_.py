@@ -9,7 +9,7 @@ from stator.objects.dict_ import DictValue, class_text
 from stator.objects.dict_table import key_error
 from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, model_for, models
-from stator.objects.recursion import entered, repr_text
+from stator.objects.recursion import entered, enumeration, repr_piece
 from stator.objects.set_history import Elements, Past
 from stator.objects.set_iterator import SetIterator
 from stator.objects.set_table import SetTable
@@ -235,8 +235,8 @@ class SetValue(Value):
                 return space.fresh(f"{name}(...)")
             if not self.table.size(space):
                 return space.fresh(f"{name}()")
-            parts = "{" + ", ".join(repr_text(space, item) for item in self.unpack(space)) + "}"
-            return space.fresh(parts if self.cls is set else f"{name}({parts})")
+            pieces = [repr_piece(space, item) for item in self.unpack(space)]
+            return enumeration("{", pieces, "}") if self.cls is set else enumeration(f"{name}({{", pieces, "})")
 
     # -- comparison -------------------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import GetAttrSource
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
-from stator.objects.recursion import entered
-from stator.objects.sequence import known_repr, slice_of
+from stator.objects.recursion import entered, repr_text
+from stator.objects.sequence import slice_of
 from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class SliceValue(Value):
 
     def tp_repr(self, space: Space) -> Value:
         with entered(space, self):
-            return Constant(f"slice({', '.join(known_repr(space, m) for m in self.members)})")
+            return Constant(f"slice({', '.join(repr_text(space, m) for m in self.members)})")
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:

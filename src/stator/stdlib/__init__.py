@@ -1,6 +1,7 @@
 """Models of builtin functions and of the C modules of the standard library."""
 
 from stator.stdlib import (  # noqa: F401
+    addresses,
     builtins_,
     builtins_iter,
     cached_property_,
@@ -24,6 +25,7 @@ from stator.stdlib import (  # noqa: F401
     operator_,
     os_,
     output,
+    pending_text,
     polyfill,
     purity,
     random_,

@@ -11,8 +11,9 @@ from stator.guards.source import GetAttrSource
 from stator.objects.attr_dict import assign_dict
 from stator.objects.attributes import MISSING
 from stator.objects.iterator import reduction
+from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, builtin, models
-from stator.objects.recursion import entered, repr_text
+from stator.objects.recursion import entered, repr_piece
 from stator.objects.value import Constant, Value
 from stator.stdlib.support import known_host, refuse
 
@@ -106,11 +107,12 @@ class PartialValue(Value):
         with entered(space, self) as again:
             if again:
                 return Constant("...")
-            parts = [repr_text(space, self.part(space, "func"))]
-            parts += [repr_text(space, item) for item in space.unpack(self.part(space, "args"))]
+            parts = [repr_piece(space, self.part(space, "func"))]
+            for item in space.unpack(self.part(space, "args")):
+                parts += (", ", repr_piece(space, item))
             for key, value in self.part(space, "keywords").force().pairs(space):  # type: ignore[attr-defined]
-                parts.append(f"{space.str_(space.str(key))}={repr_text(space, value)}")
-        return Constant(f"{name}({', '.join(parts)})")
+                parts += (f", {space.str_(space.str(key))}=", repr_piece(space, value))
+        return concatenated(f"{name}(", *parts, ")")
 
     def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
         attrs = NONE if self.is_bare(space) else space.getattr(self, "__dict__")

@@ -17,7 +17,7 @@ from stator.objects.identities import separate, used_as_key
 from stator.objects.keys import IdKey
 from stator.objects.protocol import builtin
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
-from stator.stdlib.support import bool_value, hooked
+from stator.stdlib.support import bool_value, hooked, refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -64,6 +64,31 @@ class IdValue(Value):
         return str(writer.assign("id_", f"id({writer.expr(self.target)})"))
 
 
+class HashValue(IdValue):
+    """`object.__hash__(target)`: other objects have other ones, as the ids have."""
+
+    __slots__ = ()
+
+    def as_host(self, space: Space) -> Any:
+        super().as_host(space)
+        return object.__hash__(self.anchor(space))
+
+    def key(self, space: Space) -> Any:
+        raise refuse("object.__hash__, whose result is a key")
+
+    def describe(self) -> str:
+        return f"the hash of {self.target.describe()}"
+
+    def reconstruct(self, writer: Writer) -> str:
+        self.anchor(writer.trace.space)
+        return str(writer.assign("hash_", f"{writer.const(object.__hash__)}({writer.expr(self.target)})"))
+
+
+@builtin(object.__hash__)
+def object_hash(space: Space, value: Value, /) -> Value:
+    return HashValue(value.force())
+
+
 class ThreadIdent(IdValue):
     """`threading.get_ident()`."""
 
@@ -104,7 +129,7 @@ def get_ident(space: Space) -> Value:
 def _comparison(host: Any, same: bool) -> None:
     def model(space: Space, left: Value, right: Value, /) -> Value:
         left, right = left.force(), right.force()
-        if isinstance(left, IdValue) and isinstance(right, IdValue):
+        if isinstance(left, IdValue) and isinstance(right, IdValue) and type(left) is type(right):
             one = left.anchor(space) is right.anchor(space)
             if not one:
                 separate(space, left.target, right.target)

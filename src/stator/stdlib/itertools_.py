@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from stator.objects.iterator import IteratorValue, advanced, iterator_type, reduction
 from stator.objects.protocol import NONE, builtin
-from stator.objects.sequence import MAXSIZE, known_repr
+from stator.objects.recursion import repr_text
+from stator.objects.sequence import MAXSIZE
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.builtins_iter import own_class
 from stator.stdlib.support import refuse
@@ -73,8 +74,8 @@ class Count(ItertoolsIterator):
         if self.source is not None:
             self.open(space)
         step = space.known(self.step)
-        end = "" if type(step) is int and step == 1 else f", {known_repr(space, self.step)}"
-        return Constant(f"{self.cls.__name__}({known_repr(space, self.number)}{end})")
+        end = "" if type(step) is int and step == 1 else f", {repr_text(space, self.step)}"
+        return Constant(f"{self.cls.__name__}({repr_text(space, self.number)}{end})")
 
     def reduced(self, space: Space) -> Value:
         step = space.known(self.step)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.pending import joined
 from stator.objects.protocol import NOT_IMPLEMENTED, builtin
 from stator.objects.value import Constant, NotKnown, Value
 from stator.stdlib.repr_ import ascii_of, repr_of, str_of
@@ -87,8 +88,9 @@ def str_join(space: Space, separator: Value, iterable: Value, /) -> Value:
             raise space.error(TypeError, words)
     if len(pieces) == 1 and pieces[0].cls is str:
         return pieces[0]
-    texts = [text_of(space, piece, "str.join") for piece in pieces]
-    return Constant(text_of(space, separator, "str.join").join(texts))
+    between = Constant(text_of(space, separator, "str.join"))
+    parts = [part for piece in pieces for part in (between, piece)][1:]
+    return joined(parts, lambda part: text_of(space, part, "str.join"))
 
 
 # -- str.format -----------------------------------------------------------------------------------------------------
@@ -100,12 +102,12 @@ def str_format(space: Space, template: Value, /, *args: Value, **kwargs: Value) 
     operands = [a.force() for a in (*args, *kwargs.values())]
     if type(template) is Constant and all(map(literal, operands)):
         return space.run_known(str.format, [template, *args], kwargs)
-    return Constant(_Template(space, list(args), kwargs, None).render(text_of(space, template, "str.format"), 2))
+    return _Template(space, list(args), kwargs, None).render(text_of(space, template, "str.format"), 2)
 
 
 @builtin(str.format_map)
 def str_format_map(space: Space, template: Value, mapping: Value, /) -> Value:
-    return Constant(_Template(space, None, {}, mapping).render(text_of(space, template, "str.format_map"), 2))
+    return _Template(space, None, {}, mapping).render(text_of(space, template, "str.format_map"), 2)
 
 
 class _Template:
@@ -118,15 +120,15 @@ class _Template:
         self.mapping = mapping
         self.automatic: int | None = None
 
-    def render(self, template: str, depth: int) -> str:
+    def render(self, template: str, depth: int) -> Value:
         if depth <= 0:
             raise self.space.error(ValueError, "Max string recursion exceeded")
-        pieces: list[str] = []
+        pieces: list[Value] = []
         for text, field, spec, conversion in self._parse(template):
-            pieces.append(text)
+            pieces.append(Constant(text))
             if field is not None:
                 pieces.append(self._field(field, spec, conversion, depth))
-        return "".join(pieces)
+        return joined(pieces, lambda piece: text_of(self.space, piece, "str.format"))
 
     def _parse(self, template: str) -> Iterator[tuple[str, str | None, str, str | None]]:
         parser = _string.formatter_parser(template)
@@ -138,7 +140,7 @@ class _Template:
             except ValueError as e:
                 raise self.space.error(ValueError, *e.args) from None
 
-    def _field(self, field: str, spec: str, conversion: str | None, depth: int) -> str:
+    def _field(self, field: str, spec: str, conversion: str | None, depth: int) -> Value:
         space = self.space
         value = self._lookup(field)
         if conversion is not None:
@@ -147,8 +149,8 @@ class _Template:
                 shown = conversion if 32 < ord(conversion) < 127 else f"\\x{ord(conversion):x}"
                 raise space.error(ValueError, f"Unknown conversion specifier {shown}")
             value = convert(space, value)
-        expanded = self.render(spec, depth - 1) if "{" in spec or "}" in spec else spec
-        return text_of(space, format_of(space, value, Constant(expanded)), "str.format")
+        expanded = self.render(spec, depth - 1) if "{" in spec or "}" in spec else Constant(spec)
+        return format_of(space, value, expanded)
 
     def _lookup(self, field: str) -> Value:
         space = self.space
@@ -204,7 +206,7 @@ def str_mod(space: Space, template: Value, operand: Value, /) -> Value:
     if not issubclass(template.force().cls, str):
         return NOT_IMPLEMENTED
     text = text_of(space, template, "str.__mod__")
-    return Constant(_Percent(space, text, operand.force()).render())
+    return _Percent(space, text, operand.force()).render()
 
 
 class _Percent:
@@ -219,19 +221,19 @@ class _Percent:
         self.used = 0
         self.mapping = not issubclass(operand.cls, (tuple, str)) and space.special(operand, "__getitem__") is not None
 
-    def render(self) -> str:
-        pieces: list[str] = []
+    def render(self) -> Value:
+        pieces: list[Value] = []
         template, at = self.template, 0
         while (start := template.find("%", at)) >= 0:
-            pieces.append(template[at:start])
+            pieces.append(Constant(template[at:start]))
             piece, at = self._conversion(start + 1)
-            pieces.append(piece)
-        pieces.append(template[at:])
+            pieces.append(Constant(piece) if isinstance(piece, str) else piece)
+        pieces.append(Constant(template[at:]))
         if self.used < len(self.items) and not self.mapping:
             raise self.space.error(TypeError, "not all arguments converted during string formatting")
-        return "".join(pieces)
+        return joined(pieces, lambda piece: text_of(self.space, piece, "str.__mod__"))
 
-    def _conversion(self, at: int) -> tuple[str, int]:
+    def _conversion(self, at: int) -> tuple[Value | str, int]:
         space, template = self.space, self.template
         source: Value | None = None
         if template[at : at + 1] == "(":
@@ -256,7 +258,10 @@ class _Percent:
             where = match.end() - 1
             shown = f"'{kind if ' ' <= kind < chr(127) else '?'}' (0x{ord(kind):x})"
             raise space.error(ValueError, f"unsupported format character {shown} at index {where}")
-        host = _OPERANDS[kind](space, self._next(source).force())
+        operand = self._next(source).force()
+        if spec in _TEXTS:
+            return _TEXTS[spec](space, operand), match.end()
+        host = _OPERANDS[kind](space, operand)
         return self._run(spec.replace("r", "s").replace("a", "s"), (host,)), match.end()
 
     def _run(self, spec: str, operands: tuple[Any, ...]) -> str:
@@ -290,6 +295,10 @@ class _Percent:
             raise self.space.error(TypeError, "not enough arguments for format string")
         self.used += 1
         return self.items[self.used - 1]
+
+
+#: conversions that take the text as it is
+_TEXTS: dict[str, Callable[[Space, Value], Value]] = {"s": str_of, "r": repr_of}
 
 
 def _text(convert: Callable[[Space, Value], Value]) -> Callable[[Space, Value], Any]:
