@@ -24,6 +24,7 @@ DEMO_ARGS ?=
 CONFORMANCE_ARGS ?=
 ZOO_ARGS ?=
 BENCH_ARGS ?=
+FUZZ_ARGS ?=
 
 ifeq ($(origin CXX),default)
 CXX := $(or $(shell command -v c++ || command -v g++ || command -v clang++),c++)
@@ -45,7 +46,7 @@ PY := $(VENV)/bin/python
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
-	@echo "Variables: PYTHON VERSIONS CXX PYTEST_ARGS DEMO_ARGS RULERS CONFORMANCE_ARGS ZOO_PYTHON ZOO_ARGS BENCH_ARGS"
+	@echo "Variables: PYTHON VERSIONS CXX PYTEST_ARGS DEMO_ARGS RULERS CONFORMANCE_ARGS ZOO_PYTHON ZOO_ARGS BENCH_ARGS FUZZ_ARGS"
 
 # ---------------------------------------------------------------- what one runs
 
@@ -76,6 +77,10 @@ matrix: $(addprefix matrix-,$(VERSIONS)) ## the whole suite, with torch, on each
 matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
 	@echo "== whole suite on Python $* =="
 	.venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
+
+.PHONY: fuzz
+fuzz: $(VENV)/.core $(VENV)/.checks ## random programs, eager against traced (FUZZ_ARGS="--count 500 --seed 1")
+	$(PY) -m tests.fuzz $(FUZZ_ARGS)
 
 .PHONY: lint
 lint: $(VENV)/.core $(VENV)/.checks ## ruff, mypy --strict, import-linter

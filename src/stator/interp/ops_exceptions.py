@@ -54,11 +54,26 @@ def CHECK_EXC_MATCH(f: Frame, instr: Instr) -> None:
     f.push(TRUE if exception.matches(f.space, f.peek(), pattern) else FALSE)
 
 
+def _wrapped_is_traced() -> bool:
+    """Whether the group that `except*` wraps around an exception has a traceback: since 3.12.9 and 3.13.2."""
+    traced = False
+    try:
+        raise ValueError
+    except* ValueError as group:
+        traced = group.__traceback__ is not None
+    return traced
+
+
+_WRAPPED_IS_TRACED = _wrapped_is_traced()
+
+
 @opcode
 def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
     """except* pattern:"""
     pattern, value = f.pop(), f.pop()
     rest, match = exception.match_group(f.space, value, pattern)
+    if _WRAPPED_IS_TRACED and match is not NONE and not issubclass(value.cls, BaseExceptionGroup):
+        match.add_traceback(f, instr)  # type: ignore[attr-defined]
     f.push(rest)
     f.push(match)
     if match is not NONE:

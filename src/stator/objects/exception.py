@@ -497,6 +497,7 @@ def matches(space: Space, exc: Value, pattern: Value) -> bool:
 
 def exc_info(space: Space, value: Value) -> list[Value]:
     """The three arguments of `__exit__`."""
+    value = value.force()  # a continuation's, perhaps
     assert isinstance(value, ExceptionValue)
     return [space.class_value(value.cls), value, value.get_field(space, "__traceback__") or NONE]
 

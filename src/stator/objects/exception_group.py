@@ -108,11 +108,7 @@ def match(space: Space, exc: Value, pattern: Value) -> tuple[Value, Value]:
     if matches(space, exc, pattern):
         if _is_group(exc):
             return NONE, exc
-        group = space.call(space.existing(BaseExceptionGroup), [Constant(""), space.new_list([exc])], {}).force()
-        assert isinstance(group, ExceptionValue)
-        assert isinstance(exc, ExceptionValue)
-        _take_traceback(space, group, exc)
-        return NONE, group
+        return NONE, _group_of(space, space.new_tuple([exc]))
     if not _is_group(exc):
         return exc, NONE
     pair = space.call_method(exc, "split", pattern).force()
@@ -123,6 +119,11 @@ def match(space: Space, exc: Value, pattern: Value) -> tuple[Value, Value]:
     if len(items) < 2:
         raise space.error(TypeError, f"{exc.type_name}.split must return a 2-tuple, got tuple of size {len(items)}")
     return items[1].force(), items[0].force()
+
+
+def _group_of(space: Space, members: Value) -> Value:
+    """`_PyExc_CreateExceptionGroup("", members)`."""
+    return space.call(space.existing(BaseExceptionGroup), [Constant(""), members], {}).force()
 
 
 def _check_pattern(space: Space, pattern: Value) -> None:
@@ -152,7 +153,7 @@ def prepare_reraise(space: Space, original: Value, raised: Value) -> Value:
         new.append(kept)
     if len(new) == 1:
         return new[0]
-    return space.call(space.existing(ExceptionGroup), [Constant(""), space.new_list(new)], {})
+    return _group_of(space, space.new_list(new))
 
 
 def _same_metadata(space: Space, exc: Value, original: Value) -> bool:

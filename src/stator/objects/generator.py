@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -109,9 +110,8 @@ class GeneratorValue(Value):
             return self._throw_into_delegate(space, receiver, raised)
         frame = self._enter(space)
         if not self.started:
-            self.frame = None
-            self.running = False
-            raise raised
+            frame.index = next(i.index for i in frame.instrs if i.op == "RETURN_GENERATOR") + 1
+            self.started = True
         return self._run(space, frame, raised)
 
     def _delegate(self) -> Value | None:
@@ -199,8 +199,8 @@ class GeneratorValue(Value):
             result = frame.run()
         except Raised as e:
             self.frame = None
-            if issubclass(e.value.cls, StopIteration):
-                raise Raised(_runtime_error(space, self.kind, e.value)) from None
+            if sys.version_info < (3, 12) and issubclass(e.value.cls, StopIteration):
+                raise Raised(_runtime_error(space, self.kind, e.value)) from None  # later, the body's own code does
             raise
         finally:
             self.running = False

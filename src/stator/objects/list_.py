@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["ListValue"]
 
 
+def _c_int(space: Space, flag: Value) -> int:
+    """What `reverse` is to CPython up to 3.11: an int of C."""
+    number = space.int_(flag)
+    space.run_known(lambda n: [].sort(reverse=n), [Constant(number)])
+    return number
+
+
 @models(list)
 class ListValue(Sequence):
     """A list, or an instance of a subclass.
@@ -215,8 +222,7 @@ class ListValue(Sequence):
     def sort(self, space: Space, *, key: Value = NONE, reverse: Value = FALSE) -> Value:
         from stator.objects.sort import sorted_items
 
-        # An int to CPython up to 3.11, any truth value later.
-        backwards = space.truth(reverse) if sys.version_info >= (3, 12) else bool(space.int_(reverse))
+        backwards = space.truth(reverse) if sys.version_info >= (3, 12) else _c_int(space, reverse) != 0
         items = list(self.mutable(space))
         result = list(items)
         self._items = []

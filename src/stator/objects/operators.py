@@ -5,6 +5,7 @@ from __future__ import annotations
 import _warnings
 import collections
 import operator
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ from stator.objects.attributes import MISSING
 from stator.objects.identities import separate
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE
 from stator.objects.space import Space
-from stator.objects.value import Constant, Known, NotKnown, Raised, Unsupported, Value
+from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
 
 #: symbol → (host function, method, reflected method)
 BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
@@ -52,6 +53,9 @@ UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
 }
 #: builtin sequences fill `sq_concat`/`sq_repeat`, which CPython tries after the right operand's `nb_` slots
 _SEQUENCES = (list, tuple, str, bytes, bytearray, collections.deque)
+
+_HEAP_TYPE = 1 << 9
+_SEQUENCE_SLOTS = {"__len__", "__getitem__", "__contains__"}
 
 
 class Operators(Space):
@@ -304,6 +308,7 @@ class Operators(Space):
         container = container.force()
         slot = self.special(container, "__setitem__")
         if slot is None:
+            self._as_sequence(container, key)
             raise self.error(TypeError, f"'{container.type_name}' object does not support item assignment")
         self.call(slot, [container, key, item], {})
 
@@ -314,8 +319,18 @@ class Operators(Space):
         if slot is not None:
             self.call(slot, [container, key], {})
         else:
-            is_index = self.special(key.force(), "__index__") is not None
-            self.run_known(operator.delitem, [Known(self.stand_in(container)), Constant(0 if is_index else None)])
+            # PySequence_DelItem words it otherwise than PyObject_DelItem.
+            words = "doesn't" if self._as_sequence(container, key) else "does not"
+            raise self.error(TypeError, f"'{container.type_name}' object {words} support item deletion")
+
+    def _as_sequence(self, container: Value, key: Value) -> bool:
+        """Whether an object without the mapping slot is tried as a sequence: its key is made a Py_ssize_t first."""
+        key = key.force()
+        if not _has_sequence_slots(container.cls) or self.special(key, "__index__") is None:
+            return False
+        if not -sys.maxsize - 1 <= self.int_(key) <= sys.maxsize:
+            raise self.error(IndexError, f"cannot fit '{key.type_name}' into an index-sized integer")
+        return True
 
     def contains(self, container: Value, item: Value) -> Value:
         """`item in container`: `__contains__`, else a search through `iter(container)`."""
@@ -354,6 +369,11 @@ def _callable_name(host: Any) -> str:
     name = getattr(host, "__qualname__", None) or repr(host)
     module = getattr(owner, "__module__", None) or getattr(host, "__module__", None)
     return f"{module}.{name}" if module and module != "builtins" else str(name)
+
+
+def _has_sequence_slots(cls: type) -> bool:
+    """Whether `tp_as_sequence` is set: for every class written in Python, and where C fills one of its slots."""
+    return any(base.__flags__ & _HEAP_TYPE or not _SEQUENCE_SLOTS.isdisjoint(vars(base)) for base in cls.__mro__)
 
 
 def _checked_length(length: int) -> int:

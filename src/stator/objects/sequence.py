@@ -186,7 +186,7 @@ class Sequence(Value):
 
     def position(self, space: Space, key: Value) -> int:
         """The host int of a subscript that is no slice."""
-        if type(key) is Constant and type(key.host) is int:
+        if type(key) is Constant and type(key.host) is int and -MAXSIZE <= key.host <= MAXSIZE:
             return key.host
         if not issubclass(key.cls, int) and space.special(key, "__index__") is None:
             name = self.kind.__name__

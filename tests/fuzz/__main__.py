@@ -1,0 +1,40 @@
+"""`python -m tests.fuzz`: random programs, eager against traced; a program's number reproduces it."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+import warnings
+
+from tests.fuzz.campaign import Campaign
+from tests.needs import HAS_TORCH
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--count", type=int, default=10_000, help="programs to run (default 10,000)")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="end after this many seconds")
+    parser.add_argument("--seed", type=int, default=None, help="the first program's number (default: at random)")
+    parser.add_argument("--failures", type=int, default=5, help="end after this many kinds of difference")
+    parser.add_argument("--tensors", action=argparse.BooleanOptionalAction, default=HAS_TORCH, help="tensors too")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")  # what the compiler has to say about calls of literals
+    number = first = random.randrange(10**9) if options.seed is None else options.seed
+    campaign = Campaign(options.tensors)
+    started = time.perf_counter()
+    print(f"programs from seed {first} on, {'with' if options.tensors else 'without'} tensors", flush=True)
+    while campaign.ran < options.count and time.perf_counter() - started < options.seconds:
+        shown = campaign.run(number)
+        if shown is not None:
+            print(f"\n== seed {number} ==\n{shown}", flush=True)
+        if len(campaign.failures) >= options.failures:
+            break
+        number += 1
+    print(f"\n{campaign.report(time.perf_counter() - started)}\nseeds {first} to {number}")
+    return bool(campaign.failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

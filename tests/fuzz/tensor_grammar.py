@@ -1,0 +1,126 @@
+"""The grammar with tensors: small ones of one width, so that most operations fit."""
+
+from __future__ import annotations
+
+from tests.fuzz import expressions, statements
+
+LITERALS = {
+    "tensor": [
+        "torch.ones(3)",
+        "torch.zeros(3)",
+        "torch.tensor([1.0, -2.0, 3.0])",
+        "torch.arange(3)",
+        "torch.ones(2, 3)",
+        "torch.tensor(2.0)",
+        "torch.ones(3, requires_grad=True)",
+        "torch.arange(6).reshape(2, 3)",
+    ],
+    **expressions.LITERALS,
+}
+
+EXPRESSIONS = {
+    "tensor": [
+        "$tensor + $tensor",
+        "$tensor * $int",
+        "$tensor - $float",
+        "torch.relu($tensor)",
+        "$tensor.sum()",
+        "-$tensor",
+        "torch.where($tensor > 0, $tensor, $int)",
+        "$tensor[0]",
+        "$tensor.detach()",
+        "$tensor.clone()",
+        "$tensor.float()",
+        "$tensor.mul(2)",
+        "torch.stack([$tensor, $tensor])",
+        "torch.cat([$tensor, $tensor])",
+        "$tensor.reshape(-1)",
+        "$tensor.view(-1)",
+        "$tensor > $int",
+        "$tensor == $tensor",
+        "torch.full((3,), $int)",
+        "$tensor.add_($int)",
+        "$tensor.mean()",
+        "$int * $tensor",
+        "$tensor.max()",
+        "$tensor.unsqueeze(0)",
+        "torch.tensor($list)",
+        "sum([$tensor, $tensor])",
+        "$tensor.to(torch.float64)",
+        "$tensor if $bool else $tensor",
+        "$function($tensor)",
+        "$tensor.T",
+        "$tensor[:2]",
+        "torch.zeros_like($tensor)",
+        "$tensor / $int",
+        "$tensor.long()",
+        "$tensor.expand(2, 3)",
+        "abs($tensor)",
+        "$tensor.cumsum(0)",
+        "$tensor[$tensor > 0]",
+    ],
+    **{
+        kind: menu
+        + {
+            "int": [
+                "$tensor.shape[0]",
+                "$tensor.dim()",
+                "$tensor.numel()",
+                "len($tensor)",
+                "int($tensor.sum())",
+                "$tensor.size(0)",
+            ],
+            "float": [
+                "$tensor.sum().item()",
+                "float($tensor.float().mean())",
+                "$tensor.max().item()",
+            ],
+            "bool": [
+                "bool(($tensor > $int).all())",
+                "$tensor.requires_grad",
+                "$tensor is $tensor",
+                "torch.equal($tensor, $tensor)",
+                "$tensor.dtype == torch.float32",
+                "$tensor.sum() > $int",
+            ],
+            "list": [
+                "$tensor.tolist()",
+                "[$tensor, $tensor]",
+                "list($tensor)",
+            ],
+            "str": [
+                "str($tensor.shape)",
+                "str($tensor.dtype)",
+                "f'''{$tensor}'''",
+            ],
+            "tuple": [
+                "tuple($tensor.shape)",
+                "($tensor, $tensor)",
+                "$tensor.unbind()",
+            ],
+            "dict": [
+                "{'a': $tensor}",
+            ],
+        }.get(kind, [])
+        for kind, menu in expressions.EXPRESSIONS.items()
+    },
+}
+
+SIMPLE = [
+    "$new_tensor = $tensor",
+    "$old_tensor = $tensor",
+    "$old_tensor += $tensor",
+    "$tensor.add_($int)",
+    "$tensor.mul_($tensor)",
+    "$tensor[0] = $int",
+    "$object.x = $tensor",
+    "$list.append($tensor)",
+    *statements.SIMPLE,
+]
+COMPOUND = [
+    "if $tensor.sum() > $int:\n    $block",
+    "if ($tensor > $int).any():\n    $block\nelse:\n    $block",
+    "for @tensor in $^tensor:\n    $loop",
+    "with torch.no_grad():\n    $block",
+    *statements.COMPOUND,
+]
