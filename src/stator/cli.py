@@ -38,6 +38,8 @@ def _parser() -> argparse.ArgumentParser:
     _command(commands, "codes", _codes, "list the codes of all graph breaks")
     why = _command(commands, "why", _why, "explain one code")
     why.add_argument("code", metavar="CODE", help="for example SB0201")
+    slots = _command(commands, "slots", _slots, "show what is traced of the builtin types")
+    slots.add_argument("types", metavar="TYPE", nargs="*", help="for example list or itertools.chain; default: all")
     run = commands.add_parser("run", help="run a script with torch.compile routed through Stator")
     run.add_argument("script", help="a Python file")
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
@@ -167,3 +169,21 @@ def _unknown_code(code: str) -> int:
         return FINE
     print(f"stator: unknown code {code!r}; `stator codes` lists all", file=sys.stderr)
     return BAD_USAGE
+
+
+# ---------------------------------------------------------------- what is traced
+
+
+def _slots(options: argparse.Namespace) -> int:
+    from stator.report import slots  # reads the tables of the tracer, which the other commands do without
+
+    classes = [cls for name in options.types for cls in slots.find(name)] if options.types else slots.builtin_types()
+    unknown = [name for name in options.types if not slots.find(name)]
+    if unknown:
+        print(f"stator: unknown type {unknown[0]!r}; `stator slots` lists all", file=sys.stderr)
+        return BAD_USAGE
+    if options.json:
+        _print_json({slots.full_name(cls): slots.groups(cls) for cls in classes})
+    else:
+        print(slots.tables(classes) if options.types else slots.page(), end="")
+    return FINE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import sys
 import threading
 import types
@@ -22,26 +23,38 @@ _IMMUTABLE_TYPE = 1 << 8
 MISSING: Any = ABSENT
 
 
-#: C types with a `tp_getattro`/`tp_setattro` of their own; those of all others are PyObject_Generic…Attr
-_OWN_ATTRIBUTE_ACCESS: tuple[type, ...] = (type, types.ModuleType, types.MethodType, super, types.GenericAlias)
-_OWN_ATTRIBUTE_ACCESS += (threading.local, weakref.ProxyType, weakref.CallableProxyType)
+#: C types with a `tp_setattro` of their own, and with a `tp_getattro`; those of all others are PyObject_Generic…Attr
+_OWN_WRITING = (type, threading.local, weakref.ProxyType, weakref.CallableProxyType, decimal.Context)
+_OWN_READING: tuple[type, ...] = (types.ModuleType, types.MethodType, super, types.GenericAlias, types.UnionType)
+_OWN_READING += _OWN_WRITING
+
+
+#: the methods of attribute access
+ACCESS = frozenset({"__getattribute__", "__setattr__", "__delattr__"})
 
 
 def is_generic(slot: Any) -> bool:
     """Whether an `__getattribute__`, `__setattr__` or `__delattr__` is the ordinary one, under any type's name."""
     if slot is object.__getattribute__ or slot is object.__setattr__ or slot is object.__delattr__:
         return True
-    if type(slot) is not types.WrapperDescriptorType or id(slot) in HANDLERS:
+    if type(slot) is not types.WrapperDescriptorType or slot.__name__ not in ACCESS or id(slot) in HANDLERS:
         return False
-    if slot.__objclass__ is types.ModuleType and slot.__name__ != "__getattribute__":
-        return True
-    return slot.__objclass__ not in _OWN_ATTRIBUTE_ACCESS and slot.__objclass__.__module__ in _PLAIN_MODULES
+    own = _OWN_READING if slot.__name__ == "__getattribute__" else _OWN_WRITING
+    return slot.__objclass__ not in own and slot.__objclass__.__module__ in _PLAIN_MODULES
 
 
 #: modules whose C types follow the rule above
 _PLAIN_MODULES = frozenset(
     {"builtins", "types", "collections", "itertools", "functools", "weakref", "_thread", "re", "decimal", "datetime"}
-) | {"operator", "_io"}
+) | {"operator", "array", "_io", "_collections", "_contextvars", "_struct"}
+
+
+def attribute_name(space: Space, name: Value) -> str:
+    """The name given to `__getattribute__` and its like, which must be a string."""
+    name = name.force()
+    if not issubclass(name.cls, str):
+        raise space.error(TypeError, f"attribute name must be string, not '{name.type_name}'")
+    return str.__str__(name.as_host(space))
 
 
 class Attributes(Space):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
 from stator.objects.bytes_ import to_bytes
-from stator.objects.protocol import NONE, NOT_IMPLEMENTED, models, register
+from stator.objects.protocol import NONE, NOT_IMPLEMENTED, builtin, models, register
 from stator.objects.value import Constant, NotKnown, Raised, Value
 from stator.stdlib.streams import Stream, stream
 from stator.stdlib.support import hooked, known_host, refuse
@@ -22,7 +22,7 @@ _SLOTS |= frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 _CHANGING = frozenset({"__setitem__", "__delitem__", "__iadd__", "__imul__", "append", "extend", "insert", "pop"})
 _CHANGING |= frozenset({"remove", "reverse", "clear"})
 _APART = frozenset({"__new__", "__init__", "__iter__", "__getattribute__", "__doc__", "__hash__", "__alloc__"})
-_APART |= frozenset({"__sizeof__", "__reduce__", "__reduce_ex__", "__buffer__", "__release_buffer__"})
+_APART |= frozenset({"fromhex", "__sizeof__", "__reduce__", "__reduce_ex__", "__buffer__", "__release_buffer__"})
 
 
 @models(bytearray)
@@ -60,8 +60,9 @@ class ByteArrayValue(Value):
 
     def tp_init(self, space: Space, source: Value | None = None, /, *args: Value, **kwargs: Value) -> Value:
         space.touch(self)
+        self._contents = bytearray()
         if source is None or args or kwargs:
-            made = hooked(space, bytes, [] if source is None else [source.force(), *args], kwargs)
+            made = hooked(space, bytearray, [] if source is None else [source.force(), *args], kwargs)
         else:
             made = to_bytes(space, source, bytearray)
         self._contents = bytearray(known_host(space, made, "bytearray"))
@@ -167,3 +168,10 @@ def _operand(space: Space, value: Value) -> Any:
 for _name, _host in list(vars(bytearray).items()):
     if callable(_host) and _name not in _APART and hasattr(_host, "__objclass__"):
         _model(_name, _host)
+
+
+@builtin(vars(bytearray)["fromhex"])
+def fromhex(space: Space, cls: Value, text: Value, /) -> Value:
+    if known_host(space, cls, "bytearray.fromhex") is not bytearray:
+        raise refuse("bytearray.fromhex of a subclass")
+    return space.run_known(bytearray.fromhex, [text])

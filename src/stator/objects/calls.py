@@ -6,6 +6,8 @@ import types
 from typing import Any
 
 from stator import errors
+from stator.objects.attributes import is_generic
+from stator.objects.operators import callable_name
 from stator.objects.protocol import CALL_HOOKS, HANDLERS, bad_call, is_pure
 from stator.objects.reloaded import adopt
 from stator.objects.space import Space
@@ -55,10 +57,16 @@ class Calls(Space):
         owner = getattr(host, "__objclass__", None) if type(host) is not types.ClassMethodDescriptorType else None
         if owner is not None and args and not issubclass(args[0].force().cls, owner):
             return bad_call(self, host, args, kwargs)
-        name = getattr(host, "__qualname__", None) or repr(host)
-        module = getattr(host, "__module__", None)
-        full = f"{module}.{name}" if module and module != "builtins" else str(name)
-        raise Unsupported(errors.UnsupportedCCall(full))
+        if is_generic(host):
+            return self._generic_slot(host, args, kwargs)
+        raise Unsupported(errors.UnsupportedCCall(callable_name(host)))
+
+    def _generic_slot(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """The slot of attribute access under the name of another type: that of object."""
+        own: Any = vars(object)[host.__name__]
+        if kwargs or len(args) != (3 if host.__name__ == "__setattr__" else 2):
+            return bad_call(self, host, args, kwargs)
+        return self.call_builtin(own, args, {})
 
     def immutable_fallback(self, host: Any, args: list[Value]) -> Value | None:
         """A binary slot of an immutable builtin type, met with an operand of an unrelated class: NotImplemented."""

@@ -21,6 +21,7 @@ class CellValue(Value):
     """A cell: `contents` is None while the variable is unbound."""
 
     __slots__ = ("contents", "host")
+    FIELDS = frozenset({"cell_contents"})
 
     def __init__(self, contents: Value | None = None) -> None:
         self.cls = types.CellType

@@ -131,8 +131,6 @@ def _shown(space: Space, value: Value) -> str:
 
 def type_new(space: Space, meta: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`type.__new__(meta, name, bases, namespace, **kwargs)`."""
-    if len(args) == 1 and meta.as_host(space) is type:
-        return space.class_value(args[0].force().cls)
     if len(args) != 3:
         raise space.error(TypeError, f"type.__new__() takes exactly 3 arguments ({len(args)} given)")
     name, bases, namespace = (a.force() for a in args)

@@ -43,6 +43,7 @@ class ContextVarValue(Value):
     """A context variable, with what the traced program has set it to."""
 
     __slots__ = ("host", "live", "tokens")
+    FIELDS = frozenset({"name"})
 
     def __init__(self, host: contextvars.ContextVar[Any], source: Source) -> None:
         self.cls = type(host)
@@ -57,10 +58,6 @@ class ContextVarValue(Value):
     def from_host(cls, space: Space, host: Any, source: Source) -> ContextVarValue:
         space.guard_identity_of(source, host)
         return cls(host, ConstSource(host, host.name))
-
-    @staticmethod
-    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
-        raise Unsupported(errors.UnsupportedCCall("contextvars.ContextVar"))
 
     def identity(self, space: Space) -> Any:
         return self.host
@@ -104,6 +101,9 @@ class ContextVarValue(Value):
 
     def reset(self, space: Space, token: Value, /) -> Value:
         token = token.force()
+        if not issubclass(token.cls, contextvars.Token):
+            text = f"expected an instance of Token, got {space.str_(space.repr(token))}"
+            raise space.error(TypeError, text)
         if not isinstance(token, TokenValue) or token.source is not None:
             raise Unsupported(errors.UnsupportedMethod("ContextVar", "reset"))
         if token.used:
@@ -114,9 +114,6 @@ class ContextVarValue(Value):
         token.used = True
         del self.live[self.live.index(token) :]
         return NONE
-
-    def tp_getattribute(self, space: Space, name: Value, /) -> Value:
-        return space.generic_getattr(self, space.str_(name))
 
     def get_field(self, space: Space, name: str) -> Value | None:
         return Constant(self.host.name) if name == "name" else None
@@ -139,6 +136,7 @@ class TokenValue(Value):
     """What `ContextVar.set` gives: the way back."""
 
     __slots__ = ("host", "used", "value", "variable")
+    FIELDS = frozenset({"var"})
 
     def __init__(self, variable: ContextVarValue | None, value: Value) -> None:
         self.cls = contextvars.Token
@@ -158,9 +156,6 @@ class TokenValue(Value):
 
     def identity(self, space: Space) -> Any:
         return self if self.source is None else self.host
-
-    def tp_getattribute(self, space: Space, name: Value, /) -> Value:
-        return space.generic_getattr(self, space.str_(name))
 
     def get_field(self, space: Space, name: str) -> Value | None:
         return self.variable if name == "var" and self.source is None else None

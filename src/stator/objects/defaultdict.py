@@ -30,6 +30,7 @@ class DefaultDictValue(DictValue):
     """A defaultdict or an instance of a subclass; `factory` is its default_factory."""
 
     __slots__ = ("_factory_changed", "factory")
+    FIELDS = frozenset({"default_factory"})
 
     solid = defaultdict
 

@@ -34,6 +34,7 @@ class DequeValue(Sequence):
     """A deque, or an instance of a subclass. What is only appended to an existing one waits in `_tail`, unguarded."""
 
     __slots__ = ("_limit", "_tail", "original", "state")
+    FIELDS = frozenset({"maxlen"})
 
     kind = deque
     plain_iters = (deque.__iter__,)

@@ -247,6 +247,7 @@ class _Wrapper(Value):
     """A callable wrapped into a static or class method."""
 
     __slots__ = ("_attrs", "_function", "host", "slots")
+    FIELDS = frozenset({"__func__", "__isabstractmethod__", "__wrapped__"})
 
     def __init__(self, cls: type, function: Value | None = None) -> None:
         self.cls = cls
@@ -311,6 +312,8 @@ class _Wrapper(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
+        if self._function is None:
+            return writer.shell_of(self) or writer.assign("method", self.shell(writer))
         function = writer.expr(self.function)
         shell = writer.shell_of(self)
         if shell is not None:

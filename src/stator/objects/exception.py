@@ -14,6 +14,7 @@ from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
 from stator.guards.raw import is_subtype, type_lookup
 from stator.guards.source import GetAttrSource
+from stator.objects.attributes import MISSING
 from stator.objects.protocol import FALSE, NONE, TRUE, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
 from stator.residual.runtime import Place
@@ -123,6 +124,10 @@ class ExceptionValue(Value):
             self.set_field("name", Constant(name))
             self.set_field("obj", obj)
 
+    @classmethod
+    def answers(cls, host: type, name: str) -> bool:
+        return name != "__weakref__"
+
     def get_field(self, space: Space, name: str) -> Value | None:
         """A C-level attribute."""
         if name == "__traceback__":
@@ -137,10 +142,13 @@ class ExceptionValue(Value):
             return FALSE
         if name in _LINKS:
             return NONE
-        return value_of(space, self._descriptor(name).__get__(self.real))
+        descriptor = self._descriptor(name)
+        return None if descriptor is MISSING else value_of(space, descriptor.__get__(self.real))
 
-    def _existing_field(self, space: Space, name: str) -> Value:
+    def _existing_field(self, space: Space, name: str) -> Value | None:
         assert self.source is not None
+        if self._descriptor(name) is MISSING:
+            return None
         return space.wrap(self._descriptor(name).__get__(self.real), GetAttrSource(self.source, name))
 
     def assign_field(self, space: Space, name: str, value: Value | None) -> bool:
@@ -224,7 +232,7 @@ class ExceptionValue(Value):
             if count:
                 value = TracebackValue(self.tb_entries[:count], self)
             else:
-                value = NONE if self.source is None else self._existing_field(space, "__traceback__")
+                value = (None if self.source is None else self._existing_field(space, "__traceback__")) or NONE
             self.tb_values[count] = value
         return value
 
@@ -350,6 +358,7 @@ class TracebackValue(Value):
     """A traceback: that of an exception of the trace, or an existing one."""
 
     __slots__ = ("entries", "exception", "host")
+    FIELDS = frozenset({"tb_lasti", "tb_lineno", "tb_next"})
 
     def __init__(self, entries: list[Passed], exception: ExceptionValue | None = None) -> None:
         self.cls = types.TracebackType

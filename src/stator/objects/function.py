@@ -27,6 +27,8 @@ class FunctionValue(Value):
     """A function: an existing one (`host`), or one made by the traced program."""
 
     __slots__ = ("_attrs", "_cells", "_defaults", "_kwdefaults", "annotations", "code", "fields", "globals", "host")
+    FIELDS = frozenset({"__name__", "__qualname__", "__module__", "__doc__", "__globals__", "__code__", "__closure__"})
+    FIELDS |= frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any], name: str) -> None:
         self.cls = types.FunctionType

@@ -24,6 +24,8 @@ class GeneratorValue(Value):
     """A generator or coroutine: its frame, which runs whenever something is sent; None once it is finished."""
 
     __slots__ = ("frame", "host", "running", "started")
+    FIELDS = frozenset({"__name__", "__qualname__", "gi_code", "gi_running", "gi_suspended", "gi_yieldfrom"})
+    FIELDS |= frozenset({"cr_code", "cr_running", "cr_suspended", "cr_await"})
 
     def __init__(self, frame: Frame | None, cls: type = types.GeneratorType) -> None:
         self.cls = cls

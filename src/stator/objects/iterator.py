@@ -176,6 +176,14 @@ def iterator_type(*hosts: type) -> Callable[[I], I]:
     return decorate
 
 
+def state_number(space: Space, state: Value) -> int:
+    """`PyLong_AsSsize_t`, which asks for no `__index__`."""
+    state = state.force()
+    if not issubclass(state.cls, int):
+        raise space.error(TypeError, "an integer is required")
+    return space.int_(state)
+
+
 class PositionIterator(IteratorValue):
     """An iterator that is a sequence and a position in it; `target` is None once it is exhausted."""
 
@@ -258,7 +266,7 @@ class PositionIterator(IteratorValue):
         return reduction(space, self.maker, [self.target], Constant(self.index))
 
     def __setstate__(self, space: Space, state: Value, /) -> Value:
-        index = space.int_(state)
+        index = state_number(space, state)
         if self.source is not None:
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
         if self.target is not None:

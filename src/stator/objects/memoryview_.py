@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.instance import InstanceValue
-from stator.objects.protocol import NOT_IMPLEMENTED, models
+from stator.objects.protocol import NONE, NOT_IMPLEMENTED, models
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.support import bool_value, known_host, refuse
 
@@ -38,6 +38,7 @@ class MemoryView(Value):
     """A view of bytes that nothing in the trace changes; an existing one is opaque."""
 
     __slots__ = ("host", "obj")
+    FIELDS = _FACTS | {"obj"}
     source: Source | None = None
 
     def __init__(self, host: memoryview, obj: Value) -> None:
@@ -55,6 +56,8 @@ class MemoryView(Value):
         object = object.force()
         if isinstance(object, MemoryView):
             return MemoryView(memoryview(object.as_host(space)), object.obj)
+        if type(object) is Constant and object.cls is not bytes:
+            return space.run_known(memoryview, [object])
         if object.cls is not bytes:
             raise refuse("memoryview.__new__")
         return MemoryView(memoryview(known_host(space, object, "memoryview")), object)
@@ -110,8 +113,8 @@ class MemoryView(Value):
 
     # -- methods ----------------------------------------------------------------------------------------------------
 
-    def tobytes(self, space: Space) -> Value:
-        return self.run(space, memoryview.tobytes)
+    def tobytes(self, space: Space, order: Value = NONE) -> Value:
+        return self.run(space, memoryview.tobytes, order)
 
     def tolist(self, space: Space) -> Value:
         return self.run(space, memoryview.tolist)

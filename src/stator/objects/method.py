@@ -9,8 +9,9 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.raw import is_subtype, type_name
 from stator.guards.source import ConstSource, GetAttrSource, Source
-from stator.objects.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, models
-from stator.objects.value import Known, Raised, Unsupported, Value
+from stator.objects.attributes import attribute_name
+from stator.objects.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
+from stator.objects.value import Constant, Known, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,6 +25,7 @@ class BoundMethod(Value):
     """A function (any callable) bound to an instance."""
 
     __slots__ = ("function", "host", "instance")
+    FIELDS = frozenset({"__doc__", "__func__", "__self__"})
 
     def __init__(self, function: Value, instance: Value) -> None:
         self.cls = types.MethodType
@@ -47,6 +49,10 @@ class BoundMethod(Value):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, instance: Value) -> Value:
+        if space.special(function.force(), "__call__") is None:
+            raise space.error(TypeError, "first argument must be callable")
+        if instance.force().cls is type(None):
+            raise space.error(TypeError, "instance must not be None")
         return BoundMethod(function, instance)
 
     def held(self) -> Iterable[Value]:
@@ -59,10 +65,12 @@ class BoundMethod(Value):
         return self.call(space, list(args), kwargs, False)
 
     def get_field(self, space: Space, name: str) -> Value | None:
+        if name == "__doc__":
+            return space.getattr(self.function, name)
         return {"__func__": self.function, "__self__": self.instance}.get(name)
 
     def tp_getattribute(self, space: Space, name: Value) -> Value:
-        text = space.str_(name)
+        text = attribute_name(space, name)
         if space.lookup(types.MethodType, text) is not None:
             return space.generic_getattr(self, text)
         return space.getattr(self.function, text)
@@ -73,9 +81,6 @@ class BoundMethod(Value):
             return NOT_IMPLEMENTED
         same = space.is_(self.instance, other.instance) and space.is_(self.function, other.function)
         return TRUE if same else FALSE
-
-    def tp_hash(self, space: Space) -> Value:
-        return space.unmodelled(types.MethodType.__hash__, [self], {})
 
     def key(self, space: Space) -> Any:
         return ("bound method", _IdentityOf(space.identity(self.instance)), _IdentityOf(space.identity(self.function)))
@@ -182,6 +187,62 @@ class BuiltinValue(Known):
         return f"builtin {getattr(self.host, '__qualname__', self.host)}"
 
 
+def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    host = types.BuiltinFunctionType.__call__
+    if not args or not issubclass(args[0].force().cls, types.BuiltinFunctionType):
+        return bad_call(space, host, args, kwargs)
+    return space.call(args[0], args[1:], kwargs)
+
+
+register(types.BuiltinFunctionType.__call__, _call)
+
+
+def _equality(host: Any, equal: bool) -> None:
+    """`meth_richcompare` and `wrapper_richcompare`: bound to one object, of one descriptor."""
+
+    @builtin(host)
+    def compare(space: Space, self: Value, other: Value, /) -> Value:
+        self, other = self.force(), other.force()
+        if not issubclass(other.cls, host.__objclass__):
+            return NOT_IMPLEMENTED
+        if isinstance(self, BoundBuiltin) and isinstance(other, BoundBuiltin):
+            same = space.is_(self.instance, other.instance) and space.is_(self.function, other.function)
+        elif isinstance(self, BuiltinValue) and isinstance(other, BuiltinValue):
+            same = self.host == other.host
+        else:
+            return space.unmodelled(host, [self, other], {})
+        return TRUE if same is equal else FALSE
+
+
+@builtin(types.BuiltinFunctionType.__reduce__, types.MethodWrapperType.__reduce__)
+def builtin_reduce(space: Space, self: Value, /) -> Value:
+    """A function of a module is told by its name, a bound method by its object and its name."""
+    self = self.force()
+    if isinstance(self, BoundBuiltin):
+        parts = [self.instance, space.getattr(self, "__name__")]
+        return space.new_tuple([space.existing(getattr), space.new_tuple(parts)])
+    host = space.identity(self)
+    if not isinstance(host, types.BuiltinFunctionType) or not isinstance(host.__reduce__(), str):
+        return space.unmodelled(types.BuiltinFunctionType.__reduce__, [self], {})
+    space.guard_identity(self)
+    return Constant(host.__reduce__())
+
+
+@builtin(types.MethodType.__reduce__)
+def method_reduce(space: Space, self: Value, /) -> Value:
+    """A bound method is told by its object and the name of its function."""
+    method = self.force()
+    if not isinstance(method, BoundMethod):
+        return space.unmodelled(types.MethodType.__reduce__, [self], {})
+    parts = [method.instance, space.getattr(method.function, "__name__")]
+    return space.new_tuple([space.existing(getattr), space.new_tuple(parts)])
+
+
+for _cls in (types.BuiltinFunctionType, types.MethodWrapperType):
+    _equality(_cls.__eq__, True)
+    _equality(_cls.__ne__, False)
+
+
 #: of classes whose instances C code alone makes
 DISALLOW_INSTANTIATION = 1 << 7
 
@@ -203,6 +264,7 @@ class BoundBuiltin(BoundMethod):
     """A C method bound to an instance (`[].append`): as a bound method, of another class."""
 
     __slots__ = ()
+    FIELDS = frozenset({"__doc__", "__name__", "__qualname__", "__self__", "__text_signature__"})
 
     def __init__(self, function: Value, instance: Value) -> None:
         super().__init__(function, instance)
@@ -210,7 +272,7 @@ class BoundBuiltin(BoundMethod):
         self.cls = types.MethodWrapperType if wrapper else types.BuiltinMethodType
 
     def tp_getattribute(self, space: Space, name: Value) -> Value:
-        return space.generic_getattr(self, space.str_(name))
+        return space.generic_getattr(self, attribute_name(space, name))
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name in ("__name__", "__qualname__", "__doc__", "__text_signature__"):

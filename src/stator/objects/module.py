@@ -6,12 +6,12 @@ import builtins
 import types
 from typing import TYPE_CHECKING, Any
 
-from stator import errors
 from stator.guards.source import ConstSource, GlobalSource, Source
 from stator.objects.attr_dict import AttrDict, AttrTable
+from stator.objects.attributes import attribute_name
 from stator.objects.dict_table import Entry
 from stator.objects.protocol import models
-from stator.objects.value import Known, Raised, Unsupported, Value
+from stator.objects.value import Known, Raised, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -99,10 +99,6 @@ class ModuleValue(Known):
     def describe(self) -> str:
         return f"module {_name(self.host)}"
 
-    @staticmethod
-    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
-        raise Unsupported(errors.UnsupportedCCall("module.__new__"))
-
     def getattr(self, space: Space, name: str, tail: bool = False) -> Value:
         """`module_getattro`: the ordinary way, then the module's own `__getattr__`."""
         if self.cls is types.ModuleType and not name.startswith("__"):
@@ -135,7 +131,7 @@ class ModuleValue(Known):
         return raised
 
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
-        return self.getattr(space, space.str_(name))
+        return self.getattr(space, attribute_name(space, name))
 
     def tp_repr(self, space: Space) -> Value:
         return space.fresh(repr(self.host))

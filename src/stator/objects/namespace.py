@@ -37,7 +37,9 @@ class NamespaceValue(InstanceValue):
     def tp_init(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         attrs = self.attr_dict(space)
         if args:
-            if len(args) > 1 or not hasattr(types.SimpleNamespace, "__replace__"):
+            if not hasattr(types.SimpleNamespace, "__replace__"):
+                raise space.error(TypeError, "no positional arguments expected")
+            if len(args) > 1:
                 return space.unmodelled(types.SimpleNamespace.__init__, [self, *args], kwargs)
             space.call_method(attrs.value(space), "update", *args)
         for name, item in kwargs.items():

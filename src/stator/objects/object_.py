@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copyreg
-import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.raw import type_name
+from stator.objects.attributes import attribute_name
 from stator.objects.instance import new_instance
-from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, pure, register
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, register
 from stator.objects.type_ import class_names
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
@@ -103,23 +103,16 @@ def object_init_subclass(space: Space, cls: Value, /, *args: Value, **kwargs: Va
 
 
 @builtin(object.__dict__["__subclasshook__"])
-def object_subclasshook(space: Space, cls: Value, other: Value, /) -> Value:
+def object_subclasshook(space: Space, cls: Value, /, *args: Value) -> Value:
     return NOT_IMPLEMENTED
 
 
 # -- attributes -------------------------------------------------------------------------------------------------------
 
 
-def _name(space: Space, name: Value) -> str:
-    name = name.force()
-    if not issubclass(name.cls, str):
-        raise space.error(TypeError, f"attribute name must be string, not '{name.type_name}'")
-    return str.__str__(name.as_host(space))
-
-
 @builtin(object.__getattribute__)
 def object_getattribute(space: Space, self: Value, name: Value, /) -> Value:
-    return space.generic_getattr(self.force(), _name(space, name))
+    return space.generic_getattr(self.force(), attribute_name(space, name))
 
 
 @builtin(object.__setattr__)
@@ -127,7 +120,7 @@ def object_setattr(space: Space, self: Value, name: Value, value: Value, /) -> V
     self = self.force()
     if issubclass(self.cls, type):
         raise space.error(TypeError, f"can't apply this __setattr__ to {self.type_name} object")
-    space.generic_setattr(self, _name(space, name), value)
+    space.generic_setattr(self, attribute_name(space, name), value)
     return NONE
 
 
@@ -136,7 +129,7 @@ def object_delattr(space: Space, self: Value, name: Value, /) -> Value:
     self = self.force()
     if issubclass(self.cls, type):
         raise space.error(TypeError, f"can't apply this __delattr__ to {self.type_name} object")
-    space.generic_setattr(self, _name(space, name), None)
+    space.generic_setattr(self, attribute_name(space, name), None)
     return NONE
 
 
@@ -195,19 +188,6 @@ def object_format(space: Space, self: Value, spec: Value, /) -> Value:
     if space.truth(spec):
         raise space.error(TypeError, f"unsupported format string passed to {self.type_name}.__format__")
     return str_of(space, self)
-
-
-pure(types.BuiltinFunctionType.__eq__, types.BuiltinFunctionType.__ne__)
-
-
-@builtin(types.BuiltinFunctionType.__reduce__)
-def builtin_function_reduce(space: Space, self: Value, /) -> Value:
-    """A function of a module is told by its name, a bound method by its object."""
-    host = space.identity(self)
-    if not isinstance(host, types.BuiltinFunctionType) or not isinstance(host.__reduce__(), str):
-        return space.unmodelled(types.BuiltinFunctionType.__reduce__, [self], {})
-    space.guard_identity(self)
-    return Constant(host.__reduce__())
 
 
 # -- copying: __reduce_ex__ -------------------------------------------------------------------------------------------

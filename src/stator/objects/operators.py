@@ -361,10 +361,11 @@ class Operators(Space):
                 result: Value | None = self.immutable_fallback(host, args)
                 if result is not None:
                     return result
-        raise Unsupported(errors.UnsupportedCCall(_callable_name(host)))
+        raise Unsupported(errors.UnsupportedCCall(callable_name(host)))
 
 
-def _callable_name(host: Any) -> str:
+def callable_name(host: Any) -> str:
+    """The name of a C function for messages, with its module."""
     owner = getattr(host, "__objclass__", None)
     name = getattr(host, "__qualname__", None) or repr(host)
     module = getattr(owner, "__module__", None) or getattr(host, "__module__", None)

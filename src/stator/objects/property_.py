@@ -24,6 +24,7 @@ class PropertyValue(Value):
     """A property, or an instance of a subclass."""
 
     __slots__ = ("_attrs", "_doc", "getter_doc", "host", "name", "parts", "slots")
+    FIELDS = frozenset({"__doc__", "__isabstractmethod__", "fdel", "fget", "fset"})
 
     def __init__(self, cls: type = property) -> None:
         self.cls = cls
@@ -102,6 +103,8 @@ class PropertyValue(Value):
         return space.wrap(self.host.__doc__, GetAttrSource(self.source, "__doc__"))
 
     def tp_set_name(self, space: Space, owner: Value, name: Value, /) -> Value:
+        if self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod("property", "__set_name__"))
         space.touch(self)
         self.name = str(space.known(name))
         return NONE

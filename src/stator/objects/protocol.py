@@ -43,6 +43,8 @@ MODELS: dict[type, type[Value]] = {}
 HANDLERS: dict[int, Handler] = {}
 #: ids of host callables without side effects, that run for real when their operands are known
 PURE: set[int] = set()
+#: ids of methods of immutable host types that depend on more than their operands: a break
+IMPURE: set[int] = set()
 #: immutable host types: all their methods are pure, their instances are Constants
 IMMUTABLE: set[type] = set()
 #: layers above (tensors) may answer for callables nobody modelled: (space, host, args, kwargs) → Value | None
@@ -52,14 +54,15 @@ REALISERS: dict[type, Callable[[Any, Any, Any], Value]] = {}
 
 _KEEP: list[Any] = []
 
-#: C name of each slot against the methods that make it up: what `stator slots` reports on
+#: C name of each slot against the methods that make it up, in CPython's order: what `stator slots` reports on. The
+#: sequence slots share their methods with those of numbers
 SLOTS: dict[str, tuple[str, ...]] = {
+    "tp_getattro": ("__getattribute__", "__getattr__"),
+    "tp_setattro": ("__setattr__", "__delattr__"),
     "tp_repr": ("__repr__",),
     "tp_hash": ("__hash__",),
     "tp_call": ("__call__",),
     "tp_str": ("__str__",),
-    "tp_getattro": ("__getattribute__", "__getattr__"),
-    "tp_setattro": ("__setattr__", "__delattr__"),
     "tp_richcompare": ("__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"),
     "tp_iter": ("__iter__",),
     "tp_iternext": ("__next__",),
@@ -67,18 +70,55 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "tp_descr_set": ("__set__", "__delete__"),
     "tp_init": ("__init__",),
     "tp_new": ("__new__",),
-    "nb_bool": ("__bool__",),
-    "nb_index": ("__index__",),
-    "nb_int": ("__int__",),
-    "nb_float": ("__float__",),
+    "tp_finalize": ("__del__",),
+    "bf_getbuffer": ("__buffer__",),
+    "bf_releasebuffer": ("__release_buffer__",),
+    "am_await": ("__await__",),
+    "am_aiter": ("__aiter__",),
+    "am_anext": ("__anext__",),
+    "nb_add": ("__add__", "__radd__"),
+    "nb_subtract": ("__sub__", "__rsub__"),
+    "nb_multiply": ("__mul__", "__rmul__"),
+    "nb_remainder": ("__mod__", "__rmod__"),
+    "nb_divmod": ("__divmod__", "__rdivmod__"),
+    "nb_power": ("__pow__", "__rpow__"),
     "nb_negative": ("__neg__",),
     "nb_positive": ("__pos__",),
     "nb_absolute": ("__abs__",),
+    "nb_bool": ("__bool__",),
     "nb_invert": ("__invert__",),
+    "nb_lshift": ("__lshift__", "__rlshift__"),
+    "nb_rshift": ("__rshift__", "__rrshift__"),
+    "nb_and": ("__and__", "__rand__"),
+    "nb_xor": ("__xor__", "__rxor__"),
+    "nb_or": ("__or__", "__ror__"),
+    "nb_int": ("__int__",),
+    "nb_float": ("__float__",),
+    "nb_inplace_add": ("__iadd__",),
+    "nb_inplace_subtract": ("__isub__",),
+    "nb_inplace_multiply": ("__imul__",),
+    "nb_inplace_remainder": ("__imod__",),
+    "nb_inplace_power": ("__ipow__",),
+    "nb_inplace_lshift": ("__ilshift__",),
+    "nb_inplace_rshift": ("__irshift__",),
+    "nb_inplace_and": ("__iand__",),
+    "nb_inplace_xor": ("__ixor__",),
+    "nb_inplace_or": ("__ior__",),
+    "nb_floor_divide": ("__floordiv__", "__rfloordiv__"),
+    "nb_true_divide": ("__truediv__", "__rtruediv__"),
+    "nb_inplace_floor_divide": ("__ifloordiv__",),
+    "nb_inplace_true_divide": ("__itruediv__",),
+    "nb_index": ("__index__",),
+    "nb_matrix_multiply": ("__matmul__", "__rmatmul__"),
+    "nb_inplace_matrix_multiply": ("__imatmul__",),
     "mp_length": ("__len__",),
     "mp_subscript": ("__getitem__",),
     "mp_ass_subscript": ("__setitem__", "__delitem__"),
+    "sq_concat": (),
+    "sq_repeat": (),
     "sq_contains": ("__contains__",),
+    "sq_inplace_concat": (),
+    "sq_inplace_repeat": (),
 }
 
 _NOT_MODELS = frozenset({"__class__", "__module__", "__qualname__", "__doc__", "__slots__", "__dict__", "__weakref__"})
@@ -207,6 +247,13 @@ def pure(*hosts: Any) -> None:
         _KEEP.append(host)
 
 
+def impure(*hosts: Any) -> None:
+    """Declare methods of immutable host types that may not run for real after all."""
+    for host in hosts:
+        IMPURE.add(id(host))
+        _KEEP.append(host)
+
+
 def bad_call(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A call whose arguments do not fit: CPython itself words the TypeError, on stand-ins it rejects unread."""
     stand_ins = [space.stand_in(a) for a in args]
@@ -223,6 +270,8 @@ def is_pure(host: Any) -> bool:
     """Whether the callable may run for real on known operands."""
     if id(host) in PURE:
         return True
+    if id(host) in IMPURE:
+        return False
     owner = getattr(host, "__objclass__", None)
     if owner is None:
         owner = getattr(host, "__self__", None)

@@ -10,7 +10,7 @@ from stator.guards.source import CallSource, ConstSource
 from stator.objects.iterator import IteratorValue, iterator_type, reduction
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, models
 from stator.objects.sequence import too_long
-from stator.objects.value import Constant, Unsupported, Value
+from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -128,6 +128,12 @@ def rest_of(iterator: Any) -> range:
     return numbers[reduced[2] :] if len(reduced) > 2 and reduced[2] else numbers
 
 
+def _length(numbers: range) -> int:
+    """`len(numbers)`, of however many."""
+    span, step = numbers.stop - numbers.start, numbers.step
+    return max(-(-span // step), 0)
+
+
 @iterator_type(type(iter(range(0))), type(iter(range(1 << 70))))
 class RangeIterator(IteratorValue):
     """An iterator over a range."""
@@ -172,20 +178,31 @@ class RangeIterator(IteratorValue):
     def __length_hint__(self, space: Space) -> Value:
         if self.source is not None:
             self.open(space)
-        return Constant(len(self.numbers) - self.index)
+        return Constant(max(_length(self.numbers) - self.index, 0))
 
     def __setstate__(self, space: Space, state: Value, /) -> Value:
-        index = space.int_(state)
-        if self.source is not None:
+        """Set the position: from the first number on in 3.11, from the present one on later."""
+        host, position = self._host(), space.stand_in(state.force())
+        if self.source is not None or type(iter(self.numbers)) is not self.cls:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
+        try:
+            host.__setstate__(position)
+        except Exception as e:
+            raise Raised(space.exception(e)) from None
+        if type(position) not in (int, bool):
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
         space.touch(self)
-        self.index = min(max(index, 0), len(self.numbers))
+        made = host.__reduce__()
+        self.numbers, self.index = made[1][0], made[2] or 0
         return NONE
 
-    def reduced(self, space: Space) -> Value:
+    def _host(self) -> Any:
         host: Any = iter(self.numbers)
         host.__setstate__(self.index)
-        made = host.__reduce__()
+        return host
+
+    def reduced(self, space: Space) -> Value:
+        made = self._host().__reduce__()
         return reduction(space, iter, [space.fresh(made[1][0])], *map(space.fresh, made[2:]))
 
     def made(self, writer: Writer) -> str:

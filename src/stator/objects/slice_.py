@@ -27,6 +27,7 @@ class SliceValue(Value):
     """A slice: `start`, `stop` and `step`."""
 
     __slots__ = ("host", "parts")
+    FIELDS = frozenset({"start", "stop", "step"})
 
     def __init__(self, start: Value, stop: Value, step: Value) -> None:
         self.cls = slice

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.raw import is_subtype
 from stator.guards.source import GetAttrSource
-from stator.objects.attributes import MISSING
+from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.protocol import NONE, models
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 
@@ -23,6 +23,7 @@ class SuperValue(Value):
     """`super(this, obj)`: attributes of `obj` looked up after the class `this`."""
 
     __slots__ = ("_attrs", "host", "obj", "obj_type", "slots", "this")
+    FIELDS = frozenset({"__self__", "__self_class__", "__thisclass__"})
 
     def __init__(self, cls: type = super) -> None:
         self.cls = cls
@@ -125,7 +126,7 @@ class SuperValue(Value):
         return None
 
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
-        return self.getattr(space, space.str_(name))
+        return self.getattr(space, attribute_name(space, name))
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name == "__self__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import datetime
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,8 @@ _TELLING = (
 )
 #: the methods of named tuples read nothing but the items
 _NAMED = vars(collections)
+#: C types whose `__new__` takes the items one by one
+SPREAD: set[type] = {type(datetime.date.min.isocalendar())}
 _plain: dict[type, bool] = {}
 _structures: dict[type, dict[str, int]] = {}
 
@@ -181,6 +184,10 @@ class TupleValue(Sequence):
             self.host = host  # for the fields that are no items
         return self
 
+    @classmethod
+    def answers(cls, host: type, name: str) -> bool:
+        return name in _fields(host)
+
     def get_field(self, space: Space, name: str) -> Value | None:
         """A named field of a structure sequence (`os.stat_result`, `torch.return_types.max` …)."""
         index = _fields(self.cls).get(name)
@@ -209,7 +216,8 @@ class TupleValue(Sequence):
         owner, _ = _maker(self.cls)
         if owner is None:
             raise Unsupported(errors.NotReconstructible(self.describe()))
-        made = f"{writer.const(owner)}.__new__({writer.const(self.cls)}, {text})"
+        spread = "*" if owner in SPREAD else ""
+        made = f"{writer.const(owner)}.__new__({writer.const(self.cls)}, {spread}{text})"
         name = writer.assign(self.cls.__name__.lower(), made)
         writer.name_value(self, name)
         for line in self.attribute_lines(writer, name):
@@ -244,6 +252,9 @@ def _fields(cls: type) -> dict[str, int]:
     fields = _structures.get(cls)
     if fields is None:
         fields = _structures[cls] = {}
+        if cls in SPREAD:
+            names = [n for n, d in cls.__dict__.items() if isinstance(d, types.GetSetDescriptorType)]
+            fields.update(zip(names, range(len(names)), strict=True))
         count = cls.__dict__.get("n_fields")
         if isinstance(count, int) and "n_sequence_fields" in cls.__dict__:
             names = [n for n, d in cls.__dict__.items() if isinstance(d, types.MemberDescriptorType)]

@@ -10,7 +10,7 @@ from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.raw import is_subtype, type_lookup
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
-from stator.objects.attributes import MISSING
+from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.method import DISALLOW_INSTANTIATION
 from stator.objects.protocol import CALL_HOOKS, HANDLERS, IMMUTABLE, NONE, PURE, builtin, models
 from stator.objects.skeleton import SKELETONS
@@ -114,21 +114,26 @@ class ClassValue(Known):
         raise raised
 
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
-        return self.getattr(space, _attribute_name(space, name))
+        return self.getattr(space, attribute_name(space, name))
 
     def tp_setattr(self, space: Space, name: Value, value: Value, /) -> Value:
-        self.assign(space, _attribute_name(space, name), value.force())
+        self._check_changeable(space, name)
+        self.assign(space, attribute_name(space, name), value.force())
         return NONE
 
     def tp_delattr(self, space: Space, name: Value, /) -> Value:
-        self.assign(space, _attribute_name(space, name), None)
+        self._check_changeable(space, name)
+        self.assign(space, attribute_name(space, name), None)
         return NONE
+
+    def _check_changeable(self, space: Space, name: Value) -> None:
+        if not can_change(self.host):
+            shown = space.str_(space.repr(name))
+            text = f"cannot set {shown} attribute of immutable type '{_full_name(self.host)}'"
+            raise space.error(TypeError, text)
 
     def assign(self, space: Space, name: str, value: Value | None) -> None:
         """`type_setattro`; value None deletes."""
-        if not can_change(self.host):
-            shown = _full_name(self.host)
-            raise space.error(TypeError, f"cannot set '{name}' attribute of immutable type '{shown}'")
         meta = space.lookup(self.cls, name)
         if meta is not None and space._descr_set(meta, self, value):
             return
@@ -151,6 +156,10 @@ class ClassValue(Known):
         return [f"{setter}.__setattr__({target}, {name!r}, {expr})" for name, expr in values]
 
     # -- C-level attributes -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def answers(cls, host: type, name: str) -> bool:
+        return True
 
     def get_field(self, space: Space, name: str) -> Value | None:
         host = self.host
@@ -278,13 +287,6 @@ class _SubclassesAre:
 
 def _subclasses(cls: type) -> list[type]:
     return type.__subclasses__(cls)
-
-
-def _attribute_name(space: Space, name: Value) -> str:
-    name = name.force()
-    if not issubclass(name.cls, str):
-        raise space.error(TypeError, f"attribute name must be string, not '{name.type_name}'")
-    return str.__str__(name.as_host(space))
 
 
 def _full_name(cls: type) -> str:

@@ -45,6 +45,8 @@ class Value:
     lazy: ClassVar[bool] = False
     #: true for values whose number is only known as a symbol (SymInt …)
     symbolic: ClassVar[bool] = False
+    #: C-level attributes that `get_field` answers of objects that the trace has made, too
+    FIELDS: ClassVar[frozenset[str]] = frozenset()
     #: the object whose `__dict__` this value is, where it is one
     dict_owner: Any = None
 
@@ -87,6 +89,11 @@ class Value:
     def attr_dict(self, space: Space) -> Any:
         """The DictValue of the instance's `__dict__`, or None where instances of the class have none."""
         return None
+
+    @classmethod
+    def answers(cls, host: type, name: str) -> bool:
+        """Whether `get_field` answers for a C-level attribute of `host`, of whatever instance."""
+        return name in cls.FIELDS
 
     def held(self) -> Iterable[Value]:
         """Values that this one keeps alive, as far as the trace has met them; others may be missing."""

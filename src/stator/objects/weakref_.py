@@ -36,6 +36,7 @@ class RefValue(Value):
     """A weak reference; `referent` is None for an existing one that is dead."""
 
     __slots__ = ("_attrs", "callback", "host", "referent", "slots")
+    FIELDS = frozenset({"__callback__"})
 
     def __init__(self, referent: Value | None, callback: Value = NONE, cls: type = weakref.ref) -> None:
         self.cls = cls

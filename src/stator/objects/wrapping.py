@@ -11,13 +11,13 @@ from stator.guards.source import ConstSource
 from stator.objects.protocol import FALSE, IMMUTABLE, MODELS, NONE, REALISERS, TRUE, model_for
 from stator.objects.reloaded import adopt_type
 from stator.objects.space import Space
+from stator.objects.stand_ins import stand_in_of
 from stator.objects.value import Constant, Known, Lazy, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.objects.cell import CellValue
 
-_HEAP_TYPE = 1 << 9
 #: types whose instances are equal when they print equal, so that a guard compares values rather than identities
 LITERALS: frozenset[type] = frozenset(
     {int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented)}
@@ -152,7 +152,10 @@ class Wrapping(Space):
         except NotKnown:
             # Only C code runs: the constructor of the type that lays the object out.
             cls = value.cls
-            native: Any = next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
+            made = stand_in_of(cls)
+            if made is not None:
+                return made
+            native: Any = next(b for b in cls.__mro__ if getattr(b.__dict__.get("__new__"), "__self__", None) is b)
             try:
                 if any("__del__" in base.__dict__ for base in cls.__mro__):
                     cls = type(cls.__name__, (native,), {})  # the stand-in is going to die

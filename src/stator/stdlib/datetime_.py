@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.payload import PayloadValue, makes_itself, payload_type
-from stator.objects.protocol import builtin, register
+from stator.objects.protocol import builtin, impure, register
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.purity import frozen
 from stator.stdlib.support import hooked, known_host, refuse
@@ -93,14 +93,7 @@ def _of_now(cls: type, *names: str) -> None:
     for name in names:
         host = cls.__dict__.get(name)
         if host is not None:
-            register(host, _refuser(f"{cls.__module__}.{cls.__qualname__}.{name}"))
-
-
-def _refuser(name: str) -> Callable[[Space, list[Value], dict[str, Value]], Value]:
-    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        raise refuse(name)
-
-    return model
+            impure(host)
 
 
 _derived(datetime.date, _date_state, "__add__", "__radd__", "__sub__", "replace")

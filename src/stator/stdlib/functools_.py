@@ -30,6 +30,7 @@ class PartialValue(Value):
     """`functools.partial(function, *args, **keywords)`."""
 
     __slots__ = ("_args", "_attrs", "_function", "_keywords", "host")
+    FIELDS = frozenset({"args", "func", "keywords"})
 
     def __init__(self, cls: type, function: Value | None, args: Value | None, keywords: Value | None) -> None:
         self.cls = cls
@@ -196,6 +197,7 @@ class KeyValue(Value):
     """What `cmp_to_key` returns, and what that returns for an object."""
 
     __slots__ = ("compare", "obj")
+    FIELDS = frozenset({"obj"})
 
     def __init__(self, compare: Value, obj: Value | None) -> None:
         self.cls = _KEY
@@ -214,7 +216,7 @@ class KeyValue(Value):
         return KeyValue(self.compare, values[0])
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        return self.obj if name == "obj" else None
+        return (self.obj or NONE) if name == "obj" else None
 
     def reconstruct(self, writer: Writer) -> str:
         key = f"{writer.const(functools.cmp_to_key)}({writer.expr(self.compare)})"

@@ -7,6 +7,7 @@ import codecs
 import collections
 import importlib
 import importlib.util
+import itertools
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
 
 # `list[int]` and its like make an alias and do nothing else.
-for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values()):
+for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(), itertools.chain):
     _host = vars(_cls).get("__class_getitem__") if isinstance(_cls, type) else None
     if isinstance(_host, types.ClassMethodDescriptorType):
         pure(_host)

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals, IdIs
 from stator.guards.source import CallSource, ConstSource
-from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register
+from stator.objects.attributes import attribute_name
+from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, impure, pure, register
 from stator.objects.value import Constant, NotKnown, Raised, Value
 from stator.stdlib.builtins_iter import CallableIterator
 from stator.stdlib.support import known_host, refuse
@@ -69,6 +70,7 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreig
 
 
 IMMUTABLE.add(re.Pattern)
+impure(types.GenericAlias.__iter__)  # what it gives has no model
 frozen(re.Match)
 frozen(struct.Struct)
 frozen(types.GenericAlias)
@@ -131,6 +133,10 @@ pure_python(posixpath.normpath, posixpath.isabs, posixpath.commonprefix)
 # -- regular expressions --------------------------------------------------------------------------------------------
 
 
+def _matches(pattern: re.Pattern[Any], text: Any) -> tuple[re.Match[Any], ...]:
+    return tuple(pattern.finditer(text))
+
+
 def _substitute(host: Any, counted: bool) -> None:
     """`Pattern.sub` and `subn`: a function as replacement is the program's, and is called for each match."""
 
@@ -142,13 +148,13 @@ def _substitute(host: Any, counted: bool) -> None:
         count: Value = Constant(0),  # noqa: B008 (immutable)
     ) -> Value:
         repl = repl.force()
-        if issubclass(repl.cls, (str, bytes)):
+        if issubclass(repl.cls, (str, bytes)) or space.special(repl, "__call__") is None:
             return space.run_known(host, [pattern.force(), repl, string.force(), count.force()])
         text = known_host(space, string, "re.sub")
         pieces: list[Any] = []
         at, made = 0, 0
         most = space.int_(count)
-        for match in known_host(space, pattern, "re.sub").finditer(text):
+        for match in known_host(space, space.run_known(_matches, [pattern.force(), string.force()]), "re.sub"):
             pieces.append(text[at : match.start()])
             piece = space.call(repl, [Constant(match)], {}).force()
             if piece.cls is not type(None):
@@ -214,6 +220,15 @@ def _context_state(module: Any) -> str:
 def _guard_context(space: Space) -> None:
     source = CallSource(_context_state, ConstSource(decimal, "decimal"), "context")
     space.trace.guard(Equals(source, _context_state(decimal)))
+
+
+@builtin(decimal.Context.__getattribute__)
+def context_getattribute(space: Space, context: Value, name: Value, /) -> Value:
+    """`context_getattr`: the flags and traps are no ordinary attributes."""
+    text = attribute_name(space, name)
+    if text in ("traps", "flags"):
+        raise refuse(f"decimal.Context.{text}")
+    return space.generic_getattr(context.force(), text)
 
 
 _ZERO = Constant("0")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.objects.instance import InstanceValue
-from stator.objects.protocol import NONE, models
+from stator.objects.protocol import NONE, bad_call, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
 from stator.stdlib.support import known_host, literal
 
@@ -59,6 +59,8 @@ class RandomValue(InstanceValue):
         return made  # without a twin: seeded by the operating system, unless `__init__` does it better
 
     def tp_init(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
+        if len(args) > 1 or kwargs:
+            return bad_call(space, _random.Random, list(args), kwargs)
         return self.seed(space, *args)
 
     # -- the state --------------------------------------------------------------------------------------------------
