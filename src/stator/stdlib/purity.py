@@ -70,7 +70,7 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreig
 
 
 IMMUTABLE.add(re.Pattern)
-impure(types.GenericAlias.__iter__)  # what it gives has no model
+impure(vars(types.GenericAlias)["__iter__"])  # what it gives has no model
 frozen(re.Match)
 frozen(struct.Struct)
 frozen(types.GenericAlias)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import MethodWrapperType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,8 +15,7 @@ import torch.overrides
 
 from stator import errors
 from stator.objects.attributes import MISSING
-from stator.objects.method import BoundMethod
-from stator.objects.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, Handler, builtin, pure, register
+from stator.objects.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, builtin, pure, register
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
 from stator.tensors.tensor import TensorValue
 
@@ -308,18 +306,4 @@ def install() -> None:
     register(_C._is_torch_function_enabled, _is_enabled)
     register(_DEFAULT.__func__, _default)
     # An override tells the functions it knows by comparing them.
-    pure(type(len).__eq__, type(len).__ne__, type(len).__hash__)
-    register(MethodWrapperType.__eq__, _same_wrapper(TRUE, FALSE))
-    register(MethodWrapperType.__ne__, _same_wrapper(FALSE, TRUE))
-
-
-def _same_wrapper(same: Value, other: Value) -> Handler:
-    """Whether two bound slot wrappers (`Tensor.shape.__get__`) are of one slot and one object."""
-
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        a, b = (arg.force() for arg in args)
-        if not isinstance(a, BoundMethod) or not isinstance(b, BoundMethod):
-            return NOT_IMPLEMENTED
-        return same if space.is_(a.instance, b.instance) and space.is_(a.function, b.function) else other
-
-    return handler
+    pure(type(len).__hash__)
