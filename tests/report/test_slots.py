@@ -25,7 +25,7 @@ FIELDS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 
 #: calls that break although the table does not say so, or are worded otherwise: the reason
 EXCEPTIONS = {
-    "object.__str__": "is `object.__repr__` here, which shows the address",
+    "object.__hash__": "each object has another",
     "builtin_function_or_method.__hash__": "of a bound one it is a matter of addresses",
     "super.__new__": "an empty super object cannot be made by generated code",
     "super.__init__": "`super()` words its error otherwise than `super.__init__()`",

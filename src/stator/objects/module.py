@@ -6,12 +6,13 @@ import builtins
 import types
 from typing import TYPE_CHECKING, Any
 
+from stator import errors
 from stator.guards.source import ConstSource, GlobalSource, Source
 from stator.objects.attr_dict import AttrDict, AttrTable
 from stator.objects.attributes import attribute_name
 from stator.objects.dict_table import Entry
 from stator.objects.protocol import models
-from stator.objects.value import Known, Raised, Value
+from stator.objects.value import Known, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
