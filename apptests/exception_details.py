@@ -4,6 +4,7 @@ import contextlib
 import traceback
 
 from apptests.marks import expected_break
+from apptests.raising import message
 
 
 class Plain(Exception):
@@ -374,3 +375,26 @@ def test_positions_in_a_traceback():
     e = caught(in_with, Quiet())
     text = "".join(traceback.format_exception(e))
     assert "    1 / 0  # noqa: B018\n    ~~^~~\n" in text, text
+
+
+def test_syntax_errors():
+    error = SyntaxError("odd", ("x.py", 3, 2, "a b", 3, 4))
+    assert (error.msg, error.filename, error.lineno, error.offset) == ("odd", "x.py", 3, 2)
+    assert (error.text, error.end_lineno, error.end_offset) == ("a b", 3, 4)
+    assert str(error) == "odd (x.py, line 3)" and error.args == ("odd", ("x.py", 3, 2, "a b", 3, 4))
+    assert SyntaxError("odd", ["x.py", None, None, b"a"]).text == b"a"
+    kind, words = message(SyntaxError, "odd", ("x.py",))
+    assert kind == "TypeError" and "argument" in words
+
+
+KEPT_GROUP = ExceptionGroup("kept", [ValueError(1), TypeError(2)])
+
+
+def test_text_of_groups():
+    class Own(ExceptionGroup):
+        def derive(self, exceptions):
+            return Own(self.message, exceptions)
+
+    assert str(KEPT_GROUP) == "kept (2 sub-exceptions)"
+    assert str(Own("own", [KeyError()])) == "own (1 sub-exception)"
+    assert str(ExceptionGroup("outer", [KEPT_GROUP])) == "outer (1 sub-exception)"

@@ -17,15 +17,16 @@ _HEAP_TYPE = 1 << 9
 
 def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Any:
     """Call the C constructor on what stands for the arguments."""
-    group = getattr(function, "__self__", None) is BaseExceptionGroup
     hosts = [host_of(space, a) for a in args]
-    if group and len(args) == 2 and isinstance(hosts[1], Hole):
+    looked_at = list(hosts)
+    if _unpacks(function) and len(args) == 2 and isinstance(hosts[1], Hole):
         sequence = args[1].force()
-        if issubclass(sequence.cls, (list, tuple)):
-            hosts[1] = [host_of(space, item) for item in space.unpack(sequence)]
+        if sequence.cls in (list, tuple):
+            hosts[1] = sequence.cls(host_of(space, item) for item in space.unpack(sequence))
+            looked_at[1:] = hosts[1]
     named = {k: host_of(space, v) for k, v in kwargs.items()}
-    holes = any(isinstance(h, Hole) for h in (*hosts, *named.values()))
-    if holes and _parses(function) and any(isinstance(h, Hole) and issubclass(h.value.cls, _PARSED) for h in hosts):
+    holes = any(isinstance(h, Hole) for h in (*looked_at, *named.values()))
+    if holes and _parses(function) and any(isinstance(h, Hole) and issubclass(h.value.cls, _PARSED) for h in looked_at):
         raise Unsupported(errors.UnsupportedCCall(f"{function.__qualname__} with an argument that is not known"))
     try:
         return function(target, *hosts, **named)
@@ -39,7 +40,14 @@ def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...]
 
 #: constructors that look at the types of their arguments, and the types they look for
 _PARSED = (int, str, bytes)
+_UNPACKING = (SyntaxError, BaseExceptionGroup)
 _PARSING = (OSError, SyntaxError, UnicodeError, BaseExceptionGroup)
+
+
+def _unpacks(function: Any) -> bool:
+    """Whether the constructor takes its second argument apart."""
+    owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
+    return isinstance(owner, type) and issubclass(owner, _UNPACKING)
 
 
 def _parses(function: Any) -> bool:
@@ -58,7 +66,7 @@ def _new_model(native: type[BaseException]) -> Any:
             except TypeError as e:
                 raise Raised(space.exception(e)) from None
         value = made_of(space, _construct(space, function, cls, args, kwargs))
-        if issubclass(native, BaseExceptionGroup):
+        if issubclass(native, _UNPACKING):
             value.args = list(args)
         return value
 
@@ -74,7 +82,7 @@ def _init_model(native: type[BaseException]) -> Any:
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
         space.touch(self)
         _construct(space, function, self.real, args, kwargs)
-        self.args = list(args) if issubclass(native, BaseExceptionGroup) else None
+        self.args = list(args) if issubclass(native, _UNPACKING) else None
         return NONE
 
     return init
@@ -105,6 +113,17 @@ def key_error_str(space: Space, self: Value, /) -> Value:
     return repr_of(space, args[0])
 
 
+@builtin(BaseExceptionGroup.__str__)
+def group_str(space: Space, self: Value, /) -> Value:
+    """`BaseExceptionGroup_str`: how many exceptions there are, nested groups counted once."""
+    count = space.int_(space.len(space.getattr(self, "exceptions")))
+    message = space.str_(space.str(space.getattr(self, "message")))
+    return Constant(f"{message} ({count} sub-exception{'s' if count > 1 else ''})")
+
+
+_STR_ELSEWHERE = (BaseException, KeyError, BaseExceptionGroup)
+
+
 def _builtin_exceptions() -> list[type[BaseException]]:
     found: dict[type[BaseException], None] = {}
     todo: list[type[BaseException]] = [BaseException]
@@ -123,7 +142,7 @@ def _register_all() -> None:
             builtin(names["__new__"])(_new_model(native))
         if "__init__" in names:
             builtin(names["__init__"])(_init_model(native))
-        if native is not BaseException and native is not KeyError and "__str__" in names:
+        if native not in _STR_ELSEWHERE and "__str__" in names:
             builtin(names["__str__"])(_str_model(names["__str__"]))
 
 
