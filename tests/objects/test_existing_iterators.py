@@ -25,7 +25,18 @@ def started(iterator, steps):
     return iterator
 
 
+class Numbered(enumerate):
+    pass
+
+
+class Loud(map):
+    def __next__(self):
+        return "loud", super().__next__()
+
+
 MAKERS = {
+    "subclass": lambda: Numbered([1, 2, 3, 4, 5]),
+    "overridden __next__": lambda: Loud(str, [1, 2, 3, 4, 5]),
     "list": lambda: iter([1, 2, 3, 4, 5]),
     "tuple": lambda: iter((1, 2, 3, 4, 5)),
     "str": lambda: iter("abcde"),

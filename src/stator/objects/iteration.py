@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterator
 from typing import Any
 
 from stator.objects.attributes import MISSING
 from stator.objects.space import Space
 from stator.objects.value import Raised, Value
+
+_HEAP_TYPE = 1 << 9
 
 
 class Iteration(Space):
@@ -32,7 +35,7 @@ class Iteration(Space):
         """`next(iterator)`, or None when it is exhausted."""
         self.trace.count_item()
         iterator = iterator.force()
-        quick = getattr(iterator, "next_value", None)
+        quick = self._quick_next(iterator)
         if quick is not None:
             return quick(self)  # type: ignore[no-any-return]
         try:
@@ -45,13 +48,20 @@ class Iteration(Space):
     def advance(self, iterator: Value) -> Value:
         """`tp_iternext` as called: the StopIteration of an exhausted iterator, with its value, is raised."""
         iterator = iterator.force()
-        quick = getattr(iterator, "next_value", None)
+        quick = self._quick_next(iterator)
         if quick is not None:
             item: Value | None = quick(self)
             if item is None:
                 raise self.error(StopIteration)
             return item
         return self._call_next(iterator)
+
+    def _quick_next(self, iterator: Value) -> Any:
+        """How the model goes on, unless the class of the iterator overrides `__next__`."""
+        quick = getattr(iterator, "next_value", None)
+        if quick is None or not iterator.cls.__flags__ & _HEAP_TYPE:
+            return quick
+        return quick if type(self.host_lookup(iterator.cls, "__next__")) is types.WrapperDescriptorType else None
 
     def _call_next(self, iterator: Value) -> Value:
         """`iterator.__next__()` by its slot."""

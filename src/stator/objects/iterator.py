@@ -5,18 +5,23 @@ An iterator that existed before the trace is read without disturbing it, and adv
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
+from types import WrapperDescriptorType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
-from stator.objects.protocol import NONE, builtin, models
+from stator.objects.instance import fill, held_attributes, slot_effects
+from stator.objects.protocol import MODELS, NONE, builtin, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stator.guards.source import Source
     from stator.objects.space import Space
     from stator.residual.writer import Writer
@@ -53,7 +58,14 @@ def advanced(writer: Writer, expression: str, steps: int) -> str:
 
 def advance(iterator: Iterator[Any], steps: int) -> None:
     """Take that many steps; one more than there are exhausts the iterator."""
-    next(islice(iterator, steps, steps), None)
+    cls: Any = type(iterator)
+    if type(cls.__iter__) is type(cls.__next__) is WrapperDescriptorType:
+        next(islice(iterator, steps, steps), None)
+        return
+    step = vars(native(cls))["__next__"]  # a subclass of the program's may do otherwise
+    with contextlib.suppress(StopIteration):
+        for _ in range(steps):
+            step(iterator)
 
 
 def position(iterator: Any) -> int | None:
@@ -73,10 +85,13 @@ def sequence(iterator: Any) -> Any:
 class IteratorValue(Value):
     """An iterator; subclasses say how it goes on. One that existed before the trace is opaque unless they say more."""
 
-    __slots__ = ("host", "steps")
+    __slots__ = ("_attrs", "host", "slots", "steps")
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
+        #: of an instance of a subclass: its `__dict__` and `__slots__`
+        self._attrs: Any = None
+        self.slots: dict[Any, Value | None] = {}
         self.source: Source | None = None
         self.host: Any = None
         #: steps taken in the trace by an iterator that existed before, to be taken for real
@@ -112,10 +127,37 @@ class IteratorValue(Value):
     def identity(self, space: Space) -> Any:
         return self if self.source is None else self.host
 
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None and self.cls.__dictoffset__ != 0:
+            from stator.objects.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, self.host if self.source is not None else None)
+        return self._attrs
+
+    def held(self) -> Iterable[Value]:
+        return held_attributes(self)
+
+    # -- generated code -----------------------------------------------------------------------------------------------
+
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
+        name = self.rebuilt(writer)
+        if self._attrs is not None or self.slots:
+            writer.name_value(self, name)
+            fill(self, writer, name)
+        return name
+
+    def rebuilt(self, writer: Writer) -> str:
+        """Emit the code that makes the iterator in its present state; returns the name it has there."""
         return writer.assign(self.cls.__name__.strip("_"), self.made(writer))
+
+    def begin_call(self, writer: Writer) -> str:
+        """The text that begins the call of the type: `enumerate(`, or for a subclass `enumerate.__new__(Sub, `."""
+        base = native(self.cls)
+        if base is self.cls:
+            return f"{writer.const(base)}("
+        return f"{writer.const(base)}.__new__({writer.const(self.cls)}, "
 
     def warn_of_copies(self, space: Space) -> None:
         """What is said where the type will not be copied or pickled in later versions."""
@@ -130,7 +172,13 @@ class IteratorValue(Value):
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
-        return [f"{writer.const(advance)}({writer.source(self.source)}, {self.steps})"] if self.steps else []
+        lines = [f"{writer.const(advance)}({writer.source(self.source)}, {self.steps})"] if self.steps else []
+        return lines + slot_effects(self, writer)
+
+
+def native(cls: type) -> type:
+    """The type written in C that an iterator type of the program's derives from."""
+    return next(base for base in cls.__mro__ if base in MODELS)
 
 
 def _iter(self: IteratorValue, space: Space) -> Value:
@@ -275,9 +323,7 @@ class PositionIterator(IteratorValue):
             self.index = min(max(index, lowest), space.int_(space.len(self.target)) - (self.step < 0))
         return NONE
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self.target is None:
             return advanced(writer, self.exhausted(writer), 1)
         if getattr(self.target, "changed", False) and self.index + (self.step < 0) > len(self.target.host):  # type: ignore[attr-defined]
@@ -285,7 +331,7 @@ class PositionIterator(IteratorValue):
             raise Unsupported(errors.NotReconstructible("an iterator beyond the end of a list that is still to grow"))
         name = writer.assign("iterator", self.begun(writer, writer.expr(self.target)))
         if self.index or self.step < 0:
-            writer.line(f"{name}.__setstate__({self.index})")
+            writer.line(f"{writer.const(native(self.cls))}.__setstate__({name}, {self.index})")
         return name
 
     def begun(self, writer: Writer, target: str) -> str:
@@ -447,9 +493,7 @@ class SequenceIterator(IteratorValue):
         self.index += 1
         return item
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self.target is None:
             name = writer.assign("iterator", f"iter({writer.const(_Indexed)}())")
             writer.line(f"next({name}, None)")

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stator import errors
 from stator.guards.guard import Equals, Length
 from stator.guards.source import CallSource, ItemSource
+from stator.objects.attributes import MISSING
 from stator.objects.iterator import IteratorValue, PositionIterator, iterator_type, reduction
-from stator.objects.protocol import FALSE, MODELS, NONE, TRUE
+from stator.objects.protocol import FALSE, NONE, TRUE
 from stator.objects.value import Constant, Raised, Unsupported, Value
-from stator.stdlib.support import known_host, refuse
+from stator.stdlib.support import known_host
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -23,10 +24,10 @@ _ONE = Constant(1)
 
 
 def own_class(space: Space, cls: Value) -> type:
-    """The class to make an instance of, which must be the builtin type itself."""
+    """The class to make an instance of: the builtin type, or one derived from it."""
     owner: type = known_host(space, cls, "__new__")
-    if owner not in MODELS:
-        raise refuse(f"{owner.__name__}.__new__")
+    if space.host_lookup(owner, "__del__") is not MISSING:
+        raise Unsupported(errors.LifetimeObserved(f"the finaliser of class {owner.__name__}"))
     return owner
 
 
@@ -97,17 +98,16 @@ class EnumerateValue(_Composed):
 
     __slots__ = ("count", "iterator", "movers")
 
-    def __init__(self, iterator: Value, count: Value) -> None:
-        super().__init__(enumerate)
+    def __init__(self, cls: type, iterator: Value, count: Value) -> None:
+        super().__init__(cls)
         self.iterator = iterator
         self.count = count
         self.movers: list[Any] = []
 
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, start: Value = Constant(0)) -> Value:  # noqa: B008 (immutable)
-        own_class(space, cls)
-        count = space.index(start)
-        return EnumerateValue(space.iter(iterable), count)
+        owner, count = own_class(space, cls), space.index(start)
+        return EnumerateValue(owner, space.iter(iterable), count)
 
     def open(self, space: Space) -> None:
         if not self._opened:
@@ -148,7 +148,7 @@ class EnumerateValue(_Composed):
         return reduction(space, self.cls, [self.iterator, self.count])
 
     def made(self, writer: Writer) -> str:
-        return f"enumerate({writer.expr(self.iterator)}, {writer.expr(self.count)})"
+        return f"{self.begin_call(writer)}{writer.expr(self.iterator)}, {writer.expr(self.count)})"
 
 
 @iterator_type(zip)
@@ -157,16 +157,15 @@ class ZipValue(_Composed):
 
     __slots__ = ("iterators", "strict")
 
-    def __init__(self, iterators: list[Value], strict: bool) -> None:
-        super().__init__(zip)
+    def __init__(self, cls: type, iterators: list[Value], strict: bool) -> None:
+        super().__init__(cls)
         self.iterators = iterators
         self.strict = strict
 
     @staticmethod
     def tp_new(space: Space, cls: Value, *iterables: Value, strict: Value = FALSE) -> Value:
-        own_class(space, cls)
-        exact = space.truth(strict)
-        return ZipValue([space.iter(iterable) for iterable in iterables], exact)
+        owner, exact = own_class(space, cls), space.truth(strict)
+        return ZipValue(owner, [space.iter(iterable) for iterable in iterables], exact)
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
         assert self.source is not None
@@ -197,7 +196,7 @@ class ZipValue(_Composed):
 
     def made(self, writer: Writer) -> str:
         parts = [writer.expr(iterator) for iterator in self.iterators]
-        return f"zip({', '.join(parts + ['strict=True'] * self.strict)})"
+        return f"{self.begin_call(writer)}{', '.join(parts + ['strict=True'] * self.strict)})"
 
 
 def _up_to(index: int) -> str:
@@ -210,15 +209,14 @@ class MapValue(_Composed):
 
     __slots__ = ("function", "iterators")
 
-    def __init__(self, function: Value, iterators: list[Value]) -> None:
-        super().__init__(map)
+    def __init__(self, cls: type, function: Value, iterators: list[Value]) -> None:
+        super().__init__(cls)
         self.function = function
         self.iterators = iterators
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /, *iterables: Value) -> Value:
-        own_class(space, cls)
-        return MapValue(function, [space.iter(each) for each in (iterable, *iterables)])
+        return MapValue(own_class(space, cls), function, [space.iter(each) for each in (iterable, *iterables)])
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
         self.function, *self.iterators = parts
@@ -236,7 +234,7 @@ class MapValue(_Composed):
         return reduction(space, self.cls, [self.function, *self.iterators])
 
     def made(self, writer: Writer) -> str:
-        return f"map({', '.join(map(writer.expr, [self.function, *self.iterators]))})"
+        return f"{self.begin_call(writer)}{', '.join(map(writer.expr, [self.function, *self.iterators]))})"
 
 
 @iterator_type(filter)
@@ -245,15 +243,14 @@ class FilterValue(_Composed):
 
     __slots__ = ("iterator", "predicate")
 
-    def __init__(self, predicate: Value, iterator: Value) -> None:
-        super().__init__(filter)
+    def __init__(self, cls: type, predicate: Value, iterator: Value) -> None:
+        super().__init__(cls)
         self.predicate = predicate
         self.iterator = iterator
 
     @staticmethod
     def tp_new(space: Space, cls: Value, predicate: Value, iterable: Value, /) -> Value:
-        own_class(space, cls)
-        return FilterValue(predicate, space.iter(iterable))
+        return FilterValue(own_class(space, cls), predicate, space.iter(iterable))
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
         self.predicate, self.iterator = parts
@@ -270,7 +267,7 @@ class FilterValue(_Composed):
         return reduction(space, self.cls, [self.predicate, self.iterator])
 
     def made(self, writer: Writer) -> str:
-        return f"filter({writer.expr(self.predicate)}, {writer.expr(self.iterator)})"
+        return f"{self.begin_call(writer)}{writer.expr(self.predicate)}, {writer.expr(self.iterator)})"
 
 
 @iterator_type(reversed)
@@ -287,14 +284,15 @@ class ReversedValue(PositionIterator):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, sequence: Value, /) -> Value:
-        own_class(space, cls)
-        sequence = sequence.force()
+        owner, sequence = own_class(space, cls), sequence.force()
         if space.host_lookup(sequence.cls, "__reversed__") is not None:
             slot = space.special(sequence, "__reversed__")
             if slot is not None:
                 return space.call(slot, [sequence], {})
             if space.special(sequence, "__getitem__") is not None and not issubclass(sequence.cls, dict):
-                return ReversedValue(sequence, space.int_(space.len(sequence)) - 1)
+                made = ReversedValue(sequence, space.int_(space.len(sequence)) - 1)
+                made.cls = owner
+                return made
         raise space.error(TypeError, f"'{sequence.type_name}' object is not reversible")
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
@@ -314,11 +312,11 @@ class ReversedValue(PositionIterator):
 
     def begun(self, writer: Writer, target: str) -> str:
         if self.target is None or self.target.cls in (tuple, str, bytes):
-            return f"reversed({target})"
+            return f"{self.begin_call(writer)}{target})"
         raise Unsupported(errors.NotReconstructible(f"reversed() of {self.describe()}"))
 
     def exhausted(self, writer: Writer) -> str:
-        return "reversed(())"
+        return f"{self.begin_call(writer)}())"
 
 
 @iterator_type(type(iter(int, 1)))
@@ -348,9 +346,7 @@ class CallableIterator(IteratorValue):
         self.function = self.sentinel = NONE
         return None
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if not self.done:
             parts = f"{writer.expr(self.function)}, {writer.expr(self.sentinel)}"
             return str(writer.assign("iterator", f"iter({parts})"))

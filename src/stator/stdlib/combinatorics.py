@@ -49,12 +49,10 @@ class _Arrangements(IteratorValue):
         pools = self.pools if len(self.pools) == len(chosen) else [self.pools[0]] * len(chosen)
         return space.new_tuple([pool[i] for pool, i in zip(pools, chosen, strict=True)])
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         pools = [f"[{', '.join([writer.expr(item) for item in pool])}]" for pool in self.pools]
         parts = [*pools, self.options] if self.options else pools
-        name = writer.assign("iterator", f"{writer.const(self.cls)}({', '.join(parts)})")
+        name = writer.assign("iterator", f"{self.begin_call(writer)}{', '.join(parts)})")
         if self.taken:
             writer.line(f"{writer.const(advance)}({name}, {self.taken})")
         return name
@@ -137,12 +135,12 @@ class CombinationsWithReplacement(_Arrangements):
 # -- groupby ----------------------------------------------------------------------------------------------------------
 
 
-def resumed_groupby(iterable: Any, key: Any, current: Any, target: Any, waiting: tuple[Any, ...]) -> Any:
+def resumed_groupby(cls: Any, iterable: Any, key: Any, current: Any, target: Any, waiting: tuple[Any, ...]) -> Any:
     """A `groupby` in the middle of its work, for generated code; `waiting`: the item read ahead, if any."""
-    groups = itertools.groupby(iterable, key)
+    groups: Any = itertools.groupby.__new__(cls, iterable, key)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        groups.__setstate__((current, waiting[0] if waiting else None, target))  # type: ignore[attr-defined]
+        vars(itertools.groupby)["__setstate__"](groups, (current, waiting[0] if waiting else None, target))
     if not waiting:
         next(_GROUPER(groups, current))  # takes the item, as the identical keys are not compared
     return groups
@@ -195,16 +193,15 @@ class GroupBy(IteratorValue):
         self.group = Grouper(self, self.current_key)
         return space.new_tuple([self.current_key, self.group])
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         iterator, key = writer.expr(self.iterator), writer.expr(self.function)
         if self.current_key is None:
-            return writer.assign("groups", f"{writer.const(self.cls)}({iterator}, {key})")
+            return writer.assign("groups", f"{self.begin_call(writer)}{iterator}, {key})")
         assert self.target_key is not None
         keys = f"{writer.expr(self.current_key)}, {writer.expr(self.target_key)}"
+        cls = writer.const(self.cls)
         waiting = "()" if self.current_value is None else f"({writer.expr(self.current_value)},)"
-        return writer.assign("groups", f"{writer.const(resumed_groupby)}({iterator}, {key}, {keys}, {waiting})")
+        return writer.assign("groups", f"{writer.const(resumed_groupby)}({cls}, {iterator}, {key}, {keys}, {waiting})")
 
 
 @iterator_type(_GROUPER)
@@ -300,9 +297,7 @@ class Tee(IteratorValue):
             self.open(space)
         return Tee(self.shared, self.index)
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         name = writer.assign("tee", f"{writer.expr(self.shared)}.__copy__()")
         if self.index:
             writer.line(f"{writer.const(advance)}({name}, {self.index})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stator.objects.iterator import IteratorValue, advanced, iterator_type, reduction
 from stator.objects.protocol import NONE, builtin
@@ -83,7 +83,7 @@ class Count(ItertoolsIterator):
         return reduction(space, self.cls, [self.number] if quick else [self.number, self.step])
 
     def made(self, writer: Writer) -> str:
-        return f"{writer.const(self.cls)}({writer.expr(self.number)}, {writer.expr(self.step)})"
+        return f"{self.begin_call(writer)}{writer.expr(self.number)}, {writer.expr(self.step)})"
 
 
 @iterator_type(itertools.repeat)
@@ -122,7 +122,7 @@ class Repeat(ItertoolsIterator):
 
     def made(self, writer: Writer) -> str:
         end = "" if self.left is None else f", {self.left}"
-        return f"{writer.const(self.cls)}({writer.expr(self.object)}{end})"
+        return f"{self.begin_call(writer)}{writer.expr(self.object)}{end})"
 
 
 @iterator_type(itertools.cycle)
@@ -158,19 +158,22 @@ class Cycle(IteratorValue):
         self.index = (self.index + 1) % len(self.saved)
         return item
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
-        cls = writer.const(self.cls)
+    def rebuilt(self, writer: Writer) -> str:
+        begin = self.begin_call(writer)
         saved = f"[{', '.join([writer.expr(item) for item in self.saved])}]"
         if self.iterator is None:
-            return advanced(writer, f"{cls}({saved})", self.index)
+            return advanced(writer, f"{begin}{saved})", self.index)
         rest = writer.expr(self.iterator)
         chained = f"{writer.const(itertools.chain)}({saved}, {rest})" if self.saved else rest
-        return advanced(writer, f"{cls}({chained})", len(self.saved))
+        return advanced(writer, f"{begin}{chained})", len(self.saved))
 
 
 # -- one after another ------------------------------------------------------------------------------------------------
+
+
+def chained(cls: type, iterables: Any) -> Any:
+    """`cls.from_iterable(iterables)`, past what a subclass makes of it."""
+    return vars(itertools.chain)["from_iterable"].__get__(None, cls)(iterables)
 
 
 @iterator_type(itertools.chain)
@@ -229,13 +232,12 @@ class Chain(ItertoolsIterator):
         return NONE
 
     def made(self, writer: Writer) -> str:
-        cls = writer.const(self.cls)
         if self.rest is None:
-            return f"{cls}()"
-        rest = writer.expr(self.rest)
+            return f"{self.begin_call(writer)})"
+        begin, rest = f"{writer.const(chained)}({writer.const(self.cls)}, ", writer.expr(self.rest)
         if self.active is None:
-            return f"{cls}.from_iterable({rest})"
-        return f"{cls}.from_iterable({writer.const(itertools.chain)}([{writer.expr(self.active)}], {rest}))"
+            return f"{begin}{rest})"
+        return f"{begin}{writer.const(itertools.chain)}([{writer.expr(self.active)}], {rest}))"
 
 
 @builtin(itertools.chain.__dict__["from_iterable"])
@@ -296,11 +298,11 @@ class ISlice(IteratorValue):
         return None
 
     def made(self, writer: Writer) -> str:
-        cls = writer.const(self.cls)
+        begin = self.begin_call(writer)
         if self.iterator is None:
-            return f"{cls}((), 0)"
+            return f"{begin}(), 0)"
         stop = None if self.stop is None else max(self.stop - self.taken, 0)
-        return f"{cls}({writer.expr(self.iterator)}, {self.wanted - self.taken}, {stop}, {self.step})"
+        return f"{begin}{writer.expr(self.iterator)}, {self.wanted - self.taken}, {stop}, {self.step})"
 
 
 def _slice_part(space: Space, value: Value, default: int | None, what: str, words: str, least: int = 0) -> int | None:
@@ -349,7 +351,7 @@ class ZipLongest(IteratorValue):
 
     def made(self, writer: Writer) -> str:
         parts = ["()" if iterator is None else writer.expr(iterator) for iterator in self.iterators]
-        return f"{writer.const(self.cls)}({', '.join(parts)}{', ' if parts else ''}fillvalue={writer.expr(self.fill)})"
+        return f"{self.begin_call(writer)}{', '.join(parts)}{', ' if parts else ''}fillvalue={writer.expr(self.fill)})"
 
 
 # -- in step ----------------------------------------------------------------------------------------------------------
@@ -384,7 +386,7 @@ class Compress(ItertoolsIterator):
         return reduction(space, self.cls, [self.data, self.selectors])
 
     def made(self, writer: Writer) -> str:
-        return f"{writer.const(self.cls)}({writer.expr(self.data)}, {writer.expr(self.selectors)})"
+        return f"{self.begin_call(writer)}{writer.expr(self.data)}, {writer.expr(self.selectors)})"
 
 
 @iterator_type(itertools.pairwise)
@@ -420,13 +422,13 @@ class Pairwise(IteratorValue):
         return space.new_tuple([old, new])
 
     def made(self, writer: Writer) -> str:
-        cls = writer.const(self.cls)
+        begin = self.begin_call(writer)
         if self.iterator is None:
-            return f"{cls}(())"
+            return f"{begin}())"
         if self.old is None:
-            return f"{cls}({writer.expr(self.iterator)})"
+            return f"{begin}{writer.expr(self.iterator)})"
         old = writer.expr(self.old)
-        return f"{cls}({writer.const(itertools.chain)}([{old}], {writer.expr(self.iterator)}))"
+        return f"{begin}{writer.const(itertools.chain)}([{old}], {writer.expr(self.iterator)}))"
 
 
 if sys.version_info >= (3, 12):
@@ -468,4 +470,4 @@ if sys.version_info >= (3, 12):
         def made(self, writer: Writer) -> str:
             rest = "()" if self.iterator is None else writer.expr(self.iterator)
             end = ", strict=True" if self.strict else ""
-            return f"{writer.const(self.cls)}({rest}, {self.size}{end})"
+            return f"{self.begin_call(writer)}{rest}, {self.size}{end})"

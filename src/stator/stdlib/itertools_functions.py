@@ -37,7 +37,7 @@ class _OverOne(ItertoolsIterator):
         return reduction(space, self.cls, [self.function, self.iterator])
 
     def made(self, writer: Writer) -> str:
-        return f"{writer.const(self.cls)}({writer.expr(self.function)}, {writer.expr(self.iterator)})"
+        return f"{self.begin_call(writer)}{writer.expr(self.function)}, {writer.expr(self.iterator)})"
 
 
 class _Switching(_OverOne):
@@ -115,7 +115,7 @@ class TakeWhile(_Switching):
         return None
 
     def made(self, writer: Writer) -> str:
-        return f"{writer.const(self.cls)}({writer.const(bool)}, ())" if self.switched else super().made(writer)
+        return f"{self.begin_call(writer)}{writer.const(bool)}, ())" if self.switched else super().made(writer)
 
 
 @iterator_type(itertools.dropwhile)
@@ -143,7 +143,7 @@ class DropWhile(_Switching):
             return super().reconstruct(writer)
         # One false item in front makes it begin; the predicate is not asked again.
         rest = f"{writer.const(itertools.chain)}([0], {writer.expr(self.iterator)})"
-        return advanced(writer, f"{writer.const(self.cls)}({writer.const(bool)}, {rest})", 1)
+        return advanced(writer, f"{self.begin_call(writer)}{writer.const(bool)}, {rest})", 1)
 
 
 @iterator_type(itertools.accumulate)
@@ -183,9 +183,7 @@ class Accumulate(IteratorValue):
         self.total = item
         return item
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         rest, function = writer.expr(self.iterator), writer.expr(self.function)
         first, maker = self.initial if self.total is None else self.total, writer.const(self.cls)
         if first is None:
