@@ -115,8 +115,13 @@ def read_tensor(tensor: object, /) -> tuple[int, bool, tuple[int, ...], tuple[in
 def call_within(depth: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The result of the call, which may nest only so many others (from 3.12 on: of Python functions)."""
 
-def finished_frame(code: CodeType, globals: dict[str, Any], offset: int, back: FrameType | None, /) -> FrameType:
-    """A frame that has ended at the instruction at this byte offset, called by ``back``; without variables."""
+def finished_frame(
+    code: CodeType, globals: dict[str, Any], offset: int, back: FrameType | None, variables: Any, /
+) -> FrameType:
+    """A frame that has ended at the instruction at this byte offset, called by ``back``.
+
+    ``variables``: those of a function by name, in cells where they are shared; the namespace of other code; or None.
+    """
 
 def set_revalidation_minimum(operations: int, /) -> int:
     """Programs of fewer operations are walked at each call; returns what was set before."""

@@ -92,7 +92,7 @@ def test_a_finished_frame():
     def closure(a):
         return a + outer
 
-    made = finished_frame(closure.__code__, globals(), 0, sys._getframe())
+    made = finished_frame(closure.__code__, globals(), 0, sys._getframe(), None)
     assert isinstance(made, types.FrameType)
     assert made.f_code is closure.__code__
     assert made.f_globals is globals()
@@ -101,6 +101,75 @@ def test_a_finished_frame():
     assert made.f_lasti == 0
     made.clear()
     with pytest.raises(ValueError, match="no instruction"):
-        finished_frame(closure.__code__, globals(), 10_000, None)
+        finished_frame(closure.__code__, globals(), 10_000, None, None)
     with pytest.raises(TypeError, match="a frame or None"):
-        finished_frame(closure.__code__, globals(), 0, 3)  # type: ignore[arg-type]
+        finished_frame(closure.__code__, globals(), 0, 3, None)  # type: ignore[arg-type]
+
+
+class Failing:
+    def __init__(self, depth):
+        self.depth = depth
+
+    def fail(self, a, *rest, key=None):
+        shared = [a]
+        unset = 1
+        del unset
+        generator = (item + shared[0] for item in (1, 2))
+        next(generator)
+        return a / (self.depth - self.depth)
+
+
+def failing(a):
+    local = a + 1
+    self = Failing(local)
+    return self.fail(local, 7, key="k")
+
+
+def shown_variables(function, *args):
+    try:
+        function(*args)
+    except ZeroDivisionError as e:
+        found = []
+        step = e.__traceback__.tb_next
+        while step is not None:
+            found.append((step.tb_frame.f_code.co_name, dict(step.tb_frame.f_locals)))
+            step = step.tb_next
+        return found
+
+
+def test_frames_of_a_traceback_have_their_variables():
+    (outer, outer_locals), (inner, inner_locals) = shown_variables(stator.compile(failing, backend="eager"), 4)
+    assert (outer, inner) == ("failing", "fail")
+    assert outer_locals == {"a": 4, "local": 5, "self": outer_locals["self"]}
+    assert inner_locals["self"] is outer_locals["self"] and inner_locals["self"].depth == 5
+    assert next(inner_locals.pop("generator")) == 7
+    del inner_locals["self"]
+    assert inner_locals == {"a": 5, "rest": (7,), "key": "k", "shared": [5]}
+
+
+def in_a_class_body(a):
+    class Made:
+        value = a
+        ratio = a / 0
+
+
+def test_frames_of_class_bodies_have_their_namespace():
+    found = shown_variables(stator.compile(in_a_class_body, backend="eager"), 4)
+    assert [name for name, _ in found] == ["in_a_class_body", "Made"]
+    assert found[0][1] == {"a": 4}
+    assert found[1][1]["value"] == 4 and found[1][1]["__qualname__"] == "in_a_class_body.<locals>.Made"
+
+
+def kept_by_its_frame(a):
+    try:
+        failing(a)
+    except ZeroDivisionError as e:
+        saved = e
+    stator.graph_break()
+    return saved, [saved]
+
+
+def test_variables_of_a_kept_exception():
+    saved, (again,) = stator.compile(kept_by_its_frame, backend="eager")(4)
+    assert saved is again
+    assert saved.__traceback__.tb_next.tb_frame.f_locals["local"] == 5

@@ -19,8 +19,8 @@ bool frame_is_on_thread_stack(Frame* frame);  // not a generator's
 PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in);
 
 // Moves a frame object that PyFrame_New has made to the instruction at a byte offset, as if it had ended there, called
-// by `back` (or null); false with an exception set if memory has run out.
-bool end_frame_at(PyFrameObject* object, int offset, PyObject* back);
+// by `back` (or null) and with `variables` (a dict, or null); false with an exception set if memory has run out.
+bool end_frame_at(PyFrameObject* object, int offset, PyObject* back, PyObject* variables);
 
 // Is there too little C stack left for evaluating frames through the hook?
 bool c_recursion_is_low(PyThreadState* thread);

@@ -23,10 +23,10 @@ PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyO
     return _PyEval_EvalFrameDefault(thread, frame, 1);
 }
 
-bool end_frame_at(PyFrameObject* object, int offset, PyObject* back) {
+bool end_frame_at(PyFrameObject* object, int offset, PyObject* back, PyObject* variables) {
     Frame* frame = object->f_frame;
     frame->prev_instr = _PyCode_CODE(frame_code(frame)) + offset / static_cast<int>(sizeof(_Py_CODEUNIT));
-    return finish_frame_object(object, frame_code(frame), back);
+    return finish_frame_object(object, frame_code(frame), back, variables);
 }
 
 // One counter for Python and C recursion: the stack itself is looked at instead (hook.cpp).

@@ -32,10 +32,10 @@ PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyO
     return _PyEval_EvalFrameDefault(thread, frame, 1);
 }
 
-bool end_frame_at(PyFrameObject* object, int offset, PyObject* back) {
+bool end_frame_at(PyFrameObject* object, int offset, PyObject* back, PyObject* variables) {
     Frame* frame = object->f_frame;
     frame->instr_ptr = _PyCode_CODE(frame_code(frame)) + offset / static_cast<int>(sizeof(_Py_CODEUNIT));
-    return finish_frame_object(object, frame_code(frame), back);
+    return finish_frame_object(object, frame_code(frame), back, variables);
 }
 
 bool c_recursion_is_low(PyThreadState* thread) { return thread->c_recursion_remaining < Py_C_RECURSION_LIMIT / 4; }

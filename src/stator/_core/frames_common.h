@@ -31,10 +31,25 @@ inline void prepare_to_raise(PyCodeObject* code, PyObject* function, PyObject** 
     PyErr_Restore(type, value, traceback);
 }
 
-// The rest of `end_frame_at`: who has called the frame, and cells where its code has COPY_FREE_VARS put some.
-inline bool finish_frame_object(PyFrameObject* object, PyCodeObject* code, PyObject* back) {
+// Gives a variable its value: in a cell, which `value` may be itself, where functions share the variable.
+inline bool set_variable(PyObject** slot, char kind, PyObject* value) {
+    bool shared = kind & (CO_FAST_CELL | CO_FAST_FREE);
+    PyObject* held = shared && !PyCell_Check(value) ? PyCell_New(value) : Py_NewRef(value);
+    if (!held) return false;
+    Py_XSETREF(*slot, held);
+    return true;
+}
+
+// The rest of `end_frame_at`: who has called the frame, what its variables hold (a dict by name, or null), and cells
+// where its code has COPY_FREE_VARS put some.
+inline bool finish_frame_object(PyFrameObject* object, PyCodeObject* code, PyObject* back, PyObject* variables) {
     object->f_back = reinterpret_cast<PyFrameObject*>(Py_XNewRef(back));
     PyObject** slots = object->f_frame->localsplus;
+    const char* kinds = PyBytes_AS_STRING(code->co_localspluskinds);
+    for (int i = 0; variables && i < code->co_nlocalsplus; i++) {
+        PyObject* value = PyDict_GetItemWithError(variables, PyTuple_GET_ITEM(code->co_localsplusnames, i));
+        if (value ? !set_variable(&slots[i], kinds[i], value) : PyErr_Occurred() != nullptr) return false;
+    }
     for (int i = code->co_nlocalsplus - code->co_nfreevars; i < code->co_nlocalsplus; i++) {
         if (!slots[i] && !(slots[i] = PyCell_New(nullptr))) return false;
     }

@@ -70,16 +70,23 @@ PyObject* set_force_eager(PyObject*, PyObject* value) {
 }
 
 PyObject* finished_frame(PyObject*, PyObject* args) {
-    PyObject *code, *globals, *back;
+    PyObject *code, *globals, *back, *variables;
     int offset;
-    if (!PyArg_ParseTuple(args, "O!O!iO:finished_frame", &PyCode_Type, &code, &PyDict_Type, &globals, &offset, &back)) {
+    if (!PyArg_ParseTuple(args, "O!O!iOO:finished_frame", &PyCode_Type, &code, &PyDict_Type, &globals, &offset, &back,
+                          &variables)) {
+        return nullptr;
+    }
+    auto* made = reinterpret_cast<PyCodeObject*>(code);
+    if (variables != Py_None && (made->co_flags & CO_OPTIMIZED) && !PyDict_Check(variables)) {
+        PyErr_SetString(PyExc_TypeError, "the variables of a function are a dict or None");
         return nullptr;
     }
     if (back != Py_None && !PyFrame_Check(back)) {
         PyErr_SetString(PyExc_TypeError, "the caller of a frame is a frame or None");
         return nullptr;
     }
-    return make_finished_frame(reinterpret_cast<PyCodeObject*>(code), globals, offset, back == Py_None ? nullptr : back);
+    return make_finished_frame(made, globals, offset, back == Py_None ? nullptr : back,
+                               variables == Py_None ? nullptr : variables);
 }
 
 PyObject* set_revalidation_minimum(PyObject*, PyObject* value) {
@@ -99,7 +106,7 @@ PyMethodDef functions[] = {
      METH_FASTCALL | METH_KEYWORDS,
      "call_within(depth, function, *args, **kwargs): the call, with a RecursionError beyond so many nested ones"},
     {"finished_frame", finished_frame, METH_VARARGS,
-     "finished_frame(code, globals, offset, back): a frame that has ended at the instruction at this byte offset"},
+     "finished_frame(code, globals, offset, back, variables): a frame that has ended at the instruction at this byte offset"},
     {"set_revalidation_minimum", set_revalidation_minimum, METH_O,
      "Programs of fewer operations are walked at each call; returns what was set before"},
     {"set_force_eager", set_force_eager, METH_O,

@@ -55,13 +55,15 @@ PyObject* tidied(PyObject* traceback, PyCodeObject* own, bool from_tail) {
 
 }  // namespace
 
-PyObject* make_finished_frame(PyCodeObject* code, PyObject* globals, int offset, PyObject* back) {
+PyObject* make_finished_frame(PyCodeObject* code, PyObject* globals, int offset, PyObject* back, PyObject* variables) {
     if (offset < 0 || offset >= Py_SIZE(code) * 2) {
         PyErr_SetString(PyExc_ValueError, "no instruction of this code object");
         return nullptr;
     }
-    Ref frame = Ref::steal(as_object(PyFrame_New(PyThreadState_Get(), code, globals, nullptr)));
-    if (!frame || !end_frame_at(reinterpret_cast<PyFrameObject*>(frame.get()), offset, back)) return nullptr;
+    bool function = code->co_flags & CO_OPTIMIZED;
+    Ref frame = Ref::steal(as_object(PyFrame_New(PyThreadState_Get(), code, globals, function ? nullptr : variables)));
+    PyObject* named = function ? variables : nullptr;
+    if (!frame || !end_frame_at(reinterpret_cast<PyFrameObject*>(frame.get()), offset, back, named)) return nullptr;
     return frame.release();
 }
 

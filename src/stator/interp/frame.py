@@ -77,6 +77,7 @@ class Frame:
         "handlers",
         "index",
         "instrs",
+        "left",
         "locals",
         "namespace",
         "parent",
@@ -114,6 +115,8 @@ class Frame:
         self.resumable = resumable
         #: whether the program goes on with it after the trace, in a frame object of its own
         self.resumed = False
+        #: whether an exception has left it
+        self.left = False
         self.handled: Value | None = parent.handled if parent is not None else None
         #: the stack entries of the exceptions being handled in this frame, outermost first
         self.handlers: list[ExcInfo] = []
@@ -203,6 +206,7 @@ class Frame:
         value.add_traceback(self, instr)  # type: ignore[attr-defined]
         entry = instr.handler
         if entry is None:
+            self.left = True
             try:
                 raise raised
             finally:

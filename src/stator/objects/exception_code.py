@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.raw import type_lookup
 from stator.objects.exception import ExceptionValue, native_base, own_fields, places, value_of
 from stator.objects.instance import empty_slot, slot_text
+from stator.objects.value import NULL
 from stator.residual.runtime import with_frames
 
 if TYPE_CHECKING:
+    from stator.interp.frame import Frame
+    from stator.objects.value import Value
     from stator.residual.writer import Writer
 
 _ABSENT = object()
@@ -26,6 +30,7 @@ def reconstruct(exc: ExceptionValue, writer: Writer) -> str:
         else:
             writer.line(f"{shell}.args = {_tuple_text(args)}")
         if exc.tb_entries:
+            writer.name_value(exc, shell)
             writer.line(_traceback(exc, writer, shell, "None"))
         return shell
     if issubclass(native, BaseExceptionGroup):
@@ -84,7 +89,22 @@ def _finish(exc: ExceptionValue, writer: Writer, name: str) -> None:
 def _traceback(exc: ExceptionValue, writer: Writer, name: str, inner: str) -> str:
     """The line by which the exception gets a traceback of the frames it has left."""
     first = "__context__" not in exc.fields
-    return f"{writer.const(with_frames)}({name}, {writer.const(places(exc.tb_entries))}, {inner}, {first})"
+    variables = ", ".join(f"{id(frame)}: {text}" for frame, text in _variables(exc, writer))
+    passed = writer.const(places(exc.tb_entries))
+    return f"{writer.const(with_frames)}({name}, {passed}, {inner}, {first}, {{{variables}}})"
+
+
+def _variables(exc: ExceptionValue, writer: Writer) -> Iterator[tuple[Frame, str]]:
+    """The variables of the frames that the exception has left for good, as far as they can be made."""
+    for frame in dict.fromkeys(entry.frame for entry in exc.tb_entries):
+        if not frame.left:
+            continue
+        if frame.namespace is not None:
+            yield frame, writer.attempt(frame.namespace) or "None"
+            continue
+        held: list[tuple[str, Value]] = [(name, value) for name, value in frame.locals.items() if value is not NULL]
+        texts = [(name, writer.attempt(value)) for name, value in [*held, *frame.cells.items()]]
+        yield frame, "{" + ", ".join(f"{name!r}: {text}" for name, text in texts if text is not None) + "}"
 
 
 def _links(exc: ExceptionValue, writer: Writer, name: str) -> list[str]:

@@ -22,8 +22,9 @@ def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...]
     if _unpacks(function) and len(args) == 2 and isinstance(hosts[1], Hole):
         sequence = args[1].force()
         if sequence.cls in (list, tuple):
-            hosts[1] = sequence.cls(host_of(space, item) for item in space.unpack(sequence))
-            looked_at[1:] = hosts[1]
+            items = [host_of(space, item) for item in space.unpack(sequence)]
+            hosts[1] = items if sequence.cls is list else tuple(items)
+            looked_at = [hosts[0], *items]
     named = {k: host_of(space, v) for k, v in kwargs.items()}
     holes = any(isinstance(h, Hole) for h in (*looked_at, *named.values()))
     if holes and _parses(function) and any(isinstance(h, Hole) and issubclass(h.value.cls, _PARSED) for h in looked_at):

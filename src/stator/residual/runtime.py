@@ -173,7 +173,9 @@ def _is_generated(code: CodeType) -> bool:
     return code.co_filename.startswith("<stator ") or code.co_filename == __file__
 
 
-def with_frames(exc: BaseException, passed: list[Place], inner: TracebackType | None, first: bool) -> None:
+def with_frames(
+    exc: BaseException, passed: list[Place], inner: TracebackType | None, first: bool, variables: dict[int, Any]
+) -> None:
     """Give an exception the traceback of the traced frames it has passed through, innermost first.
 
     Args:
@@ -182,6 +184,7 @@ def with_frames(exc: BaseException, passed: list[Place], inner: TracebackType | 
         inner: the traceback it has had before that.
         first: it was raised while no other of the trace was being handled, so that what the traced frame's callers are
             handling is its context.
+        variables: of the frames that have ended, by the number of the frame.
     """
     if first and sys.exception() is not None:
         try:
@@ -192,7 +195,8 @@ def with_frames(exc: BaseException, passed: list[Place], inner: TracebackType | 
     back = None
     for place in reversed(passed):
         if place.frame not in frames:
-            back = frames[place.frame] = finished_frame(place.code, place.globals, place.last, back)
+            made = finished_frame(place.code, place.globals, place.last, back, variables.get(place.frame))
+            back = frames[place.frame] = made
     traceback = inner
     for place in passed:
         line = -1 if place.line is None else place.line

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import ConstSource, Source
 from stator.objects.globals_ import MadeGlobals
-from stator.objects.value import Value
+from stator.objects.value import NotKnown, Unsupported, Value
 from stator.objects.wrapping import plain_name
 
 if TYPE_CHECKING:
@@ -90,6 +90,17 @@ class Writer:
         text = value.reconstruct(self)
         self._names[key] = text
         return text
+
+    def attempt(self, value: Value) -> str | None:
+        """The expression for a value, or None, with nothing emitted, if generated code cannot make it."""
+        lines, outputs = len(self.lines), len(self.outputs)
+        kept = (dict(self._names), dict(self._shells), set(self._making), dict(self.params))
+        try:
+            return self.expr(value)
+        except (Unsupported, NotKnown):
+            del self.lines[lines:], self.outputs[outputs:]
+            self._names, self._shells, self._making, self.params = kept
+            return None
 
     def is_made(self, value: Value) -> bool:
         """Whether code for the object has been emitted already."""

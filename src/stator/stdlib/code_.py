@@ -8,6 +8,7 @@ import types
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from stator.bytecode import is_suspendable
 from stator.objects.function import FunctionValue
 from stator.objects.protocol import NONE, builtin
 from stator.objects.value import Constant, Raised, Value
@@ -89,6 +90,8 @@ def _run(space: Space, mode: str, source: Value, globals: Value, locals: Value) 
         raise space.error(TypeError, f"{mode}() arg 1 must be a string, bytes or code object")
     if text.co_freevars:
         raise space.error(TypeError, f"code object passed to {mode}() may not contain free variables")
+    if is_suspendable(text):
+        raise refuse(f"{mode} of code that awaits")
     host = frame.globals
     if globals.cls is type(None):
         namespace = space.call_builtin(builtins.locals, [], {}) if locals.cls is type(None) else locals
