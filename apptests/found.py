@@ -93,3 +93,110 @@ def test_what_leaves_a_with_statement_after_a_break():
     with Swallowing() as first, Swallowing():
         raise TypeError(len("text"))
     return type(first).__name__
+
+
+class Items(list):
+    pass
+
+
+class Mapping(dict):
+    pass
+
+
+class Made(tuple):
+    def __new__(cls, *items):
+        return super().__new__(cls, items)
+
+
+class Sequence:
+    def __getitem__(self, index):
+        return [1, 2][index]
+
+
+class NotIterable:
+    __iter__ = None
+
+
+def test_object_new_of_what_other_types_lay_out():
+    return [message(object.__new__, cls) for cls in (list, Items, dict, Mapping, Made, type("Inner", (Made,), {}), int)]
+
+
+def test_unpacking_what_is_not_iterable():
+    def starred(value):
+        first, *rest = value
+        return first
+
+    def exact(value):
+        first, second = value
+        return first
+
+    return [message(unpack, v) for v in (1, None, Point(), NotIterable(), Sequence()) for unpack in (starred, exact)]
+
+
+def test_unbound_variables_shared_with_inner_functions():
+    def read():
+        for shared in ():
+            pass
+        return [lambda: shared, shared]
+
+    def delete():
+        del shared  # noqa: F821
+        return lambda: shared  # noqa: F821
+
+    def inner():
+        (lambda: free)()
+        free = 1
+
+    return [message(read), message(delete), message(inner)]
+
+
+def test_cells_of_functions_after_a_break():
+    def sort(items, scale):
+        items.sort(key=lambda item: item * scale)
+        return items
+
+    return sort([1, 3, 2], -1), sort([1, 3, 2], 1)
+
+
+def test_keywords_given_twice():
+    def take(**named):
+        return named
+
+    seen = [message(lambda: take(a=1, **{"a": 2})), message(lambda: dict(a=1, **{"a": 2}))]
+    try:
+        raise ValueError
+    except ValueError:
+        seen += [message(lambda: take(a=1, **{"a": 2})), message(lambda: take(**{"a": 1}, **{"a": 2}))]
+    return seen
+
+
+def test_lines_after_what_stands_far_to_the_right():
+    def f(a):
+        # fmt: off
+        if len(a) == 2 and len(a + a) == 4 and len(a + a + a) == 6 and len(a + a + a + a) == 8 and len(a + a + a + a + a) == len("0123456789"):  # noqa: E501
+            a = len(a)
+        b = a
+        return b.missing
+        # fmt: on
+
+    try:
+        f([1, 2])
+    except AttributeError as e:
+        assert lines(e)[-1] == ("f", 5), lines(e)
+
+
+class Slotted:
+    __slots__ = ("first", "second")
+
+
+def test_slots_that_hold_nothing():
+    def delete(held):
+        del held.first
+
+    def read(held):
+        return held.second
+
+    def other(held):
+        del held.third
+
+    return [message(use, Slotted()) for use in (delete, read, other)]

@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("--tensors", action=argparse.BooleanOptionalAction, default=HAS_TORCH, help="tensors too")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # what the compiler has to say about calls of literals
+    sys.unraisablehook = lambda unraisable: None  # generators that are dropped raise what they like
     number = first = random.randrange(10**9) if options.seed is None else options.seed
     campaign = Campaign(options.tensors)
     started = time.perf_counter()

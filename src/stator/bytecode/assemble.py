@@ -100,6 +100,9 @@ def _location(position: Position) -> InstrLocation:
         return InstrLocation(line, None, None, None)
     if (end_line, end_column) < (line, column):
         return InstrLocation(line, None, None, None)
+    if max(column, end_column) > 127:
+        # The library puts these into single bytes, whose highest bit says that another entry begins.
+        return InstrLocation(line, None, None, None)
     return InstrLocation(line, end_line, column, end_column)
 
 

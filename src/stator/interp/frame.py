@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.bytecode.continuation import Lasti as HostLasti
+from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import Decoded, Instr, decode
 from stator.interp.signals import BreakHere, FrameState, ImportFirst, Restart
 from stator.objects.cell import CellValue
@@ -244,7 +245,7 @@ class Frame:
 
     def unbound(self, name: str) -> Raised:
         """The error for a local or cell that has no value."""
-        if name in self.code.co_freevars:
+        if name in original_of(self.code, self.index - 1)[0].co_freevars:
             text = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
             return self.name_error(text, name)
         text = f"cannot access local variable '{name}' where it is not associated with a value"

@@ -171,7 +171,10 @@ class FieldDescriptor(Known):
         if slots is None:
             raise Unsupported(errors.UnsupportedMutation(f"setting '{self.host.__name__}'", instance.describe()))
         if value is None:
-            self._slot(space, instance)  # AttributeError where there is nothing to delete
+            try:
+                self._slot(space, instance)
+            except Raised:
+                raise space.error(AttributeError, self.host.__name__) from None  # PyMember_SetOne says no more
         space.touch(instance)
         slots[self.host] = value
         return NONE

@@ -171,7 +171,7 @@ class FunctionValue(Value):
         elif flag == 4:
             self.annotations = self._annotations_dict(space, value)
         else:
-            self._cells = space.unpack(value)  # type: ignore[assignment]
+            self._cells = [cell.force() for cell in space.unpack(value)]  # type: ignore[misc]
 
     def _annotations_dict(self, space: Space, value: Value) -> Value:
         if value.force().cls is not tuple:

@@ -87,13 +87,9 @@ class Iteration(Space):
     def unpack_exactly(self, value: Value, count: int) -> list[Value]:
         """`a, b, c = value`, with CPython's error messages."""
         value = value.force()
-        try:
-            exact = value.cls is tuple or value.cls is list
-            items = self.unpack(value) if exact else self.unpack_up_to(value, count + 1)
-        except Raised as e:
-            if issubclass(e.value.cls, TypeError) and self.host_lookup(value.cls, "__iter__") in (MISSING, None):
-                raise self.error(TypeError, f"cannot unpack non-iterable {value.type_name} object") from None
-            raise
+        self._check_unpackable(value)
+        exact = value.cls is tuple or value.cls is list
+        items = self.unpack(value) if exact else self.unpack_up_to(value, count + 1)
         if len(items) < count:
             raise self.error(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")
         if len(items) > count:
@@ -107,8 +103,13 @@ class Iteration(Space):
             items.append(item)
         return items
 
+    def _check_unpackable(self, value: Value) -> None:
+        if self.host_lookup(value.cls, "__iter__") is MISSING and self.host_lookup(value.cls, "__getitem__") is MISSING:
+            raise self.error(TypeError, f"cannot unpack non-iterable {value.type_name} object")
+
     def unpack_ex(self, value: Value, before: int, after: int) -> list[Value]:
         """`a, *b, c = value`: the values in order, the starred one a list."""
+        self._check_unpackable(value.force())
         items = self.unpack(value)
         if len(items) < before + after:
             raise self.error(

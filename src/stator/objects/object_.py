@@ -30,8 +30,10 @@ def _object_new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Va
     if not issubclass(cls_value.cls, type):
         raise space.error(TypeError, f"object.__new__(X): X is not a type object ({cls_value.type_name})")
     cls: type = cls_value.as_host(space)
-    safe = _layout(cls)
-    if safe is not object:
+    if _layout(cls) is not object:
+        safe = cls
+        while isinstance(space.host_lookup(safe, "__new__"), staticmethod):  # slot_tp_new
+            safe = safe.__base__ or object
         text = f"object.__new__({type_name(cls)}) is not safe, use {type_name(safe)}.__new__()"
         raise space.error(TypeError, text)
     if len(args) > 1 or kwargs:

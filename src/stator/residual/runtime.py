@@ -80,9 +80,17 @@ def dict_merge(target: dict[str, Any], mapping: Any, function: Any) -> None:
     """`function(**target, **mapping)`'s check for keywords given twice."""
     for key in mapping.keys():  # noqa: SIM118
         if key in target:
-            name = getattr(function, "__qualname__", repr(function))
-            raise TypeError(f"{name}() got multiple values for keyword argument '{key}'")
+            raise TypeError(f"{_shown(function)} got multiple values for keyword argument '{key}'")
         target[key] = mapping[key]
+
+
+def _shown(function: Any) -> str:
+    """`_PyObject_FunctionStr`: how error messages name a callable."""
+    name = getattr(function, "__qualname__", None)
+    if name is None:
+        return str(function)
+    module = getattr(function, "__module__", None)
+    return f"{module}.{name}()" if module and module != "builtins" else f"{name}()"
 
 
 def before_with(manager: Any) -> tuple[Any, Any]:
