@@ -145,3 +145,14 @@ def test_iterator_goes_on_over_replaced_items():
     PLACES[1] -= 1
     PLACES[2] = 3
     assert list(iterator) == [2, 3]
+
+
+class WithSlots(deque):
+    __slots__ = ("extra",)
+
+
+def test_slots_of_a_subclass():
+    made = WithSlots("ab", 3)
+    made.extra = 3
+    assert (list(made), made.maxlen, made.extra) == (["a", "b"], 3, 3)
+    return made, made.extra

@@ -303,3 +303,24 @@ def test_truth():
     assert not []
     assert [0]
     assert [] or "empty"
+
+
+class WithSlots(list):
+    __slots__ = ("extra", "other")
+
+
+FILLED = WithSlots((1, 2))
+FILLED.extra = "old"
+
+
+def test_slots_of_a_subclass():
+    made = WithSlots("ab")
+    made.extra = 3
+    assert (made, made.extra, hasattr(made, "other")) == (["a", "b"], 3, False)
+    old, FILLED.extra = FILLED.extra, "new"
+    FILLED.append(3)
+    assert (old, FILLED.extra, FILLED.pop()) == ("old", "new", 3)
+    del FILLED.extra
+    assert not hasattr(FILLED, "extra")
+    FILLED.extra = "old"
+    return made, made.extra

@@ -1,4 +1,5 @@
 from stator.objects import (  # noqa: F401
+    alternate,
     attr_dict,
     bytearray_,
     bytes_,

@@ -28,12 +28,12 @@ def bytes_new(
     return PayloadValue.made(owner, bytes, known_host(space, result, "bytes.__new__"))
 
 
-def to_bytes(space: Space, value: Value, kind: type = bytes) -> Value:
-    """`bytes(value)`: `__bytes__` (which bytearray does not ask for), a count, a buffer, or an iterable of numbers."""
+def to_bytes(space: Space, value: Value) -> Value:
+    """`bytes(value)`: `__bytes__`, a count, a buffer, or an iterable of numbers."""
     value = value.force()
     if literal(value):
-        return space.run_known(lambda host: bytes(kind(host)), [value])
-    slot = space.special(value, "__bytes__") if kind is bytes else None
+        return space.run_known(bytes, [value])
+    slot = space.special(value, "__bytes__")
     if slot is not None:
         result = space.call(slot, [value], {}).force()
         if not issubclass(result.cls, bytes):
@@ -46,6 +46,6 @@ def to_bytes(space: Space, value: Value, kind: type = bytes) -> Value:
     if issubclass(value.cls, (bytes, bytearray, memoryview)):
         return hooked(space, bytes, [value])
     if space.special(value, "__iter__") is None and space.special(value, "__getitem__") is None:
-        raise space.error(TypeError, f"cannot convert '{value.type_name}' object to {kind.__name__}")
+        raise space.error(TypeError, f"cannot convert '{value.type_name}' object to bytes")
     numbers = [space.int_(item) for item in space.iterate(value)]
     return space.run_known(lambda: bytes(numbers), [])

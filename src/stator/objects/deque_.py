@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stator import errors
 from stator.guards.guard import Length
 from stator.guards.source import CallSource, GetAttrSource, ItemSource
+from stator.objects.instance import fill
 from stator.objects.iterator import IteratorValue, advance, iterator_type, reduction
 from stator.objects.protocol import FALSE, NONE, TRUE, models, pure
 from stator.objects.recursion import repr_text
@@ -406,11 +407,13 @@ class DequeValue(Sequence):
         name = shell or writer.assign(self.cls.__name__.lower(), self.shell(writer))
         writer.name_value(self, name)
         writer.line(f"{maker}.__init__({name}, [{parts}], {self.limit})")
-        for line in self.attribute_lines(writer, name):
-            writer.line(line)
+        fill(self, writer, name)
         return name
 
     def effects(self, writer: Writer) -> list[str]:
+        return [*self.slot_effects(writer), *self._item_effects(writer)]
+
+    def _item_effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
         name = writer.source(self.source)
         if self._items is None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stator.objects.calls import has_buffer
+from stator.objects.int_ import strict_subclass
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import builtin
 from stator.objects.value import Constant, Value
-from stator.stdlib.support import has_buffer, hooked, known_host, literal, refuse
+from stator.stdlib.support import hooked, known_host, literal
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -16,8 +18,10 @@ _TEXTS = (str, bytes, bytearray)
 
 
 @builtin(float.__new__)
-def float_new(space: Space, cls: Value, number: Value | None = None, /) -> Value:
+def float_new(space: Space, cls: Value, number: Value | None = None, /, **kwargs: Value) -> Value:
     owner = known_host(space, cls, "float.__new__")
+    if kwargs and space.host_lookup(owner, "__init__") is float.__init__:
+        raise space.error(TypeError, "float() takes no keyword arguments")
     result = Constant(0.0) if number is None else to_float(space, number)
     if owner is float:
         return result
@@ -33,11 +37,9 @@ def to_float(space: Space, value: Value) -> Value:
         return value
     if space.special(value, "__float__") is not None:
         return as_double(space, value)
-    if issubclass(value.cls, _TEXTS):
+    if issubclass(value.cls, _TEXTS) or has_buffer(getattr(value, "host", None)):
         return hooked(space, float, [value])
     if space.special(value, "__index__") is None:
-        if has_buffer(value):
-            raise refuse(f"float of a {value.cls.__name__}")
         words = "float() argument must be a string or a real number, not"
         raise space.error(TypeError, f"{words} '{value.type_name}'")
     return as_double(space, value)
@@ -56,12 +58,13 @@ def as_double(space: Space, value: Value) -> Value:
             raise space.error(TypeError, f"must be real number, not {value.type_name}")
         return hooked(space, int.__float__, [space.index(value)])
     result = space.call(slot, [value], {}).force()
+    if result.cls is float:
+        return result
+    words = f"{value.type_name}.__float__ returned non-float (type {result.type_name})"
     if not issubclass(result.cls, float):
-        names = f"{value.type_name}.__float__ returned non-float (type {result.type_name})"
-        raise space.error(TypeError, names)
-    if result.cls is not float:
-        raise refuse("float of an object whose __float__ gives a subclass of float")  # deprecated: it warns
-    return result
+        raise space.error(TypeError, words)
+    space.warn(DeprecationWarning, strict_subclass(words, float))
+    return Constant(float.__float__(known_host(space, result, "float")))
 
 
 def _double(number: float) -> float:
@@ -93,12 +96,13 @@ def _complex_part(space: Space, value: Value, first: bool) -> Value:
     slot = space.special(value, "__complex__") if first else None
     if slot is not None:
         result = space.call(slot, [value], {}).force()
-        if result.cls is not complex:
-            if not issubclass(result.cls, complex):
-                words = f"__complex__ returned non-complex (type {result.type_name})"
-                raise space.error(TypeError, words)
-            raise refuse("complex of an object whose __complex__ gives a subclass of complex")
-        return result
+        if result.cls is complex:
+            return result
+        words = f"__complex__ returned non-complex (type {result.type_name})"
+        if not issubclass(result.cls, complex):
+            raise space.error(TypeError, words)
+        space.warn(DeprecationWarning, strict_subclass(words, complex))
+        return Constant(complex.__complex__(known_host(space, result, "complex")))
     if space.special(value, "__float__") is not None or space.special(value, "__index__") is not None:
         return as_double(space, value)
     if issubclass(value.cls, str):

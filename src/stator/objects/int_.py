@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stator.objects.calls import has_buffer
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import FALSE, TRUE, builtin
 from stator.objects.value import Constant, Value
-from stator.stdlib.support import has_buffer, hooked, known_host, literal, refuse
+from stator.stdlib.support import hooked, known_host, literal
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -41,23 +42,36 @@ def to_int(space: Space, value: Value) -> Value:
         result = space.call(slot, [value], {}).force()
         if not issubclass(result.cls, int):
             raise space.error(TypeError, f"__int__ returned non-int (type {result.type_name})")
+        if result.cls is not int:
+            space.warn(DeprecationWarning, strict_subclass(f"__int__ returned non-int (type {result.type_name})", int))
         return _exact(space, result)
     if space.special(value, "__index__") is not None:
         return _exact(space, space.index(value).force())
-    if issubclass(value.cls, _TEXTS):
+    trunc = space.special(value, "__trunc__")
+    if trunc is not None:
+        space.warn(DeprecationWarning, "The delegation of int() to __trunc__ is deprecated.")
+        return _of_trunc(space, space.call(trunc, [value], {}).force())
+    if issubclass(value.cls, _TEXTS) or has_buffer(getattr(value, "host", None)):
         return hooked(space, int, [value])
-    if space.special(value, "__trunc__") is not None:
-        raise refuse(f"int of a {value.cls.__name__}, which has only __trunc__")
-    if has_buffer(value):
-        raise refuse(f"int of a {value.cls.__name__}")
     words = "int() argument must be a string, a bytes-like object or a real number, not"
     raise space.error(TypeError, f"{words} '{value.type_name}'")
 
 
+def _of_trunc(space: Space, result: Value) -> Value:
+    """`int()` of what `__trunc__` gave."""
+    if not issubclass(result.cls, int) and space.special(result, "__index__") is None:
+        raise space.error(TypeError, f"__trunc__ returned non-Integral (type {result.type_name})")
+    return _exact(space, space.index(result).force())
+
+
 def _exact(space: Space, result: Value) -> Value:
-    if result.cls is not int:
-        raise refuse("int of an object whose __int__ gives a subclass of int")  # deprecated: it warns
-    return result
+    return result if result.cls is int else Constant(int.__int__(known_host(space, result, "int")))
+
+
+def strict_subclass(words: str, kind: type) -> str:
+    """What is said of a conversion that gives an instance of a strict subclass."""
+    deprecated = f"The ability to return an instance of a strict subclass of {kind.__name__} is deprecated"
+    return f"{words}.  {deprecated}, and may be removed in a future version of Python."
 
 
 @builtin(bool.__new__)

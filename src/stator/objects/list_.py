@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.instance import fill
 from stator.objects.iterator import ListIterator, ListReverseIterator
 from stator.objects.length_hint import iterate_sized
 from stator.objects.protocol import FALSE, NONE, TRUE, models, pure
@@ -309,11 +310,13 @@ class ListValue(Sequence):
         writer.name_value(self, name)
         if parts:
             writer.line(f"{writer.const(list)}.extend({name}, [{parts}])")
-        for line in self.attribute_lines(writer, name):
-            writer.line(line)
+        fill(self, writer, name)
         return name
 
     def effects(self, writer: Writer) -> list[str]:
+        return [*self.slot_effects(writer), *self._item_effects(writer)]
+
+    def _item_effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
         name = writer.source(self.source)
         if self._items is None:

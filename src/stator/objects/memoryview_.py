@@ -1,17 +1,22 @@
-"""memoryview: of known bytes, run for real on a copy that only the trace has; what others may write is left alone."""
+"""memoryview: of bytes that only the trace has, run for real; what others may write is left alone."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.answering import answered
+from stator.objects.bytearray_ import ByteArrayValue
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import NONE, NOT_IMPLEMENTED, models
-from stator.objects.value import Constant, Raised, Value
+from stator.objects.value import Constant, Known, NotKnown, Value
 from stator.stdlib.support import bool_value, known_host, refuse
 
 __all__ = ["MemoryView"]
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stator.guards.source import Source
     from stator.objects.space import Space
     from stator.residual.writer import Writer
@@ -35,7 +40,7 @@ _FACTS = frozenset(
 
 @models(memoryview)
 class MemoryView(Value):
-    """A view of bytes that nothing in the trace changes; an existing one is opaque."""
+    """A view of bytes or of a bytearray of the trace; an existing one is opaque."""
 
     __slots__ = ("host", "obj")
     FIELDS = _FACTS | {"obj"}
@@ -56,9 +61,13 @@ class MemoryView(Value):
         object = object.force()
         if isinstance(object, MemoryView):
             return MemoryView(memoryview(object.as_host(space)), object.obj)
-        if type(object) is Constant and object.cls is not bytes:
+        if isinstance(object, ByteArrayValue):
+            made = MemoryView(memoryview(object.contents(space)), object)
+            object.views.append(made)
+            return made
+        if type(object) is Constant and not issubclass(object.cls, bytes):
             return space.run_known(memoryview, [object])
-        if object.cls is not bytes:
+        if not issubclass(object.cls, bytes):
             raise refuse("memoryview.__new__")
         return MemoryView(memoryview(known_host(space, object, "memoryview")), object)
 
@@ -73,14 +82,21 @@ class MemoryView(Value):
     def as_host(self, space: Space) -> Any:
         return self.host
 
+    def held(self) -> Iterable[Value]:
+        return (self.obj,)
+
     def run(self, space: Space, method: Any, *args: Value) -> Value:
         """Let the host view do it."""
-        hosts = [known_host(space, arg.force(), "memoryview") for arg in args]
         try:
-            result = method(self.as_host(space), *hosts)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
-        return MemoryView(result, self.obj) if isinstance(result, memoryview) else space.fresh(result)
+            result = answered(space, partial(method, self.as_host(space)), list(args), {})
+        except NotKnown:
+            raise refuse("memoryview") from None
+        if not isinstance(result, memoryview):
+            return space.fresh(result)
+        made = MemoryView(result, self.obj)
+        if isinstance(self.obj, ByteArrayValue):
+            self.obj.views.append(made)
+        return made
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name == "obj":
@@ -104,6 +120,12 @@ class MemoryView(Value):
 
     def __getitem__(self, space: Space, key: Value, /) -> Value:
         return self.run(space, memoryview.__getitem__, key)
+
+    def __setitem__(self, space: Space, key: Value, item: Value, /) -> Value:
+        if not isinstance(self.obj, ByteArrayValue) and not self.released and not self.host.readonly:
+            raise refuse("memoryview.__setitem__")  # a view of a copy
+        space.touch(self.obj)
+        return self.run(space, memoryview.__setitem__, key, item)
 
     def __enter__(self, space: Space) -> Value:
         return self
@@ -135,6 +157,11 @@ class MemoryView(Value):
         return self
 
     def reconstruct(self, writer: Writer) -> str:
-        if self.released or self.obj.cls is not bytes:
+        whole = not self.released and self.host.format == "B" and self.host.strides == (1,)
+        if not whole or not isinstance(self.obj, (ByteArrayValue, Known)):
             raise refuse("a memoryview that outlives the compiled function")
-        return writer.assign("view", f"{writer.const(memoryview)}({writer.const(self.host.tobytes())})")
+        if isinstance(self.obj, Known):
+            return writer.assign("view", f"{writer.const(memoryview)}({writer.const(self.host.tobytes())})")
+        if self.host.readonly or self.obj.changed or len(self.host) != len(self.obj._contents or b""):
+            raise refuse("a memoryview that outlives the compiled function")
+        return writer.assign("view", f"{writer.const(memoryview)}({writer.expr(self.obj)})")

@@ -259,7 +259,10 @@ class Operators(Space):
         if not issubclass(result.cls, int):
             raise self.error(TypeError, f"__index__ returned non-int (type {result.type_name})")
         if result.cls is not int:
-            self.warn(DeprecationWarning, _STRICT_SUBCLASS.format(result.cls.__name__))
+            from stator.objects.int_ import strict_subclass
+
+            words = f"__index__ returned non-int (type {result.type_name})"
+            self.warn(DeprecationWarning, strict_subclass(words, int))
         return result
 
     def hash(self, value: Value) -> Value:
@@ -358,9 +361,10 @@ class Operators(Space):
             try:
                 return self.run_known(host, args, kwargs)
             except NotKnown:
-                result: Value | None = self.immutable_fallback(host, args)
-                if result is not None:
-                    return result
+                pass
+            result: Value | None = self.immutable_fallback(host, args) or self.answered(host, args, kwargs)
+            if result is not None:
+                return result
         raise Unsupported(errors.UnsupportedCCall(callable_name(host)))
 
 
@@ -407,10 +411,6 @@ _CACHED: dict[type, Callable[[Any], bool]] = {
     float: lambda number: False,
     complex: lambda number: False,
 }
-_STRICT_SUBCLASS = (
-    "__index__ returned non-int (type {}).  The ability to return an instance of a strict subclass of int is "
-    "deprecated, and may be removed in a future version of Python."
-)
 _WRAPPER = types.WrapperDescriptorType
 _REPEATS = frozenset({"__mul__", "__rmul__", "__imul__"})
 #: builtin types that fill `sq_repeat`

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stator import errors
 from stator.guards.guard import Length
 from stator.guards.source import ConstSource, ItemSource
+from stator.objects.instance import held_attributes, slot_effects
 from stator.objects.pending import PendingText
 from stator.objects.protocol import FALSE, NOT_IMPLEMENTED, TRUE
 from stator.objects.recursion import entered, enumeration, repr_piece
@@ -68,7 +69,7 @@ class Sequence(Value):
     A single item at a known position is reached through `item` without a guard on the length.
     """
 
-    __slots__ = ("_attrs", "_busy", "_items", "host", "space")
+    __slots__ = ("_attrs", "_busy", "_items", "_slots", "host", "space")
 
     #: the builtin type; Any, as its methods are called on instances of subclasses
     kind: ClassVar[Any]
@@ -78,6 +79,7 @@ class Sequence(Value):
         self.source: Source | None = None
         self._items = items
         self._attrs: Any = None
+        self._slots: dict[Any, Value | None] | None = None
         self._busy = False
         self.host: Any = None
         self.space: Any = None
@@ -99,7 +101,14 @@ class Sequence(Value):
 
     def held(self) -> Iterable[Value]:
         items = self._items or ()
-        return items if self._attrs is None else (*items, *self._attrs.held())
+        return items if self._attrs is None and not self._slots else (*items, *held_attributes(self))
+
+    @property
+    def slots(self) -> dict[Any, Value | None]:
+        """Variables in `__slots__` that the traced program has set (or, with None, deleted), by their descriptor."""
+        if self._slots is None:
+            self._slots = {}
+        return self._slots
 
     # -- items ------------------------------------------------------------------------------------------------------
 
@@ -289,11 +298,9 @@ class Sequence(Value):
         """The expression of an empty one, where a cycle needs it before its items exist."""
         raise Unsupported(errors.NotReconstructible(f"{self.describe()} that contains itself"))
 
-    def attribute_lines(self, writer: Writer, name: str) -> list[str]:
-        """The lines that give a fresh instance of a subclass its own attributes."""
-        if self._attrs is None:
-            return []
-        return self._attrs.lines(writer, name)  # type: ignore[no-any-return]
+    def slot_effects(self, writer: Writer) -> list[str]:
+        """The lines that change the `__slots__` of an existing instance of a subclass."""
+        return slot_effects(self, writer) if self._slots else []
 
 
 ORDER: dict[str, Callable[[int, int], bool]] = {

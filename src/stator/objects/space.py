@@ -253,6 +253,9 @@ class Space(ABC):
     def immutable_fallback(self, host: Any, args: list[Value]) -> Value | None: ...
 
     @abstractmethod
+    def answered(self, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value | None: ...
+
+    @abstractmethod
     def call_method(self, value: Value, name: str, *args: Value) -> Value: ...
 
     @abstractmethod

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.source import GetAttrSource
+from stator.objects.instance import fill
 from stator.objects.iterator import TupleIterator
 from stator.objects.length_hint import iterate_sized
 from stator.objects.protocol import FALSE, TRUE, models, pure
@@ -220,8 +221,7 @@ class TupleValue(Sequence):
         made = f"{writer.const(owner)}.__new__({writer.const(self.cls)}, {spread}{text})"
         name = writer.assign(self.cls.__name__.lower(), made)
         writer.name_value(self, name)
-        for line in self.attribute_lines(writer, name):
-            writer.line(line)
+        fill(self, writer, name)
         return name
 
 

@@ -32,15 +32,6 @@ def literal(value: Value) -> bool:
     return type(value) is Constant and value.cls in LITERAL_TYPES
 
 
-def has_buffer(value: Value) -> bool:
-    """Whether the value is an existing object of a C type that lets others read its bytes."""
-    try:
-        memoryview(getattr(value, "host", None)).release()  # type: ignore[arg-type]
-    except TypeError:
-        return False
-    return True
-
-
 def known_host(space: Space, value: Value, function: str) -> Any:
     """The host object of an operand that must be known, or a break that names the function."""
     try:
@@ -66,7 +57,8 @@ def hooked(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value] 
     try:
         return space.run_known(host, args, kwargs)
     except NotKnown:
-        result = space.immutable_fallback(host, args)
-        if result is not None:
-            return result
-        raise refuse(getattr(host, "__qualname__", repr(host))) from None
+        pass
+    result = space.immutable_fallback(host, args) or space.answered(host, args, kwargs)
+    if result is not None:
+        return result
+    raise refuse(getattr(host, "__qualname__", repr(host)))
