@@ -3,6 +3,8 @@
 from collections import ChainMap, Counter, OrderedDict, UserDict, defaultdict
 from types import MappingProxyType
 
+from apptests.raising import message
+
 
 def outcome(function, *args, **kwargs):
     """What a call returns or raises, comparable."""
@@ -537,3 +539,34 @@ def test_update_from_a_dict_that_is_cleared_meanwhile():
     except RuntimeError as e:
         return str(e)
     raise AssertionError
+
+
+def test_methods_of_dict_on_ordered_dicts():
+    """They change the entries and leave the order as it was."""
+    od = OrderedDict(a=1, b=2)
+    assert dict.pop(od, "a") == 1
+    assert len(od) == 1 and "a" not in od and od["b"] == 2
+    assert message(lambda: repr(od)) == ("KeyError", "'a'")
+    dict.clear(od)
+    assert repr(od) == "OrderedDict()"
+    more = OrderedDict()
+    dict.__setitem__(more, "x", 1)
+    assert (len(more), more["x"]) == (1, 1) and "x" not in repr(more)
+    dict.update(more, {"y": 2})
+    assert message(lambda: repr(more)) is None
+    same = OrderedDict(a=1)
+    dict.__setitem__(same, "a", 5)
+    assert (list(same.items()), repr(same)) == ([("a", 5)], repr(OrderedDict(a=5)))
+    return same
+
+
+class Ordered(OrderedDict):
+    pass
+
+
+def test_methods_of_dict_on_a_subclass():
+    od = Ordered(a=1, b=2)
+    dict.popitem(od)
+    assert message(lambda: repr(od)) == ("KeyError", "'b'")
+    dict.__delitem__(od, "a")
+    assert repr(od) == "Ordered()"

@@ -58,7 +58,7 @@ def test_comparison_that_empties_a_list():
     return left == right
 
 
-@expected_break("methods of dict on an OrderedDict")
+@expected_break("the order after methods of dict on an OrderedDict")
 def test_order_that_dict_does_not_know():
     od = OrderedDict(a=1, b=2)
     dict.__delitem__(od, "a")

@@ -46,7 +46,7 @@ def is_generic(slot: Any) -> bool:
 #: modules whose C types follow the rule above
 _PLAIN_MODULES = frozenset(
     {"builtins", "types", "collections", "itertools", "functools", "weakref", "_thread", "re", "decimal", "datetime"}
-) | {"operator", "array", "_io", "_collections", "_contextvars", "_struct"}
+) | {"operator", "array", "ast", "_io", "_collections", "_contextvars", "_struct"}
 
 
 def attribute_name(space: Space, name: Value) -> str:

@@ -194,6 +194,7 @@ class DictIterator(Value):
         """The dict got other keys since the iterator was made."""
         size = len(mapping.table.entries)
         if self.cls is _ORDERED:
+            mapping.table.finish(space)  # methods of dict leave the iterator as it was
             self.mapping = None
             raise space.error(RuntimeError, _ORDERED_CHANGED)
         if size != self.size:

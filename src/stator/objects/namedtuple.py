@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from stator.objects.protocol import models
 from stator.objects.sequence import Sequence
-from stator.objects.value import Known, Value
+from stator.objects.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.objects.space import Space
+    from stator.residual.writer import Writer
 
 __all__ = ["TupleGetter"]
 
@@ -19,26 +20,80 @@ _TUPLEGETTER = type(namedtuple("_Example", "field").field)  # type: ignore[attr-
 
 
 @models(_TUPLEGETTER)
-class TupleGetter(Known):
-    """`collections._tuplegetter`: a field of a named tuple."""
+class TupleGetter(Value):
+    """`collections._tuplegetter`: a field of a named tuple; `doc` is what the traced program made of its text."""
 
-    __slots__ = ()
+    __slots__ = ("doc", "host", "index")
+
+    def __init__(self, index: int, doc: Value | None) -> None:
+        self.cls = _TUPLEGETTER
+        self.source: Source | None = None
+        self.host: Any = None
+        self.index = index
+        self.doc = doc
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> TupleGetter:
-        self = cls(host, source)
+        self = cls(_state(host)[0], None)
+        self.host, self.source = host, source
         space.guard_identity(self)
         return self
 
     @classmethod
     def from_fresh(cls, space: Space, host: Any) -> TupleGetter:
-        return cls(host)
+        index, doc = _state(host)
+        return cls(index, space.fresh(doc))
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, index: Value, doc: Value, /) -> Value:
+        return TupleGetter(space.int_(index), doc)
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+    def as_host(self, space: Space) -> Any:
+        if self.source is None or self.doc is not None:
+            raise NotKnown(self)
+        return self.host
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        return self.doc if name == "__doc__" else None
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        if name != "__doc__" or value is None:
+            return False
+        space.touch(self)
+        self.doc = value
+        return True
+
+    def tp_reduce(self, space: Space) -> Value:
+        doc = space.getattr(self, "__doc__")
+        return space.new_tuple([space.class_value(self.cls), space.new_tuple([Constant(self.index), doc])])
+
+    def tp_repr(self, space: Space) -> Value:
+        doc = space.str_(space.repr(space.getattr(self, "__doc__")))
+        return Constant(f"{self.cls.__name__}({self.index}, {doc})")
+
+    def held(self) -> tuple[Value, ...]:
+        return () if self.doc is None else (self.doc,)
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        assert self.doc is not None
+        return writer.assign("field", f"{writer.const(self.cls)}({self.index}, {writer.expr(self.doc)})")
+
+    def effects(self, writer: Writer) -> list[str]:
+        assert self.source is not None
+        return [] if self.doc is None else [f"{writer.source(self.source)}.__doc__ = {writer.expr(self.doc)}"]
+
+    # -- the descriptor ---------------------------------------------------------------------------------------------
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         if instance is None:
             return self
         instance = instance.force()
-        index: int = self.host.__reduce__()[1][0]
+        index = self.index
         if not isinstance(instance, Sequence) or instance.kind is not tuple:
             name = instance.type_name
             words = f"descriptor for index '{index}' for tuple subclasses doesn't apply to '{name}' object"
@@ -59,3 +114,9 @@ class TupleGetter(Known):
 
     def __delete__(self, space: Space, instance: Value, /) -> Value:
         raise space.error(AttributeError, "can't delete attribute")
+
+
+def _state(host: Any) -> tuple[int, Any]:
+    """The position of the field, and its text."""
+    index, doc = host.__reduce__()[1]
+    return index, doc

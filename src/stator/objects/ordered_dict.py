@@ -10,14 +10,17 @@ from stator import errors
 from stator.objects.dict_ import DictValue
 from stator.objects.dict_iterators import KeyIterator, ReverseKeyIterator, look_up
 from stator.objects.dict_merge import merge_mapping
-from stator.objects.dict_table import key_error
+from stator.objects.dict_table import Entry, Table, is_plain, key_error
 from stator.objects.dict_views import ItemsView, KeysView, ValuesView
 from stator.objects.protocol import FALSE, HANDLERS, NONE, NOT_IMPLEMENTED, TRUE, models, register
 from stator.objects.recursion import entered, repr_text
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stator.objects.space import Space
+    from stator.residual.writer import Writer
 
 
 @models(OrderedDict)
@@ -40,6 +43,22 @@ class OrderedDictValue(DictValue):
             return OrderedDict((key.as_host(space), item.as_host(space)) for key, item in self.pairs(space))
         finally:
             self._busy = False
+
+    def scatter(self, space: Space, method: Callable[[], Value | None]) -> Value | None:
+        """A method of dict itself changes the entries, and leaves the order as it was."""
+        if self.source is not None or self._attrs is not None:
+            raise _scattered()
+        table = self.table
+        if not isinstance(table, ScatteredTable):
+            if not all(is_plain(key) for key in table.entries):
+                raise _scattered()
+            table = ScatteredTable(table)
+        self.table, table.open = table, True
+        try:
+            return method()
+        finally:
+            table.open = False
+            self.table = table.settled()
 
     # -- filling: through `self[key] = item`, which a subclass may override -----------------------------------------
 
@@ -126,7 +145,19 @@ class OrderedDictValue(DictValue):
                 return space.fresh(f"{name}()")
             return space.fresh(f"{name}({self._contents(space)})")
 
+    def _rebuild(self, writer: Writer, name: str) -> str:
+        if isinstance(self.table, ScatteredTable):
+            raise _scattered()
+        return super()._rebuild(writer, name)
+
     def _contents(self, space: Space) -> str:
+        if isinstance(self.table, ScatteredTable):
+            if any(space.host_lookup(self.cls, name) is not getattr(OrderedDict, name) for name in _ITERATED):
+                raise _scattered()
+            pairs = [space.new_tuple([key, item]) for key, item in self.table.ordered(space)]
+            if sys.version_info >= (3, 12):
+                return repr_text(space, space.new_dict([tuple(pair.items) for pair in pairs]))
+            return repr_text(space, space.new_list(pairs))
         if sys.version_info >= (3, 12):
             return repr_text(space, space.call(space.existing(dict), [self], {}))
         if self.cls is OrderedDict:
@@ -245,18 +276,79 @@ def _pair(space: Space, pair: Value) -> list[Value]:
     return parts
 
 
+class ScatteredTable(Table):
+    """The entries of an OrderedDict that methods of dict itself have changed, which leave the order as it was."""
+
+    __slots__ = ("nodes", "open", "usual")
+
+    def __init__(self, usual: Table) -> None:
+        super().__init__()
+        self.usual = usual
+        self.entries, self.version = usual.entries, usual.version
+        #: the keys in order, gone or not
+        self.nodes = list(usual.entries.items())
+        #: whether it is a method of dict that asks
+        self.open = False
+
+    def finish(self, space: Space) -> dict[Any, Entry]:
+        self._check()
+        return self.entries
+
+    def put(self, space: Space, key: Any, key_value: Value, item: Value) -> None:
+        self._check()
+        super().put(space, key, key_value, item)
+
+    def take(self, space: Space, key: Any) -> Entry | None:
+        self._check()
+        return super().take(space, key)
+
+    def clear(self) -> None:
+        self._check()
+        super().clear()
+
+    def _check(self) -> None:
+        if not self.open:
+            raise _scattered()
+
+    def size(self, space: Space) -> int:
+        return len(self.entries)
+
+    def settled(self) -> Table:
+        """An ordinary table where order and entries agree."""
+        if list(self.entries.items()) != self.nodes:
+            return self
+        self.usual.entries, self.usual.version = self.entries, self.version
+        return self.usual
+
+    def ordered(self, space: Space) -> list[tuple[Value, Value]]:
+        """Keys and items in order; KeyError for a key that is gone. What the order has not is not seen."""
+        gone = [node.key for key, node in self.nodes if key not in self.entries]
+        if len(gone) > 1:
+            raise _scattered()  # which of them is reported is a matter of how the dict lies in memory
+        if gone:
+            raise key_error(space, gone[0])
+        return [(node.key, self.entries[key].item) for key, node in self.nodes]  # type: ignore[misc]
+
+
+def _scattered() -> Unsupported:
+    return Unsupported(errors.UnsupportedMutation("a method of dict", "an OrderedDict"))
+
+
 def _past_the_order(host: Any) -> None:
-    """A method of dict itself, called on an OrderedDict, changes the entries and leaves the order as it was."""
+    """A method of dict itself, called on an OrderedDict."""
     usual = HANDLERS[id(host)]
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        if args and isinstance(args[0].force(), OrderedDictValue):
-            raise Unsupported(errors.UnsupportedMutation(f"dict.{host.__name__}", "an OrderedDict"))
+        target = args[0].force() if args else None
+        if isinstance(target, OrderedDictValue):
+            return target.scatter(space, lambda: usual(space, args, kwargs))
         return usual(space, args, kwargs)
 
     register(host, model)
 
 
+#: what iterating over an OrderedDict for its repr goes through
+_ITERATED = ("__iter__", "__getitem__", "keys", "items")
 for _name in ("__setitem__", "__delitem__", "pop", "popitem", "setdefault", "clear", "update", "__ior__"):
     _past_the_order(dict.__dict__[_name])
 

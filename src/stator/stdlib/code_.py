@@ -31,26 +31,27 @@ def compile_(
     flags: Value = _ZERO,
     dont_inherit: Value = _ZERO,
     optimize: Value = _MINUS,
+    *,
+    _feature_version: Value = _MINUS,
 ) -> Value:
     text = known_host(space, source, "compile")
-    if not isinstance(text, (str, bytes)):
-        raise refuse("compile of what is no text")
+    if not isinstance(text, (str, bytes, ast.AST)):
+        raise refuse("compile of what is neither text nor a syntax tree")
     bits = space.int_(flags)
-    if bits & ast.PyCF_ONLY_AST:
-        raise refuse("compile to a syntax tree")
     name, kind = known_host(space, filename, "compile"), known_host(space, mode, "compile")
     if not space.truth(dont_inherit):
         bits |= space.trace.current_frame.code.co_flags & _INHERITED
-    return Constant(_compiled(space, text, name, kind, bits, space.int_(optimize)))
+    version = space.int_(_feature_version)
+    return space.fresh(_compiled(space, text, name, kind, bits, space.int_(optimize), _feature_version=version))
 
 
-def _compiled(space: Space, text: Any, filename: str, mode: str, flags: int, optimize: int = -1) -> types.CodeType:
+def _compiled(space: Space, text: Any, filename: str, mode: str, flags: int, optimize: int = -1, **options: int) -> Any:
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
-        code: types.CodeType | None = None
+        code: types.CodeType | ast.AST | None = None
         failure: Exception | None = None
         try:
-            code = compile(text, filename, mode, flags, True, optimize)
+            code = compile(text, filename, mode, flags, True, optimize, **options)
         except Exception as e:
             failure = e
     if given:  # what becomes of a warning is for the program's own filters to say

@@ -1,14 +1,13 @@
-"""collections: what its C half does for its Python half, and the creation of named tuples."""
+"""collections: what its C half does for its Python half."""
 
 from __future__ import annotations
 
 import collections
 from typing import TYPE_CHECKING, Any
 
-from stator import errors
 from stator.objects.dict_ import DictValue
 from stator.objects.protocol import NONE, builtin
-from stator.objects.value import Constant, Unsupported, Value
+from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -34,10 +33,3 @@ def count_elements(space: Space, mapping: Value, iterable: Value, /) -> Value:
         found = space.call(getter, [key, _ZERO], {})
         space.setitem(mapping, key, space.binary("+", found, _ONE))
     return NONE
-
-
-@builtin(collections.namedtuple)
-def namedtuple(space: Space, name: Value, *args: Value, **kwargs: Value) -> Value:
-    """Each call makes another class, by compiling text."""
-    shown = space.known(name)
-    raise Unsupported(errors.UnsupportedClassCreation(str(shown), "collections.namedtuple compiles it from text"))
