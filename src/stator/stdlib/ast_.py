@@ -48,7 +48,7 @@ class NodeValue(InstanceValue):
             raise NotKnown(self)
         self._busy = True
         try:
-            node = ast.AST.__new__(self.cls)
+            node: Any = ast.AST.__new__(self.cls)
             vars(node).update((name, item.as_host(space)) for name, item in self.attr_dict(space).entries(space))
         finally:
             self._busy = False
