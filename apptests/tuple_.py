@@ -4,7 +4,6 @@ import time
 from collections import namedtuple
 from typing import NamedTuple
 
-from apptests.marks import expected_break
 from apptests.raising import message
 
 Point = namedtuple("Point", "x y", defaults=(0,))
@@ -135,7 +134,6 @@ def test_typed_named_tuple():
     assert item.double().name == "a"
 
 
-@expected_break("namedtuple() evaluates source text")
 def test_named_tuple_made_inside():
     Local = namedtuple("Local", ["a", "b"])
     assert Local(1, 2).b == 2
