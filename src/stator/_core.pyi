@@ -115,6 +115,9 @@ def read_tensor(tensor: object, /) -> tuple[int, bool, tuple[int, ...], tuple[in
 def call_within(depth: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The result of the call, which may nest only so many others (from 3.12 on: of Python functions)."""
 
+def call_seen(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """The result of the call, which profilers and debuggers see, as they do not see what the miss handler calls."""
+
 def finished_frame(
     code: CodeType, globals: dict[str, Any], offset: int, back: FrameType | None, variables: Any, /
 ) -> FrameType:

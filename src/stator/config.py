@@ -62,6 +62,7 @@ class Config:
     memo_metadata: bool = _option(
         True, "Remember the metadata of a result by operation and argument metadata, instead of asking torch again."
     )
+    show_tracer: bool = _option(False, "Let profilers, debuggers and coverage see what Stator itself does in tracing.")
     check_ir: bool = _option(False, "Check after each trace that graph, guards and residual program agree.")
     logs: str = _option("", "What to log, as in `STATOR_LOGS=graph_breaks,+guards`.")
 

@@ -12,7 +12,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from stator import collector, errors, mark_models  # noqa: F401  the models of the marks
-from stator._core import UNBOUND, Entry, set_code_policy
+from stator._core import UNBOUND, Entry, call_seen, set_code_policy
 from stator.bytecode import ContinuationError, is_suspendable
 from stator.cache.policy import worth_tracing
 from stator.guards.program import compile_guards
@@ -60,6 +60,8 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
     # One traced call takes about ten host frames.
     sys.setrecursionlimit(max(limit, 12_000))
     try:
+        if bucket.config.show_tracer:
+            return call_seen(_compile, bucket, function, code, args, limit)  # type: ignore[no-any-return]
         return _compile(bucket, function, code, args, limit)
     finally:
         sys.setrecursionlimit(limit)
@@ -101,7 +103,7 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any], lim
                 imports.add(wanted)
                 # Where it fails, the program's own statement says so.
                 with contextlib.suppress(Exception):
-                    importlib.import_module(wanted)
+                    call_seen(importlib.import_module, wanted)
         return bucket.give_up(code, "it does not trace the same way twice", guards)
     finally:
         STATS.add_seconds(time.perf_counter() - started, STATS.backend_seconds - backend_before)

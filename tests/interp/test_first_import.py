@@ -56,7 +56,7 @@ def test_a_module_sees_what_the_function_did_before():
         return first_looking.seen
 
     assert compiled(f)(3) == [3]
-    assert [record.code for record in stator.stats().breaks] == ["SB0403"]
+    assert "SB0403" in [record.code for record in stator.stats().breaks]
 
 
 def test_an_import_that_fails_raises_the_error_of_the_statement():

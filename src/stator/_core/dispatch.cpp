@@ -2,6 +2,7 @@
 
 #include "shortcut.h"
 #include "state.h"
+#include "unseen.h"
 
 namespace stator {
 
@@ -116,6 +117,7 @@ Ref call_miss_handler(PyObject* region, PyObject* code, const Call& call) {
     if (!list) return Ref();
     Ref handler = Ref::borrow(state.miss_handler);
     PyObject* args[] = {region, call.function, code, list.get()};
+    Unseen unseen;
     Ref entry = Ref::steal(PyObject_Vectorcall(handler.get(), args, 4, nullptr));
     if (!entry || entry.get() == Py_None || Py_IS_TYPE(entry.get(), state.entry_type)) return entry;
     PyErr_Format(PyExc_TypeError, "the miss handler returned %.100s, neither an Entry nor None",

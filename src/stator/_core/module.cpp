@@ -14,6 +14,7 @@
 #include "tail.h"
 #include "tensors.h"
 #include "tracebacks.h"
+#include "unseen.h"
 
 namespace stator {
 
@@ -105,6 +106,9 @@ PyMethodDef functions[] = {
     {"call_within", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_within)),
      METH_FASTCALL | METH_KEYWORDS,
      "call_within(depth, function, *args, **kwargs): the call, with a RecursionError beyond so many nested ones"},
+    {"call_seen", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_seen)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "call_seen(function, *args, **kwargs): the call, shown to profilers and debuggers even while tracing"},
     {"finished_frame", finished_frame, METH_VARARGS,
      "finished_frame(code, globals, offset, back, variables): a frame that has ended at the instruction at this byte offset"},
     {"set_revalidation_minimum", set_revalidation_minimum, METH_O,
