@@ -12,7 +12,7 @@ from stator.guards.raw import is_subtype, type_lookup, type_name
 from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.objects.attributes import MISSING
 from stator.objects.method import BoundMethod
-from stator.objects.protocol import HANDLERS, NONE, is_pure, models
+from stator.objects.protocol import HANDLERS, NONE, is_pure, models, pure
 from stator.objects.value import Constant, Known, Raised, Unsupported, Value
 from stator.objects.wrapping import LITERALS
 
@@ -178,6 +178,11 @@ class FieldDescriptor(Known):
         space.touch(instance)
         slots[self.host] = value
         return NONE
+
+
+for _cls in (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType):
+    pure(_cls.__reduce__, _cls.__repr__)
+pure(types.GetSetDescriptorType.__repr__, types.ClassMethodDescriptorType.__repr__)
 
 
 def is_slot(host: Any) -> bool:

@@ -16,7 +16,7 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
 from stator.objects.instance import fill, held_attributes, slot_effects
-from stator.objects.protocol import MODELS, NONE, builtin, models
+from stator.objects.protocol import MODELS, NONE, NOT_IMPLEMENTED, builtin, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -492,6 +492,30 @@ class SequenceIterator(IteratorValue):
         space.touch(self)
         self.index += 1
         return item
+
+    def __length_hint__(self, space: Space) -> Value:
+        if self.source is not None:
+            self.open(space)
+        if self.target is None:
+            return Constant(0)
+        if space.special(self.target.force(), "__len__") is None:
+            return NOT_IMPLEMENTED
+        left = space.int_(space.len(self.target)) - self.index
+        return Constant(left) if left >= 0 else Constant(0)
+
+    def reduced(self, space: Space) -> Value:
+        if self.target is None:
+            return reduction(space, iter, [space.new_tuple([])])
+        return reduction(space, iter, [self.target], Constant(self.index))
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        index = state_number(space, state)
+        if self.source is not None:
+            self.open(space)
+        if self.target is not None:
+            space.touch(self)
+            self.index = max(index, 0)
+        return NONE
 
     def rebuilt(self, writer: Writer) -> str:
         if self.target is None:

@@ -354,6 +354,10 @@ class SetValue(Value):
             return _truth(other._within(space, self))
         return _truth(all(self.table.has(space, space.key(item)) for item in space.iterate(other)))
 
+    def tp_reduce(self, space: Space) -> Value:
+        items, state = space.new_list(space.unpack(self)), space.call_method(self, "__getstate__")
+        return space.new_tuple([space.class_value(self.cls), space.new_tuple([items]), state])
+
     def copy(self, space: Space) -> Value:
         return self if self.cls is frozenset else combine(space, "copy", self, ())
 

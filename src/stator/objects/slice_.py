@@ -105,6 +105,9 @@ class SliceValue(Value):
     def tp_hash(self, space: Space) -> Value:
         return space.run_known(operator.methodcaller("__hash__"), [self])
 
+    def tp_reduce(self, space: Space) -> Value:
+        return space.new_tuple([space.class_value(slice), space.new_tuple(list(self.members))])
+
     def tp_repr(self, space: Space) -> Value:
         with entered(space, self):
             return Constant(f"slice({', '.join(repr_text(space, m) for m in self.members)})")

@@ -194,6 +194,14 @@ class ZipValue(_Composed):
     def reduced(self, space: Space) -> Value:
         return reduction(space, self.cls, list(self.iterators), *[TRUE] * self.strict)
 
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        strict = space.truth(state)
+        if self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod("zip", "__setstate__"))
+        space.touch(self)
+        self.strict = strict
+        return NONE
+
     def made(self, writer: Writer) -> str:
         parts = [writer.expr(iterator) for iterator in self.iterators]
         return f"{self.begin_call(writer)}{', '.join(parts + ['strict=True'] * self.strict)})"
@@ -345,6 +353,10 @@ class CallableIterator(IteratorValue):
         self.done = True
         self.function = self.sentinel = NONE
         return None
+
+    def reduced(self, space: Space) -> Value:
+        parts = [space.new_tuple([])] if self.done else [self.function, self.sentinel]
+        return reduction(space, iter, parts)
 
     def rebuilt(self, writer: Writer) -> str:
         if not self.done:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from stator.objects.iterator import IteratorValue, advance, iterator_type
-from stator.objects.protocol import NONE, builtin
+from stator.objects.iterator import IteratorValue, advance, iterator_type, native, reduction
+from stator.objects.protocol import NONE, bad_call, builtin
 from stator.objects.sequence import MAXSIZE
-from stator.objects.value import Constant, Value
+from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.builtins_iter import own_class
-from stator.stdlib.itertools_ import is_none
+from stator.stdlib.itertools_ import ItertoolsIterator, is_none, quietly
+from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -22,39 +22,76 @@ _GROUPER: Any = type(next(itertools.groupby("a"))[1])
 _TEE: type = type(itertools.tee(())[0])
 
 
-class _Arrangements(IteratorValue):
-    """Arrangements of pools: the host's own iterator arranges the indices, `taken` of them so far."""
+def placed(iterator: Any, state: tuple[Any, ...]) -> Any:
+    """An iterator over arrangements where `__reduce__` said it was, for generated code."""
+    quietly(vars(native(type(iterator)))["__setstate__"], iterator, state)
+    return iterator
 
-    __slots__ = ("indices", "options", "pools", "taken")
 
-    indices: Iterator[tuple[int, ...]]
-    options: str
+class _Arrangements(ItertoolsIterator):
+    """Arrangements of pools: the host's own iterator arranges the indices."""
+
+    __slots__ = ("indices", "options", "pools", "whole")
+
+    indices: Any
+    #: what follows the pools in a call of the type
+    options: tuple[int, ...]
     pools: list[list[Value]]
-    taken: int
+    #: the arguments by which the host's iterator was made
+    whole: tuple[Any, ...]
 
-    def begin(self, pools: list[list[Value]], indices: Iterator[tuple[int, ...]], options: str) -> Value:
+    def begin(self, pools: list[list[Value]], indices: Iterator[tuple[int, ...]], *options: int) -> Value:
         """Set the state of a new one."""
         self.pools = pools
         self.indices = indices
         self.options = options
-        self.taken = 0
+        self.whole = self._host_state()[0]
         return self
+
+    def _host_state(self) -> tuple[Any, ...]:
+        """The arguments to make it of again, and the state, if it has any."""
+        made: tuple[Any, ...] = quietly(self.indices.__reduce__)
+        return made[1:]
 
     def produce(self, space: Space) -> Value | None:
         chosen = next(self.indices, None)
         space.touch(self)
-        self.taken += 1
         if chosen is None:
             return None
         pools = self.pools if len(self.pools) == len(chosen) else [self.pools[0]] * len(chosen)
         return space.new_tuple([pool[i] for pool, i in zip(pools, chosen, strict=True)])
 
+    def reduced(self, space: Space) -> Value:
+        args, *state = self._host_state()
+        if args != self.whole:  # it is at its end
+            return reduction(space, self.cls, [space.fresh(arg) for arg in args])
+        pools: list[Value] = [space.new_tuple(pool) for pool in self.pools]
+        return reduction(space, self.cls, [*pools, *map(Constant, self.options)], *map(space.fresh, state))
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        self.warn_of_copies(space)
+        if self.source is not None:
+            raise refuse(f"itertools.{self.cls.__name__}.__setstate__")
+        state = state.force()
+        name = f"itertools.{self.cls.__name__}.__setstate__"
+        known = known_host(space, state, name) if issubclass(state.cls, tuple) else space.stand_in(state)
+        try:
+            quietly(self.indices.__setstate__, known)
+        except Exception as e:
+            raise Raised(space.exception(e)) from None
+        space.touch(self)
+        return NONE
+
     def rebuilt(self, writer: Writer) -> str:
-        pools = [f"[{', '.join([writer.expr(item) for item in pool])}]" for pool in self.pools]
-        parts = [*pools, self.options] if self.options else pools
+        args, *state = self._host_state()
+        if args == self.whole:
+            parts = [f"[{', '.join([writer.expr(item) for item in pool])}]" for pool in self.pools]
+            parts += map(repr, self.options)
+        else:
+            parts = [repr(arg) for arg in args]
         name = writer.assign("iterator", f"{self.begin_call(writer)}{', '.join(parts)})")
-        if self.taken:
-            writer.line(f"{writer.const(advance)}({name}, {self.taken})")
+        if state:
+            writer.line(f"{writer.const(placed)}({name}, {state[0]!r})")
         return name
 
 
@@ -71,7 +108,7 @@ class Product(_Arrangements):
             raise space.error(ValueError, "repeat argument cannot be negative")
         pools = [space.unpack(each) for each in iterables] * times
         indices = itertools.product(*(range(len(pool)) for pool in pools))
-        return Product(own_class(space, cls)).begin(pools, indices, "")
+        return Product(own_class(space, cls)).begin(pools, indices)
 
 
 def _size(space: Space, value: Value) -> int:
@@ -96,7 +133,7 @@ class Permutations(_Arrangements):
             raise space.error(TypeError, "Expected int as r")
         size = len(pool) if is_none(r) else _size(space, r)
         indices = itertools.permutations(range(len(pool)), size)
-        return Permutations(own_class(space, cls)).begin([pool], indices, str(size))
+        return Permutations(own_class(space, cls)).begin([pool], indices, size)
 
 
 @iterator_type(itertools.combinations)
@@ -111,9 +148,7 @@ class Combinations(_Arrangements):
             raise space.error(TypeError, "combinations() missing required argument 'r' (pos 2)")
         pool = space.unpack(iterable)
         size = _size(space, r)
-        return Combinations(own_class(space, cls)).begin(
-            [pool], itertools.combinations(range(len(pool)), size), str(size)
-        )
+        return Combinations(own_class(space, cls)).begin([pool], itertools.combinations(range(len(pool)), size), size)
 
 
 @iterator_type(itertools.combinations_with_replacement)
@@ -129,7 +164,7 @@ class CombinationsWithReplacement(_Arrangements):
         pool = space.unpack(iterable)
         size = _size(space, r)
         indices = itertools.combinations_with_replacement(range(len(pool)), size)
-        return CombinationsWithReplacement(own_class(space, cls)).begin([pool], indices, str(size))
+        return CombinationsWithReplacement(own_class(space, cls)).begin([pool], indices, size)
 
 
 # -- groupby ----------------------------------------------------------------------------------------------------------
@@ -138,16 +173,23 @@ class CombinationsWithReplacement(_Arrangements):
 def resumed_groupby(cls: Any, iterable: Any, key: Any, current: Any, target: Any, waiting: tuple[Any, ...]) -> Any:
     """A `groupby` in the middle of its work, for generated code; `waiting`: the item read ahead, if any."""
     groups: Any = itertools.groupby.__new__(cls, iterable, key)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        vars(itertools.groupby)["__setstate__"](groups, (current, waiting[0] if waiting else None, target))
+    state = (current, waiting[0] if waiting else None, target)
+    quietly(vars(itertools.groupby)["__setstate__"], groups, state)
     if not waiting:
         next(_GROUPER(groups, current))  # takes the item, as the identical keys are not compared
     return groups
 
 
+def ended_group() -> Any:
+    """A group that its `groupby` has left behind, for generated code."""
+    groups: Any = itertools.groupby(())
+    made = _GROUPER(groups, None)
+    next(groups, None)
+    return made
+
+
 @iterator_type(itertools.groupby)
-class GroupBy(IteratorValue):
+class GroupBy(ItertoolsIterator):
     """`groupby(iterable, key)`: the state is that of CPython's object."""
 
     __slots__ = ("current_key", "current_value", "function", "group", "iterator", "target_key")
@@ -193,6 +235,24 @@ class GroupBy(IteratorValue):
         self.group = Grouper(self, self.current_key)
         return space.new_tuple([self.current_key, self.group])
 
+    def reduced(self, space: Space) -> Value:
+        state = (self.current_key, self.current_value, self.target_key)
+        known = [part for part in state if part is not None]
+        whole = [space.new_tuple(known)] if len(known) == len(state) else []
+        return reduction(space, self.cls, [self.iterator, self.function], *whole)
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        self.warn_of_copies(space)
+        state = state.force()
+        if not issubclass(state.cls, tuple):
+            raise space.error(TypeError, "state is not a tuple")
+        parts = space.unpack(state)
+        if self.source is not None or len(parts) != 3:
+            raise refuse("itertools.groupby.__setstate__")
+        space.touch(self)
+        self.current_key, self.current_value, self.target_key = parts
+        return NONE
+
     def rebuilt(self, writer: Writer) -> str:
         iterator, key = writer.expr(self.iterator), writer.expr(self.function)
         if self.current_key is None:
@@ -205,7 +265,7 @@ class GroupBy(IteratorValue):
 
 
 @iterator_type(_GROUPER)
-class Grouper(IteratorValue):
+class Grouper(ItertoolsIterator):
     """One group of a `groupby`."""
 
     __slots__ = ("key_", "parent")
@@ -228,11 +288,26 @@ class Grouper(IteratorValue):
         item, parent.current_value = parent.current_value, None
         return item
 
-    def made(self, writer: Writer) -> str:
-        maker = writer.const(_GROUPER)
+    @staticmethod
+    def tp_new(space: Space, cls: Value, parent: Value, key: Value, /) -> Value:
+        parent = parent.force()
+        if not issubclass(parent.cls, itertools.groupby):
+            return bad_call(space, _GROUPER.__new__, [cls, parent, key], {})
+        if not isinstance(parent, GroupBy) or parent.source is not None:
+            raise refuse("itertools._grouper.__new__")
+        space.touch(parent)
+        parent.group = Grouper(parent, key)
+        return parent.group
+
+    def reduced(self, space: Space) -> Value:
         if self.parent.group is not self:
-            return f"{maker}({writer.const(itertools.groupby)}(()), None)"
-        return f"{maker}({writer.expr(self.parent)}, {writer.expr(self.key_)})"
+            return reduction(space, iter, [space.new_tuple([])])
+        return reduction(space, self.cls, [self.parent, self.key_])
+
+    def made(self, writer: Writer) -> str:
+        if self.parent.group is not self:
+            return f"{writer.const(ended_group)}()"
+        return f"{writer.const(_GROUPER)}({writer.expr(self.parent)}, {writer.expr(self.key_)})"
 
 
 # -- tee --------------------------------------------------------------------------------------------------------------

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import itertools
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from stator.objects.iterator import IteratorValue, advanced, iterator_type, reduction
-from stator.objects.protocol import NONE, builtin
+from stator.objects.iterator import IteratorValue, advance, iterator_type, reduction, state_number
+from stator.objects.protocol import NONE, TRUE, builtin
 from stator.objects.recursion import repr_text
 from stator.objects.sequence import MAXSIZE
 from stator.objects.value import Constant, Raised, Value
@@ -29,6 +30,13 @@ def is_none(value: Value) -> bool:
     """Whether the value is None."""
     value = value.force()
     return type(value) is Constant and value.host is None
+
+
+def quietly(function: Any, *args: Any) -> Any:
+    """Call what 3.12 deprecates, for the program, which has heard of that already."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return function(*args)
 
 
 class ItertoolsIterator(IteratorValue):
@@ -110,6 +118,13 @@ class Repeat(ItertoolsIterator):
             self.left -= 1
         return self.object
 
+    def tp_repr(self, space: Space) -> Value:
+        if self.source is not None:
+            self.open(space)
+        end = "" if self.left is None else f", {self.left}"
+        pieces = [Constant(f"{self.cls.__name__}("), space.repr(self.object), Constant(f"{end})")]
+        return space.join_strings(pieces)
+
     def __length_hint__(self, space: Space) -> Value:
         if self.source is not None:
             self.open(space)
@@ -125,21 +140,35 @@ class Repeat(ItertoolsIterator):
         return f"{self.begin_call(writer)}{writer.expr(self.object)}{end})"
 
 
+def resumed_cycle(cls: Any, iterator: Any, saved: Any, index: int | None, repeated: bool) -> Any:
+    """A `cycle` in the middle of its work, for generated code."""
+    if index is not None:
+        iterator, repeated = iter(saved), True
+        advance(iterator, index)
+    made = itertools.cycle.__new__(cls, iterator)
+    quietly(vars(itertools.cycle)["__setstate__"], made, (saved, int(repeated)))
+    return made
+
+
 @iterator_type(itertools.cycle)
-class Cycle(IteratorValue):
+class Cycle(ItertoolsIterator):
     """`cycle(iterable)`; `iterator` is None once the first pass is over."""
 
-    __slots__ = ("index", "iterator", "saved")
+    __slots__ = ("index", "iterator", "repeated", "saved")
 
     index: int
     iterator: Value | None
-    saved: list[Value]
+    #: whether the items of the iterator are saved already
+    repeated: bool
+    #: a list, which `__reduce__` shows to the program
+    saved: Any
 
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, /) -> Value:
         self = Cycle(own_class(space, cls))
         self.iterator = space.iter(iterable)
-        self.saved = []
+        self.saved = space.new_list([])
+        self.repeated = False
         self.index = 0
         return self
 
@@ -148,24 +177,45 @@ class Cycle(IteratorValue):
             item = space.next(self.iterator)
             space.touch(self)
             if item is not None:
-                self.saved.append(item)
+                if not self.repeated:
+                    space.call_builtin(list.append, [self.saved, item], {})
                 return item
             self.iterator = None
-        if not self.saved:
+        item = self.saved.item(self.index)
+        if item is None:
             return None
         space.touch(self)
-        item = self.saved[self.index]
-        self.index = (self.index + 1) % len(self.saved)
-        return item
+        self.index = (self.index + 1) % space.int_(space.len(self.saved))
+        return item  # type: ignore[no-any-return]
+
+    def reduced(self, space: Space) -> Value:
+        if self.iterator is not None:
+            state = [self.saved, Constant(self.repeated)]
+            return reduction(space, self.cls, [self.iterator], space.new_tuple(state))
+        iterator = space.iter(self.saved)
+        if self.index:
+            space.call_method(iterator, "__setstate__", Constant(self.index))
+        return reduction(space, self.cls, [iterator], space.new_tuple([self.saved, TRUE]))
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        self.warn_of_copies(space)
+        state = state.force()
+        if not issubclass(state.cls, tuple):
+            raise space.error(TypeError, "state is not a tuple")
+        parts = [part.force() for part in space.unpack(state)]
+        if self.source is not None or len(parts) != 2 or parts[0].cls is not list or not issubclass(parts[1].cls, int):
+            raise refuse("itertools.cycle.__setstate__")
+        space.touch(self)
+        self.saved, self.repeated, self.index = parts[0], space.truth(parts[1]), 0
+        return NONE
 
     def rebuilt(self, writer: Writer) -> str:
-        begin = self.begin_call(writer)
-        saved = f"[{', '.join([writer.expr(item) for item in self.saved])}]"
-        if self.iterator is None:
-            return advanced(writer, f"{begin}{saved})", self.index)
-        rest = writer.expr(self.iterator)
-        chained = f"{writer.const(itertools.chain)}({saved}, {rest})" if self.saved else rest
-        return advanced(writer, f"{begin}{chained})", len(self.saved))
+        if self.iterator is not None and not self.repeated and not self.saved.items:
+            return writer.assign("iterator", f"{self.begin_call(writer)}{writer.expr(self.iterator)})")
+        rest = "None" if self.iterator is None else writer.expr(self.iterator)
+        index = self.index if self.iterator is None else None
+        parts = f"{writer.const(self.cls)}, {rest}, {writer.expr(self.saved)}, {index}, {self.repeated}"
+        return writer.assign("iterator", f"{writer.const(resumed_cycle)}({parts})")
 
 
 # -- one after another ------------------------------------------------------------------------------------------------
@@ -246,7 +296,7 @@ def chain_from_iterable(space: Space, cls: Value, iterable: Value, /) -> Value:
 
 
 @iterator_type(itertools.islice)
-class ISlice(IteratorValue):
+class ISlice(ItertoolsIterator):
     """`islice(iterable, start, stop, step)`: `taken` items so far, the next wanted one is number `wanted`."""
 
     __slots__ = ("iterator", "step", "stop", "taken", "wanted")
@@ -297,6 +347,22 @@ class ISlice(IteratorValue):
         self.iterator = None
         return None
 
+    def reduced(self, space: Space) -> Value:
+        if self.iterator is None:
+            return reduction(space, self.cls, [space.iter(space.new_list([])), _ZERO], _ZERO)
+        stop = NONE if self.stop is None else Constant(self.stop)
+        args = [self.iterator, Constant(self.wanted), stop, Constant(self.step)]
+        return reduction(space, self.cls, args, Constant(self.taken))
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        self.warn_of_copies(space)
+        count = state_number(space, state)
+        if self.source is not None or not 0 <= count <= self.wanted:
+            raise refuse("itertools.islice.__setstate__")
+        space.touch(self)
+        self.taken = count
+        return NONE
+
     def made(self, writer: Writer) -> str:
         begin = self.begin_call(writer)
         if self.iterator is None:
@@ -320,11 +386,12 @@ def _slice_part(space: Space, value: Value, default: int | None, what: str, word
 
 
 @iterator_type(itertools.zip_longest)
-class ZipLongest(IteratorValue):
-    """`zip_longest(*iterables, fillvalue=…)`; an exhausted iterator is None."""
+class ZipLongest(ItertoolsIterator):
+    """`zip_longest(*iterables, fillvalue=…)`; an exhausted iterator is None, `active` how many of them are not."""
 
-    __slots__ = ("fill", "iterators")
+    __slots__ = ("active", "fill", "iterators")
 
+    active: int
     fill: Value
     iterators: list[Value | None]
 
@@ -332,25 +399,48 @@ class ZipLongest(IteratorValue):
     def tp_new(space: Space, cls: Value, *iterables: Value, fillvalue: Value = NONE) -> Value:
         self = ZipLongest(own_class(space, cls))
         self.iterators = [space.iter(each) for each in iterables]
+        self.active = len(iterables)
         self.fill = fillvalue
         return self
 
     def produce(self, space: Space) -> Value | None:
         items = []
-        if self.iterators.count(None) == len(self.iterators):
+        if self.active == 0:
             return None
         for i, iterator in enumerate(self.iterators):
-            item = None if iterator is None else space.next(iterator)
+            item = None if iterator is None else self._next_of(space, iterator)
             if item is None and iterator is not None:
                 space.touch(self)
-                self.iterators[i] = None
-                if self.iterators.count(None) == len(self.iterators):
+                self.active -= 1
+                if self.active == 0:
                     return None
+                self.iterators[i] = None
             items.append(self.fill if item is None else item)
         return space.new_tuple(items)
 
+    def _next_of(self, space: Space, iterator: Value) -> Value | None:
+        try:
+            return space.next(iterator)
+        except Raised:
+            space.touch(self)
+            self.active = 0
+            raise
+
+    def reduced(self, space: Space) -> Value:
+        parts = [space.new_tuple([]) if iterator is None else iterator for iterator in self.iterators]
+        return reduction(space, self.cls, parts, self.fill)
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        self.warn_of_copies(space)
+        if self.source is not None:
+            raise refuse("itertools.zip_longest.__setstate__")
+        space.touch(self)
+        self.fill = state
+        return NONE
+
     def made(self, writer: Writer) -> str:
-        parts = ["()" if iterator is None else writer.expr(iterator) for iterator in self.iterators]
+        live = [iterator if self.active else None for iterator in self.iterators]
+        parts = ["()" if iterator is None else writer.expr(iterator) for iterator in live]
         return f"{self.begin_call(writer)}{', '.join(parts)}{', ' if parts else ''}fillvalue={writer.expr(self.fill)})"
 
 

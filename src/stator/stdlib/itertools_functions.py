@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from stator.objects.iterator import IteratorValue, advanced, iterator_type, reduction
+from stator.objects.iterator import advanced, iterator_type, reduction
 from stator.objects.protocol import NONE
 from stator.objects.value import Constant, Value
 from stator.stdlib.builtins_iter import own_class
@@ -147,7 +147,7 @@ class DropWhile(_Switching):
 
 
 @iterator_type(itertools.accumulate)
-class Accumulate(IteratorValue):
+class Accumulate(ItertoolsIterator):
     """`accumulate(iterable, function, initial=…)`; `total` is None before the first item."""
 
     __slots__ = ("function", "initial", "iterator", "total")
@@ -182,6 +182,26 @@ class Accumulate(IteratorValue):
         space.touch(self)
         self.total = item
         return item
+
+    def reduced(self, space: Space) -> Value:
+        if self.initial is not None:
+            return reduction(space, self.cls, [self._after(space, self.initial), self.function], NONE)
+        if self.total is not None and is_none(self.total):  # as a state it would mean that there is none
+            args = [self._after(space, self.total), self.function]
+            again = space.call(space.class_value(self.cls), args, {})
+            return reduction(space, itertools.islice, [again, Constant(1), NONE])
+        return reduction(space, self.cls, [self.iterator, self.function], self.total or NONE)
+
+    def _after(self, space: Space, first: Value) -> Value:
+        return space.call(space.existing(itertools.chain), [space.new_tuple([first]), self.iterator], {})
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        self.warn_of_copies(space)
+        if self.source is not None:
+            raise refuse("itertools.accumulate.__setstate__")
+        space.touch(self)
+        self.total = state
+        return NONE
 
     def rebuilt(self, writer: Writer) -> str:
         rest, function = writer.expr(self.iterator), writer.expr(self.function)
