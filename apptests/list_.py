@@ -324,3 +324,18 @@ def test_slots_of_a_subclass():
     assert not hasattr(FILLED, "extra")
     FILLED.extra = "old"
     return made, made.extra
+
+
+def test_comparing_lists_that_hold_themselves():
+    ours, theirs = [1], [1]
+    ours.append(ours)
+    theirs.append(theirs)
+    words = "maximum recursion depth exceeded in comparison"
+    assert message(lambda: ours == theirs) == ("RecursionError", words)
+    assert message(lambda: ours < theirs) == ("RecursionError", words)
+    assert ours == ours and ours[:1] != theirs
+    pairs, others = {}, {}
+    pairs["self"], others["self"] = (pairs,), (others,)
+    assert message(lambda: pairs == others) == ("RecursionError", words)
+    theirs[0] = 2
+    assert ours != theirs

@@ -1,6 +1,7 @@
 """Dicts that exist before the trace: what is guarded, what is written back, in which order."""
 
 import copy
+import random
 from collections import OrderedDict, defaultdict
 from types import MappingProxyType
 
@@ -438,3 +439,33 @@ def hashes_again():
 
 def test_ordered_dict_hashes_its_keys_again():
     assert stator.compile(hashes_again, fullgraph=True)() == hashes_again()
+
+
+KEYS = ("0", "1", "2", "'a'", "'b'", "(1,)")
+RUNS = ("d", "d.values()", "d.items()", "reversed(d)", "reversed(d.items())")
+
+
+def exchanging(seed):
+    """A program that exchanges keys of a dict while it iterates over it."""
+    draw = random.Random(seed)
+    lines = [f"d = {{{', '.join(f'{key}: {i}' for i, key in enumerate(draw.sample(KEYS, draw.randint(1, 3))))}}}"]
+    if draw.random() < 0.3:
+        lines.append("d = d.copy()")
+    lines += ["seen = []", f"for n, x in enumerate({draw.choice(RUNS)}):", "    seen.append(x)"]
+    for n in range(3):
+        change = draw.choice(("d.popitem()", "d.pop(next(iter(d)))", "d.pop(next(reversed(d)))", "d.clear()"))
+        fill = f"[d.setdefault(key, -1) for key in ({', '.join(draw.sample(KEYS, 4))}) if len(d) < size]"
+        lines += [f"    if n == {n} and d:", f"        size = len(d); {change}; {fill}"]
+    lines.append("    if n > 9: break")
+    body = "\n        ".join(lines)
+    text = f"def program():\n    seen = []\n    try:\n        {body}\n    except RuntimeError as e:\n"
+    text += "        seen.append(str(e))\n    return seen, list(d.items())\n"
+    namespace = {}
+    exec(text, namespace)
+    return namespace["program"], text
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_keys_exchanged_during_iteration(seed):
+    program, text = exchanging(seed)
+    assert stator.compile(program, backend="eager")() == program(), text

@@ -39,6 +39,10 @@ _OF_TYPE = frozenset(
 )
 
 
+#: what the layout of a class tells, and the text it was made with
+_OF_LAYOUT = ("__flags__", "__basicsize__", "__itemsize__", "__dictoffset__", "__weakrefoffset__", "__text_signature__")
+
+
 # -- the class statement ----------------------------------------------------------------------------------------------
 
 
@@ -323,7 +327,7 @@ class _FreshClass:
             return self._namespace(space)
         if name == "__abstractmethods__":
             raise space.error(AttributeError, name)
-        if name in ("__flags__", "__basicsize__", "__itemsize__", "__dictoffset__", "__weakrefoffset__"):
+        if name in _OF_LAYOUT:
             return Constant(type.__dict__[name].__get__(self.skeleton))
         raise Unsupported(errors.UnsupportedAttribute("type", name))
 

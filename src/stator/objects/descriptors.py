@@ -163,8 +163,23 @@ class FieldDescriptor(Known):
                 return NONE
         setter = getattr(instance, "assign_field", None) or getattr(instance, "set_field", None)
         if setter is None or not setter(space, self.host.__name__, value):
+            self._refuse_if_readonly(space, value)
             raise Unsupported(errors.UnsupportedMutation(f"setting '{self.host.__name__}'", instance.describe()))
         return NONE
+
+    def _refuse_if_readonly(self, space: Space, value: Value | None) -> None:
+        """Whether it can be written at all is tried on an empty object of the type."""
+        blank = _blank(self.host.__objclass__)
+        try:
+            if value is None:
+                self.host.__delete__(blank)
+            else:
+                self.host.__set__(blank, None)
+        except (AttributeError, TypeError) as e:
+            if str(e) in _READONLY or str(e).endswith("objects is not writable"):
+                raise Raised(space.exception(e)) from None
+        except Exception:
+            pass
 
     def _assign_slot(self, space: Space, instance: Value, value: Value | None) -> Value:
         slots = getattr(instance, "slots", None)
@@ -183,6 +198,20 @@ class FieldDescriptor(Known):
 for _cls in (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType):
     pure(_cls.__reduce__, _cls.__repr__)
 pure(types.GetSetDescriptorType.__repr__, types.ClassMethodDescriptorType.__repr__)
+
+_READONLY = ("readonly attribute", "cannot delete __dict__")
+
+
+def _blank(cls: Any) -> Any:
+    """An object of a C type, None where none can be had by its constructor alone."""
+    if cls.__flags__ & (_HEAP_TYPE | _IMMUTABLE_TYPE) == _HEAP_TYPE:
+        return None
+    for args in ((), (len,), (0,)):
+        try:
+            return cls.__new__(cls, *args)
+        except Exception:
+            continue
+    return None
 
 
 def is_slot(host: Any) -> bool:

@@ -13,7 +13,7 @@ from stator.objects.dict_views import ItemsView, KeysView, ValuesView
 from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.pending import PendingText, concatenated
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
-from stator.objects.recursion import entered, repr_piece
+from stator.objects.recursion import compared, entered, repr_piece
 from stator.objects.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -108,6 +108,9 @@ class DictValue(Value):
     def duplicate(self, space: Space, result: DictValue) -> DictValue:
         """Copy the entries into a fresh dict, without hashing or comparing keys again."""
         result.table.entries = {k: Entry(e.key, e.item) for k, e in self.table.finish(space).items()}
+        result.table.version = self.table.version
+        if self.table.host is not None or self.dict_owner is not None:
+            result.table.laid_out_anew()
         return result
 
     # -- the value protocol -----------------------------------------------------------------------------------------
@@ -283,7 +286,8 @@ class DictValue(Value):
             theirs = other.table.locate(space, key)
             if theirs is None or theirs.item is None or entry.item is None:
                 return False
-            if not space.equal(theirs.item, entry.item):
+            item, their_item = entry.item, theirs.item
+            if not compared(space, self, other, lambda a=their_item, b=item: space.equal(a, b)):  # type: ignore[misc]
                 return False
         return True
 
@@ -351,7 +355,7 @@ class DictValue(Value):
             raise space.error(KeyError, "popitem(): dictionary is empty")
         self.touch(space)
         _, entry = entries.popitem()
-        self.table.version += 1
+        self.table.laid_out_anew()
         assert entry.item is not None
         return space.new_tuple([entry.key, entry.item])
 

@@ -183,6 +183,9 @@ class DictIterator(Value):
         if self.position >= len(self._entries):
             self.mapping = None
             return None
+        if self.position >= self.size:
+            self.mapping = None
+            raise space.error(RuntimeError, "dictionary keys changed during iteration")
         entry = self._entries[self.position]
         if self.cls is _ORDERED:
             for _ in range(1 if self.kind == 0 else 2):  # for the node, and for its item
@@ -200,7 +203,18 @@ class DictIterator(Value):
         if size != self.size:
             self.size = -1
             raise space.error(RuntimeError, _CHANGED)
-        raise Unsupported(errors.UnsupportedMutation("exchange of keys during iteration", mapping.describe()))
+        if mapping.solid is not dict or mapping.dict_owner is not None or not mapping.table.lies_as_added:
+            raise Unsupported(errors.UnsupportedMutation("exchange of keys during iteration", mapping.describe()))
+        self._exchanged(space, mapping)
+
+    def _exchanged(self, space: Space, mapping: DictValue) -> None:
+        """As many keys as before, but others: the iterator goes on along the places where entries were added."""
+        passed, present = self._entries[: self.position], list(mapping.table.entries.values())
+        if self.backwards:
+            rest = [entry for entry in self._entries[self.position :] if entry in present]
+        else:
+            rest = [entry for entry in present if entry not in passed]
+        self._entries, self._version = [*passed, *rest], mapping.table.version
 
     def unpack(self, space: Space) -> list[Value]:
         items = []
@@ -209,14 +223,16 @@ class DictIterator(Value):
         return items
 
     def tp_length_hint(self, space: Space) -> Value:
-        if self.mapping is None or self.mapping.table.version != self._version:
+        if self.mapping is None or self.mapping.table.size(space) != self.size:
             return space.fresh(0)
-        return space.fresh(len(self._entries) - self.position)
+        return space.fresh(self.size - self.position)
 
     def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
         mapping = self.mapping
         if mapping is not None and mapping.table.version != self._version:
             self._changed(space, mapping)
+        if len(self._entries) > self.size:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__reduce__"))
         left = self._entries[self.position :] if mapping is not None else []
         return reduction(space, iter, [space.new_list([self.project(space, entry) for entry in left])])
 
@@ -232,6 +248,9 @@ class DictIterator(Value):
             return self._broken(writer, mapping)
         if mapping.source is not None and mapping.table.has_other_keys():
             return self._rest(writer, mapping)
+        present = mapping.table.entries.values()
+        if self._entries != list(reversed(present) if self.backwards else present):
+            raise Unsupported(errors.NotReconstructible("an iterator over a dict whose keys were exchanged"))
         iterator = writer.assign("iterator", self.iter_text(writer, mapping, writer.expr(mapping)))
         if self.position:
             writer.line(f"{writer.const(advance)}({iterator}, {self.position})")

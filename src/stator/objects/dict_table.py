@@ -23,6 +23,8 @@ from stator.objects.value import Constant, Raised, Unsupported, Value
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
+#: the number of entries that the smallest dict has room for, with those deleted meanwhile
+_FIRST_ROOM = 5
 _PLAIN = frozenset({str, int, float, complex, bool, bytes, type(None), type(...)})
 _LASTING = (type, types.BuiltinFunctionType, types.ModuleType, enum.Enum)
 
@@ -59,6 +61,7 @@ class Table:
     __slots__ = (
         "_quiet",
         "_seen",
+        "_text",
         "before",
         "cleared",
         "complete",
@@ -87,6 +90,7 @@ class Table:
         self.version = 0
         self._seen: dict[Any, Entry | None] = {}
         self._quiet: bool | None = None
+        self._text = True
 
     # -- where the parts of an existing dict are found ---------------------------------------------------------------
 
@@ -223,7 +227,7 @@ class Table:
         new = Entry(key_value, item)
         old = self.entries.setdefault(key, new)
         if old is new:
-            self.version += 1
+            self._added(key_value)
         else:
             old.item = item
 
@@ -232,7 +236,8 @@ class Table:
         new = Entry(key_value, item)
         if self.complete or not self._direct(key):
             entry = self.finish(space).setdefault(key, new)
-            self.version += entry is new
+            if entry is new:
+                self._added(key_value)
             return entry, entry is new
         found = self.locate(space, key)
         if found is not None:
@@ -282,7 +287,23 @@ class Table:
         self.entries = {}
         self.overlay = {}
         self.before = []
+        self.laid_out_anew()
+
+    def _added(self, key: Value) -> None:
+        if self._text and key.force().cls is not str:
+            self._text = False
+            if self.version:  # there is another layout for dicts that have other keys than strings
+                self.laid_out_anew()
         self.version += 1
+
+    def laid_out_anew(self) -> None:
+        """Entries may lie elsewhere than where they were added."""
+        self.version += _FIRST_ROOM + 1
+
+    @property
+    def lies_as_added(self) -> bool:
+        """Whether each entry lies where it was added: the dict is new, and was never laid out anew."""
+        return self.host is None and self.version <= _FIRST_ROOM
 
     def remove_stored(self, key: Any) -> Entry:
         """Remove an entry of a complete table by its own stored key: nothing is compared."""

@@ -64,6 +64,10 @@ class InstanceValue(Value):
         return self._attrs
 
     def get_field(self, space: Space, name: str) -> Value | None:
+        if name == "__weakref__" and self.source is None:
+            from stator.objects.weakref_ import first_ref
+
+            return first_ref(space, self)
         if self.source is None or name == "__weakref__":
             raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
         return None

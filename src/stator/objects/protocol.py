@@ -6,6 +6,7 @@ A callable with no model runs for real where it is pure and its operands are kno
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -186,28 +187,51 @@ def _host_safe(method: Any, default: Any) -> Any:
     return either
 
 
-def _arity(function: types.FunctionType, skip: int) -> tuple[int, int, frozenset[str]]:
-    code = function.__code__
-    most = code.co_argcount - skip
-    least = most - len(function.__defaults__ or ())
-    if code.co_flags & 0x04:
-        most = 1 << 30
-    names = code.co_varnames[max(skip, code.co_posonlyargcount) : code.co_argcount + code.co_kwonlyargcount]
-    return least, most, frozenset(names)
+_BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+class _Signature:
+    """Which calls the model of a host callable can take."""
+
+    def __init__(self, host: Any, function: types.FunctionType, skip: int) -> None:
+        self.host = host
+        code = function.__code__
+        self.positional = code.co_varnames[skip : code.co_argcount]
+        self.most = len(self.positional)
+        self.least = self.most - len(function.__defaults__ or ())
+        if code.co_flags & 0x04:
+            self.most = 1 << 30
+        self.any_name = bool(code.co_flags & 0x08)
+        named = code.co_varnames[max(skip, code.co_posonlyargcount) : code.co_argcount + code.co_kwonlyargcount]
+        self.names = frozenset(named)
+
+    def fits(self, count: int, kwargs: dict[str, Value]) -> bool:
+        """Whether so many positional arguments and these keywords fill the parameters."""
+        if not kwargs:
+            return self.least <= count <= self.most
+        if count > self.most or not (self.any_name or kwargs.keys() <= self.names):
+            return False
+        needed = self.positional[count : self.least]
+        if not self.names.isdisjoint(kwargs.keys() & set(self.positional[:count])):
+            return False
+        return not needed or (kwargs.keys() >= set(needed) and self._takes_by_name(needed))
+
+    def _takes_by_name(self, names: tuple[str, ...]) -> bool:
+        """Whether CPython takes these parameters, which it requires, by name too."""
+        try:
+            parameters = inspect.signature(self.host).parameters
+        except (TypeError, ValueError):
+            return False
+        return all(name in parameters and parameters[name].kind is _BY_NAME for name in names)
 
 
 def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionType) -> Handler:
-    least, most, names = _arity(method, 2)
-    takes_kwargs = bool(method.__code__.co_flags & 0x08)
+    signature = _Signature(host, method, 2)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if args:
             self = args[0].force() if args[0].lazy else args[0]
-            if (
-                isinstance(self, value_class)
-                and least <= len(args) - 1 <= most
-                and (takes_kwargs or kwargs.keys() <= names)
-            ):
+            if isinstance(self, value_class) and signature.fits(len(args) - 1, kwargs):
                 return method(self, space, *args[1:], **kwargs)  # type: ignore[no-any-return]
             owner = getattr(host, "__objclass__", None)
             if owner is not None and not isinstance(self, value_class) and issubclass(self.cls, owner):
@@ -218,11 +242,10 @@ def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionT
 
 
 def _plain_adaptor(host: Any, function: Any) -> Handler:
-    least, most, names = _arity(function, 1)
-    takes_kwargs = bool(function.__code__.co_flags & 0x08)
+    signature = _Signature(host, function, 1)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if least <= len(args) <= most and (takes_kwargs or kwargs.keys() <= names):
+        if signature.fits(len(args), kwargs):
             return function(space, *args, **kwargs)  # type: ignore[no-any-return]
         return bad_call(space, host, args, kwargs)
 

@@ -70,6 +70,30 @@ def nested(space: Space, where: str, call: Callable[[], T]) -> T:
         nesting.depth -= 1
 
 
+class Comparisons:
+    """The pairs of containers that are being compared, with the state in which that began."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.begun: dict[tuple[int, int], tuple[int, int]] = {}
+
+
+def compared(space: Space, left: Value, right: Value, call: Callable[[], T]) -> T:
+    """Compare two containers; where C code comes back to the same pair, and nothing has changed, it never ends."""
+    begun = space.trace.extension(Comparisons).begun
+    pair = id(left), id(right)
+    outer, state = begun.get(pair), (space.trace.epoch, id(space.trace.frame))
+    if outer == state:
+        raise space.error(RecursionError, "maximum recursion depth exceeded in comparison")
+    begun[pair] = state
+    try:
+        return call()
+    finally:
+        if outer is None:
+            del begun[pair]
+        else:
+            begun[pair] = outer
+
+
 def repr_text(space: Space, value: Value) -> str:
     """`repr(value)` as host text, or a break where it cannot be known."""
     piece = repr_piece(space, value)

@@ -12,7 +12,7 @@ from stator.guards.source import ConstSource, ItemSource
 from stator.objects.instance import held_attributes, slot_effects
 from stator.objects.pending import PendingText
 from stator.objects.protocol import FALSE, NOT_IMPLEMENTED, TRUE
-from stator.objects.recursion import entered, enumeration, repr_piece
+from stator.objects.recursion import compared, entered, enumeration, repr_piece
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -261,6 +261,10 @@ class Sequence(Value):
             return NOT_IMPLEMENTED
         if symbol in ("==", "!=") and self.kind is list and len(self.items) != len(other.items):
             return TRUE if symbol == "!=" else FALSE
+        theirs: Sequence = other
+        return compared(space, self, other, lambda: self._lexicographic(space, symbol, theirs))
+
+    def _lexicographic(self, space: Space, symbol: str, other: Sequence) -> Value:
         index = 0
         while True:
             ours, theirs = self.item(index), other.item(index)

@@ -62,6 +62,15 @@ class Cached(Value):
             self._attrs = AttrDict(self, self.host)
         return self._attrs
 
+    def __copy__(self, space: Space, *ignored: Value) -> Value:
+        return self
+
+    def __deepcopy__(self, space: Space, *ignored: Value) -> Value:
+        return self
+
+    def tp_reduce(self, space: Space) -> Value:
+        return space.getattr(self, "__qualname__")
+
     def cache_info(self, space: Space) -> Value:
         return self.info(space)
 

@@ -12,7 +12,7 @@ from stator.objects.attr_dict import assign_dict
 from stator.objects.attributes import MISSING
 from stator.objects.iterator import reduction
 from stator.objects.pending import concatenated
-from stator.objects.protocol import NONE, builtin, models
+from stator.objects.protocol import NONE, bad_call, builtin, models
 from stator.objects.recursion import entered, repr_piece
 from stator.objects.value import Constant, Value
 from stator.stdlib.support import known_host, refuse
@@ -212,7 +212,7 @@ class KeyValue(Value):
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         values = [*args, *kwargs.values()]
         if len(values) != 1 or (kwargs and "obj" not in kwargs):
-            raise refuse("functools.cmp_to_key called with other than one object")
+            return bad_call(space, functools.cmp_to_key(max), args, kwargs)
         return KeyValue(self.compare, values[0])
 
     def get_field(self, space: Space, name: str) -> Value | None:
@@ -251,5 +251,5 @@ class KeyValue(Value):
 
 
 @builtin(functools.cmp_to_key)
-def cmp_to_key(space: Space, mycmp: Value) -> Value:
-    return KeyValue(mycmp, None)
+def cmp_to_key(space: Space, mycmp: Value | None = None) -> Value:
+    return bad_call(space, functools.cmp_to_key, [], {}) if mycmp is None else KeyValue(mycmp, None)

@@ -12,7 +12,7 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
-from stator.objects.protocol import NONE, builtin, pure, register
+from stator.objects.protocol import NONE, bad_call, builtin, pure, register
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.builtins_ import imported_module
 from stator.stdlib.streams import Stream, stream
@@ -109,13 +109,18 @@ class ParsedField(Parsed):
     __slots__ = ()
 
 
+def _parsed(space: Space, parser: Any, text: Value) -> Any:
+    if not issubclass(text.force().cls, str):
+        bad_call(space, parser, [text], {})
+    return parser(known_host(space, text, f"_string.{parser.__name__}"))
+
+
 @builtin(_string.formatter_parser)
 def formatter_parser(space: Space, template: Value, /) -> Value:
-    text = known_host(space, template, "_string.formatter_parser")
-    return ParsedTemplate(type(_string.formatter_parser("")), _string.formatter_parser(text))
+    return ParsedTemplate(type(_string.formatter_parser("")), _parsed(space, _string.formatter_parser, template))
 
 
 @builtin(_string.formatter_field_name_split)
 def formatter_field_name_split(space: Space, name: Value, /) -> Value:
-    first, rest = _string.formatter_field_name_split(known_host(space, name, "_string.formatter_field_name_split"))
+    first, rest = _parsed(space, _string.formatter_field_name_split, name)
     return space.new_tuple([Constant(first), ParsedField(type(rest), rest)])

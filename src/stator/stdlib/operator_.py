@@ -49,7 +49,8 @@ for _symbol, _method in INPLACE.items():
     _binary(getattr(operator, _method.strip("_")), _symbol)
 for _symbol, _compared in COMPARE.items():
     _compare(_compared[0], _symbol)
-for _host, _symbol in ((operator.neg, "-"), (operator.pos, "+"), (operator.invert, "~"), (operator.abs, "abs")):
+_UNARY = ((operator.neg, "-"), (operator.pos, "+"), (operator.invert, "~"), (operator.inv, "~"), (operator.abs, "abs"))
+for _host, _symbol in _UNARY:
     _unary(_host, _symbol)
 
 
