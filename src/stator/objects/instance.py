@@ -65,7 +65,7 @@ class InstanceValue(Value):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name == "__weakref__" and self.source is None:
-            from stator.objects.weakref_ import first_ref
+            from stator.objects.weaklist import first_ref
 
             return first_ref(space, self)
         if self.source is None or name == "__weakref__":

@@ -151,16 +151,6 @@ def refer_to_new(space: Space, referent: Value, callback: Value) -> None:
     space.trace.unresumable = errors.LifetimeObserved("a weak reference to a new object")
 
 
-def first_ref(space: Space, referent: Value) -> Value:
-    """`__weakref__` of an object made by the trace: its plain reference stands first."""
-    if space.trace.unresumable is None:  # the trace has made no reference to a new object
-        return NONE
-    plain = space.trace.extension(PlainRefs).refs.get(id(referent))
-    if plain is None or not is_alive(space, plain):
-        raise Unsupported(errors.LifetimeObserved("the list of weak references to a new object"))
-    return plain
-
-
 def _may_have_died(space: Space, referent: Value) -> bool:
     """Whether the traced program has dropped a reference to the existing object, which the running frame keeps."""
     host = referent.host if isinstance(referent, Lazy) else space.identity(referent)
