@@ -2,6 +2,7 @@
 
 import traceback
 
+from apptests.marks import expected_break
 from apptests.raising import message
 
 
@@ -200,3 +201,42 @@ def test_slots_that_hold_nothing():
         del held.third
 
     return [message(use, Slotted()) for use in (delete, read, other)]
+
+
+class Oops(ValueError):
+    pass
+
+
+def test_context_of_what_is_thrown_into_a_generator():
+    def throwing():
+        counting(1).throw(Oops)
+
+    def raising():
+        raise Oops
+
+    def contexts():
+        seen = []
+        for function in (throwing, raising):
+            try:
+                try:
+                    raise KeyError("inner")
+                finally:
+                    function()
+            except Oops as e:
+                seen.append(repr(e.__context__))
+            try:
+                function()
+            except Oops as e:
+                seen.append(repr(e.__context__))
+        return seen
+
+    try:
+        raise KeyError("outer")
+    except KeyError:
+        return contexts()
+
+
+@expected_break("the letters of an address are not known while tracing")
+def test_letters_of_an_object():
+    text = f"{Point()}"
+    return [type(letter).__name__ for letter in text][:3], max(text), message(dict, text)

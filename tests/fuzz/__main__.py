@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import random
 import sys
 import time
@@ -21,6 +22,7 @@ def main() -> int:
     parser.add_argument("--tensors", action=argparse.BooleanOptionalAction, default=HAS_TORCH, help="tensors too")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # what the compiler has to say about calls of literals
+    logging.getLogger("torch").setLevel(logging.CRITICAL)
     sys.unraisablehook = lambda unraisable: None  # generators that are dropped raise what they like
     number = first = random.randrange(10**9) if options.seed is None else options.seed
     campaign = Campaign(options.tensors)

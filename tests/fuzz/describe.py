@@ -57,7 +57,7 @@ class Graph:
             return repr(value)
         if kind is str:
             return text(value)
-        if kind in (tuple, frozenset) and all(type(item) in PLAIN or type(item) is str for item in value):
+        if kind in (tuple, frozenset) and _constant(value):
             return text(repr(value))  # whether equal constants are one object is the compiler's affair
         if isinstance(value, types.BuiltinFunctionType) and isinstance(value.__self__, types.ModuleType | type(None)):
             return value.__qualname__
@@ -178,6 +178,12 @@ CONTENTS: dict[Any, Any] = {
     types.CellType: lambda graph, value: graph.name(value.cell_contents) if _filled(value) else "unbound",
     slice: lambda graph, value: graph.names([value.start, value.stop, value.step]),
 }
+
+
+def _constant(value: Any) -> bool:
+    if type(value) in (tuple, frozenset):
+        return all(map(_constant, value))
+    return type(value) in PLAIN or type(value) is str
 
 
 def _filled(cell: types.CellType) -> bool:

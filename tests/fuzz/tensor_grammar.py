@@ -1,4 +1,7 @@
-"""The grammar with tensors: small ones of one width, so that most operations fit."""
+"""The grammar with tensors: small ones of one type and width, so that most operations fit.
+
+What fails when a graph runs, and not when it is traced, has no place in the program: such operations are left out.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ LITERALS = {
         "torch.ones(3)",
         "torch.zeros(3)",
         "torch.tensor([1.0, -2.0, 3.0])",
-        "torch.arange(3)",
+        "torch.arange(3.0)",
         "torch.ones(2, 3)",
         "torch.tensor(2.0)",
         "torch.ones(3, requires_grad=True)",
-        "torch.arange(6).reshape(2, 3)",
+        "torch.arange(6.0).reshape(2, 3)",
     ],
     **expressions.LITERALS,
 }
@@ -36,24 +39,22 @@ EXPRESSIONS = {
         "torch.cat([$tensor, $tensor])",
         "$tensor.reshape(-1)",
         "$tensor.view(-1)",
-        "$tensor > $int",
-        "$tensor == $tensor",
-        "torch.full((3,), $int)",
+        "($tensor > $int).float()",
+        "($tensor == $tensor).float()",
+        "torch.full((3,), 0.5)",
         "$tensor.add_($int)",
         "$tensor.mean()",
         "$int * $tensor",
         "$tensor.max()",
         "$tensor.unsqueeze(0)",
-        "torch.tensor($list)",
+        "torch.tensor([float($int)])",
         "sum([$tensor, $tensor])",
-        "$tensor.to(torch.float64)",
         "$tensor if $bool else $tensor",
         "$function($tensor)",
         "$tensor.T",
         "$tensor[:2]",
         "torch.zeros_like($tensor)",
         "$tensor / $int",
-        "$tensor.long()",
         "$tensor.expand(2, 3)",
         "abs($tensor)",
         "$tensor.cumsum(0)",

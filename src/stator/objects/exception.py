@@ -65,7 +65,7 @@ def native_base(cls: type) -> type[BaseException]:
 class ExceptionValue(Value):
     """An exception: existing (`source` set), or made by the traced program around `real`."""
 
-    __slots__ = ("_attrs", "args", "fields", "real", "slots", "space", "tb_entries", "tb_values")
+    __slots__ = ("_attrs", "args", "fields", "real", "slots", "space", "takes_context", "tb_entries", "tb_values")
 
     def __init__(self, space: Space, real: BaseException, source: Source | None = None) -> None:
         self.space = space
@@ -78,6 +78,8 @@ class ExceptionValue(Value):
         self.fields: dict[str, Value] = {}
         #: slots of the program's own classes, by descriptor
         self.slots: dict[Any, Value | None] = {}
+        #: raised while nothing of the trace was being handled: what the traced frame's callers handle is its context
+        self.takes_context = False
         #: the frames the exception has left, innermost first
         self.tb_entries: list[Passed] = []
         #: what `__traceback__` gives when the exception has left so many frames
@@ -474,9 +476,10 @@ def set_cause(space: Space, value: Value, cause: Value) -> None:
 
 def set_context(space: Space, value: Value, handled: Value | None) -> None:
     """The exception is raised while `handled` is being handled."""
-    if handled is None or handled is value or handled.cls is type(None):
-        return
     assert isinstance(value, ExceptionValue)
+    if handled is None or handled is value or handled.cls is type(None):
+        value.takes_context |= handled is None
+        return
     step: Value | None = handled
     seen: set[int] = set()  # the program may have tied the chain into a ring
     while isinstance(step, ExceptionValue) and id(step) not in seen:

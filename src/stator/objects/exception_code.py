@@ -88,10 +88,10 @@ def _finish(exc: ExceptionValue, writer: Writer, name: str) -> None:
 
 def _traceback(exc: ExceptionValue, writer: Writer, name: str, inner: str) -> str:
     """The line by which the exception gets a traceback of the frames it has left."""
-    first = "__context__" not in exc.fields
+    chained = exc.takes_context and "__context__" not in exc.fields
     variables = ", ".join(f"{id(frame)}: {text}" for frame, text in _variables(exc, writer))
     passed = writer.const(places(exc.tb_entries))
-    return f"{writer.const(with_frames)}({name}, {passed}, {inner}, {first}, {{{variables}}})"
+    return f"{writer.const(with_frames)}({name}, {passed}, {inner}, {chained}, {{{variables}}})"
 
 
 def _variables(exc: ExceptionValue, writer: Writer) -> Iterator[tuple[Frame, str]]:

@@ -17,7 +17,7 @@ from stator.guards.guard import Equals
 from stator.guards.source import CallSource
 from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.protocol import MODELS, NONE, NOT_IMPLEMENTED, builtin, models
-from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -421,7 +421,10 @@ class _TextIterator(PositionIterator):
     __slots__ = ()
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
-        text = target.as_host(space)
+        try:
+            text = target.as_host(space)
+        except NotKnown:
+            raise Unsupported(errors.UnsupportedMethod(target.cls.__name__, "__iter__")) from None
         if index >= len(text):
             return None
         return Constant(self.base.__getitem__(text, index))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Predicate
-from stator.guards.raw import is_subtype, type_lookup
+from stator.guards.raw import is_subtype, type_lookup, type_name
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.method import DISALLOW_INSTANTIATION
@@ -108,7 +108,7 @@ class ClassValue(Known):
             return found
         if meta is not None:
             return meta if get is MISSING else space.descr_get(meta, self, self.cls, tail)
-        raised: Raised = space.error(AttributeError, f"type object '{self.host.__name__}' has no attribute '{name}'")
+        raised: Raised = space.error(AttributeError, f"type object '{type_name(self.host)}' has no attribute '{name}'")
         raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
         raised.value.set_field("obj", self)  # type: ignore[attr-defined]
         raise raised

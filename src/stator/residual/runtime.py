@@ -182,7 +182,7 @@ def _is_generated(code: CodeType) -> bool:
 
 
 def with_frames(
-    exc: BaseException, passed: list[Place], inner: TracebackType | None, first: bool, variables: dict[int, Any]
+    exc: BaseException, passed: list[Place], inner: TracebackType | None, chained: bool, variables: dict[int, Any]
 ) -> None:
     """Give an exception the traceback of the traced frames it has passed through, innermost first.
 
@@ -190,11 +190,11 @@ def with_frames(
         exc: the exception.
         passed: where it has passed through.
         inner: the traceback it has had before that.
-        first: it was raised while no other of the trace was being handled, so that what the traced frame's callers are
-            handling is its context.
+        chained: it was raised while no other of the trace was being handled, so that what the traced frame's callers
+            are handling is its context.
         variables: of the frames that have ended, by the number of the frame.
     """
-    if first and sys.exception() is not None:
+    if chained and sys.exception() is not None:
         try:
             raise exc
         except BaseException:
