@@ -268,3 +268,91 @@ def app_the_value_of_a_delegate_of_ones_own():
     seen = []
     assert list(delegating()) == ["item"]
     assert seen == [42]
+
+
+def closing(log, name):
+    try:
+        yield 1
+        yield 2
+    finally:
+        log.append(name)
+
+
+def app_generators_left_are_closed():
+    log = []
+    for _ in closing(log, "loop"):
+        break
+    log.append("after the loop")
+    generator = closing(log, "deleted")
+    next(generator)
+    del generator
+    log.append("after del")
+    generator = closing(log, "replaced")
+    next(generator)
+    generator = closing(log, "never started")
+    generator = None
+    log.append("after replacing")
+
+    def inner():
+        held = closing(log, "returned from")
+        return next(held)
+
+    inner()
+    assert log == [
+        "loop",
+        "after the loop",
+        "deleted",
+        "after del",
+        "replaced",
+        "after replacing",
+        "returned from",
+    ]
+
+
+def leaving(log):
+    generator = closing(log, "left")
+    return next(generator), log
+
+
+def app_generators_left_by_the_end():
+    assert leaving([]) == (1, ["left"])
+
+
+def app_generators_left_in_with():
+    class Manager:
+        def __init__(self, log):
+            self.log = log
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *args):
+            self.log.append(args[0].__name__)
+
+    def lines(log):
+        with Manager(log):
+            yield from ("a", "b")
+
+    def delegating(log):
+        yield 0
+        yield from lines(log)
+
+    log = []
+    assert next(lines(log)) == "a"
+    assert log == ["GeneratorExit"]
+    for item in delegating(log):
+        if item == "a":
+            break
+    assert log == ["GeneratorExit", "GeneratorExit"]
+    assert any(item == "a" for item in lines(log)) and len(log) == 3
+
+
+def app_generators_that_leave_are_not_closed():
+    log = []
+    generator = closing(log, "kept")
+    next(generator)
+    kept = [generator]
+    del generator
+    assert log == [] and next(kept[0]) == 2
+    kept.pop().close()
+    assert log == ["kept"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import weakref
 from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,7 +24,7 @@ from stator.objects.globals_ import MadeGlobals, NamedItems
 from stator.objects.protocol import IMMUTABLE
 from stator.objects.skeleton import detach
 from stator.objects.standard_space import StandardSpace
-from stator.objects.value import Constant, Lazy, Unsupported, Value
+from stator.objects.value import Constant, Lazy, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.config import Config
@@ -73,7 +74,14 @@ class Trace(Services):
         self.region_state = region_state if region_state is not None else {}
         self.guards: dict[tuple[object, ...], Guard] = {}
         self.effects = Effects()
-        self.tried_imports = set()
+        self.done_first = set()
+        #: generators that are suspended where closing them runs code of the program's
+        self.unfinished: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._lost: list[Any] = []
+        #: whether the program has called the garbage collector
+        self.collected = False
+        #: guards to be checked before all others
+        self.first_guards: list[Guard] = []
         self.epoch = 0
         self.steps = 0
         self.depth = 0
@@ -306,8 +314,34 @@ class Trace(Services):
 
     # -- ending -----------------------------------------------------------------------------------------------------
 
+    def lose(self, generator: Any) -> None:
+        """The program has let go of a generator that is suspended: it is closed before the next instruction."""
+        self._lost.append(generator)
+        self.next_stop = 0
+
+    def close_lost(self) -> None:
+        """Close the generators that the program has let go of."""
+        while self._lost:
+            try:
+                self._lost.pop(0).close(self.space)
+            except (Raised, Unsupported, NotKnown):  # what is raised goes to the hook for unraisable errors
+                raise Unsupported(errors.LifetimeObserved("a generator that fails when it is closed")) from None
+
+    def end(self, frame: Frame) -> None:
+        """The frame being traced has returned, and lets go of its variables."""
+        frame.locals, frame.cells = {}, {}
+        frame.stack.clear()
+        self.frame = frame
+        self.close_lost()
+        self.frame = None
+
     def stop(self, instr: Any) -> None:
         """The step at which the trace was told to end, or may not go beyond."""
+        if self._lost:
+            self.next_stop = self.stop_at if self.stop_at >= self.steps else self.config.trace_step_limit
+            self.close_lost()
+            if self.steps < self.next_stop:
+                return
         if self.steps >= self.config.trace_step_limit:
             raise Unsupported(errors.TraceTooLong(self.config.trace_step_limit))
         if self.steps < self.stop_at:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import importlib
 import sys
 import time
 from traceback import FrameSummary
@@ -14,11 +13,15 @@ from typing import TYPE_CHECKING, Any
 from stator import collector, errors, mark_models  # noqa: F401  the models of the marks
 from stator._core import UNBOUND, Entry, call_seen, set_code_policy
 from stator.bytecode import ContinuationError, is_suspendable
+from stator.bytecode.continuation import is_continuation
 from stator.cache.policy import worth_tracing
+from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
+from stator.guards.source import LocalSource
 from stator.interp import matching  # noqa: F401  imported before a trace may look at sys.modules
-from stator.interp.signals import BreakHere, ImportFirst, Restart
+from stator.interp.signals import BreakHere, DoFirst, Restart
 from stator.objects import exception_code  # noqa: F401
+from stator.objects.generator import is_left_open
 from stator.objects.module import RELIED_ON
 from stator.objects.value import Raised, Unsupported
 from stator.report.stats import STATS, BreakRecord
@@ -73,7 +76,7 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any], lim
     stop_at, reason = bucket.forced_stop(code)
     guards: list[Guard] = []
     try:
-        restarts, imports = 0, set[str]()
+        restarts, done = 0, set[str]()
         while restarts < _MAX_RESTARTS:
             trace = Trace(
                 bucket.config,
@@ -84,12 +87,12 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any], lim
             )
             trace.bucket = bucket  # type: ignore[attr-defined]
             trace.recursion_limit = limit
-            trace.tried_imports = imports
-            wanted = None
+            trace.done_first = done
+            first = None
             try:
                 return _attempt(bucket, trace, function, code, args)
-            except ImportFirst as e:
-                wanted = e.module
+            except DoFirst as e:
+                first = e
             except Restart as e:
                 restarts += 1
                 stop_at, reason = e.step, e.brk
@@ -99,11 +102,10 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any], lim
                     return bucket.give_up(code, e.brk.reason, guards)
             finally:
                 trace.close()
-            if wanted is not None:
-                imports.add(wanted)
-                # Where it fails, the program's own statement says so.
+            if first is not None:
+                done.add(first.what)
                 with contextlib.suppress(Exception):
-                    call_seen(importlib.import_module, wanted)
+                    call_seen(first.action)
         return bucket.give_up(code, "it does not trace the same way twice", guards)
     finally:
         STATS.add_seconds(time.perf_counter() - started, STATS.backend_seconds - backend_before)
@@ -113,6 +115,11 @@ def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: 
     program = Program(trace, bucket.region.call, code.co_name)
     if is_suspendable(code):
         return bucket.give_up(code, "it is a generator or coroutine", [])
+    if is_continuation(code) and (held := [i for i, arg in enumerate(args) if is_left_open(arg)]):
+        # A resumed frame is the last to hold it: when it is let go of is not traced.
+        sources = [LocalSource(i, code.co_varnames[i]) for i in held]
+        left_open: list[Guard] = [Predicate((source,), is_left_open, f"{source.expr()} is open") for source in sources]
+        return bucket.give_up(code, "it holds a generator that is suspended in a `try` or a `with`", left_open)
     try:
         residual, broke = _run(bucket, trace, program, trace.root(function, code, args, UNBOUND))
     except ContinuationError as e:
@@ -121,7 +128,7 @@ def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: 
         # What must leave the frame cannot be made by generated code.
         _refuse_if_fullgraph(bucket, trace, e.brk)
         return bucket.give_up(code, e.brk.reason, list(trace.guards.values()))
-    except (ImportFirst, Restart, errors.StatorError):
+    except (DoFirst, Restart, errors.StatorError):
         raise
     except Exception as e:
         # A defect of ours, or too deep a structure: nothing has been executed yet.
@@ -136,6 +143,7 @@ def _run(bucket: Bucket, trace: Trace, program: Program, frame: Frame) -> tuple[
     try:
         with collector.paused():
             result = frame.run()
+            trace.end(frame)
     except Raised as e:
         return program.raises(e.value), None
     except BreakHere as e:
@@ -149,7 +157,7 @@ def _run(bucket: Bucket, trace: Trace, program: Program, frame: Frame) -> tuple[
 
 
 def _entry(bucket: Bucket, trace: Trace, code: CodeType, function: Any, residual: Residual, broke: Any) -> Entry:
-    guards = list(trace.guards.values())
+    guards = trace.first_guards + list(trace.guards.values())
     if trace.recorder is not None:
         guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
     program = compile_guards(guards, residual.outputs)

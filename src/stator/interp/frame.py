@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from stator import errors
 from stator.bytecode.continuation import Lasti as HostLasti
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import Decoded, Instr, decode
-from stator.interp.signals import BreakHere, FrameState, ImportFirst, Restart
+from stator.interp.signals import BreakHere, DoFirst, FrameState, Restart
 from stator.objects.cell import CellValue
 from stator.objects.protocol import models
 from stator.objects.value import NULL, Constant, Raised, Unsupported, Value
@@ -68,11 +69,11 @@ class Frame:
     """One frame of the traced program."""
 
     __slots__ = (
+        "_generator",
         "cells",
         "code",
         "decoded",
         "function",
-        "generator",
         "globals",
         "handled",
         "handlers",
@@ -109,8 +110,7 @@ class Frame:
         #: the instruction at which the exception that has just been sent on was first raised
         self.reraised: int | None = None
         self.result: Value | None = None
-        #: the generator or coroutine whose body it is
-        self.generator: Any = None
+        self._generator: Callable[[], Any] | None = None
         self.parent = parent
         #: whether a break inside can be resumed here: the result of this frame goes straight onto the parent's stack
         self.resumable = resumable
@@ -121,6 +121,15 @@ class Frame:
         self.handled: Value | None = parent.handled if parent is not None else None
         #: the stack entries of the exceptions being handled in this frame, outermost first
         self.handlers: list[ExcInfo] = []
+
+    @property
+    def generator(self) -> Any:
+        """The generator or coroutine whose body it is, which holds the frame and not the other way round; else None."""
+        return None if self._generator is None else self._generator()
+
+    @generator.setter
+    def generator(self, value: Any) -> None:
+        self._generator = weakref.ref(value)
 
     # -- the value stack --------------------------------------------------------------------------------------------
 
@@ -179,7 +188,7 @@ class Frame:
                 except BreakHere as e:
                     e.states.append(FrameState(self, instr, self.stack[:], "call"))
                     raise
-                except (ImportFirst, Restart, errors.StatorError):
+                except (DoFirst, Restart, errors.StatorError):
                     raise
                 except Exception as e:
                     failure = trace.host_error(e)

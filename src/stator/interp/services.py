@@ -9,7 +9,7 @@ import types
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from stator import errors
-from stator.interp.signals import ImportFirst
+from stator.interp.signals import DoFirst
 from stator.objects.globals_ import MadeGlobals, name_in
 from stator.objects.protocol import FALSE, MODELS, NONE, TRUE
 from stator.objects.value import Constant, Raised, Unsupported, Value
@@ -27,8 +27,8 @@ class Services:
     effects: Effects
     recorder: Any
     patterns: dict[type, int]
-    #: the modules whose import was the reason to trace again
-    tried_imports: set[str]
+    #: what was done for real before this trace began
+    done_first: set[str]
 
     def is_none(self, value: Value) -> bool:
         """`value is None`."""
@@ -144,9 +144,9 @@ class Services:
         The program reaches the statement in this very call, with nothing done that the module's body could see.
         """
         recorded = self.recorder
-        if self.effects or full in self.tried_imports or not (recorded is None or recorded.inert):
+        if self.effects or full in self.done_first or not (recorded is None or recorded.inert):
             raise Unsupported(errors.ImportWithSideEffects(full))
-        raise ImportFirst(full)
+        raise DoFirst(full, lambda: importlib.import_module(full))
 
     def import_from(self, module: Value, name: str) -> Value:
         """`from module import name`."""

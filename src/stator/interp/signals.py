@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -38,12 +39,18 @@ class BreakHere(BaseException):
         self.states = states
 
 
-class ImportFirst(BaseException):
-    """A module is to be imported before the trace can go on: import it, for real, and trace again."""
+class DoFirst(BaseException):
+    """Something is to be done for real before the trace can go on: do it, and trace again.
 
-    def __init__(self, module: str) -> None:
-        super().__init__(module)
-        self.module = module
+    Args:
+        what: names it; it is done once in a compilation.
+        action: does it. Where it fails, what the program does next says so.
+    """
+
+    def __init__(self, what: str, action: Callable[[], Any]) -> None:
+        super().__init__(what)
+        self.what = what
+        self.action = action
 
 
 class Restart(BaseException):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 import sys
 import types
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.bytecode.decode import decode
 from stator.objects.frame_ import Frames
 from stator.objects.protocol import NONE, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.bytecode.decode import Instr
     from stator.guards.source import Source
     from stator.interp.frame import Frame
     from stator.objects.space import Space
@@ -44,6 +47,12 @@ class GeneratorValue(Value):
         self.source = source
         space.guard_type(host, source)
         return self
+
+    def __del__(self) -> None:
+        # The tracer holds it no longer than the program: the program's would be closed now.
+        frame = self.frame
+        if frame is not None and self.started and not self.running and _is_protected(frame):
+            frame.trace.lose(self)
 
     @property
     def is_coroutine(self) -> bool:
@@ -181,6 +190,7 @@ class GeneratorValue(Value):
         space.touch(self)
         frame = self.frame
         assert frame is not None
+        space.trace.unfinished.discard(self)
         frame.parent = space.trace.frame
         frame.result = None
         if not frame.handlers:
@@ -208,6 +218,9 @@ class GeneratorValue(Value):
             self.running = False
             space.trace.leave_frame(frame)
         if frame.instrs[frame.index - 1].op == "YIELD_VALUE":
+            frame.parent = None
+            if _is_protected(frame):
+                space.trace.unfinished.add(self)
             return result
         self.frame = None
         if space.trace.is_none(result):
@@ -247,6 +260,28 @@ class GeneratorValue(Value):
         if self.source is not None:
             return writer.source(self.source)
         return writer.generator(self)
+
+
+def _is_protected(frame: Frame) -> bool:
+    """Whether closing the suspended generator runs code of the program's: a handler, a `finally`, an `__exit__`."""
+    return _protects(frame.instrs, frame.instrs[frame.index - 1])
+
+
+def _protects(instrs: Sequence[Instr], suspended_at: Instr) -> bool:
+    handler = suspended_at.handler
+    return handler is not None and instrs[handler.target].op != "STOPITERATION_ERROR"
+
+
+def is_left_open(host: Any) -> bool:
+    """Whether letting go of the object closes a generator that is suspended in such a place; a tuple holds its items."""
+    if type(host) is tuple:
+        return any(map(is_left_open, host))
+    if type(host) is not types.GeneratorType or not host.gi_suspended:
+        return False
+    instrs = decode(host.gi_code).instrs
+    frame = host.gi_frame
+    at = None if frame is None else next((instr for instr in instrs if instr.offset == frame.f_lasti), None)
+    return at is None or _protects(instrs, at)
 
 
 def send(space: Space, receiver: Value, value: Value) -> Value:

@@ -39,7 +39,7 @@ class Value:
     the space as first argument. `protocol.models` registers them under the host type's own descriptors.
     """
 
-    __slots__ = ("cls", "source")
+    __slots__ = ("__weakref__", "cls", "source")
 
     #: true only for values read from the frame that nothing has looked at yet
     lazy: ClassVar[bool] = False

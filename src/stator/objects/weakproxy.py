@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.objects.attributes import MISSING
-from stator.objects.liveness import is_alive
+from stator.objects.liveness import WeakTarget, is_alive
 from stator.objects.protocol import MODELS, NONE, builtin, register
 from stator.objects.value import Unsupported, Value
 from stator.objects.weakref_ import PlainRefs, refer_to_new
@@ -42,16 +42,20 @@ _COMPUTED = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow",
 
 
 class ProxyValue(Value):
-    """A weak proxy; `referent` is None for an existing one, which nothing is asked of."""
+    """A weak proxy; nothing is asked of an existing one."""
 
-    __slots__ = ("callback", "host", "referent")
+    __slots__ = ("_target", "callback", "host")
 
     def __init__(self, cls: type, referent: Value | None, callback: Value = NONE) -> None:
         self.cls = cls
         self.source = None
         self.host: Any = None
-        self.referent = referent
+        self._target = WeakTarget(referent)
         self.callback = callback
+
+    @property
+    def referent(self) -> Value | None:
+        return self._target.get()
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Any) -> ProxyValue:
@@ -66,8 +70,10 @@ class ProxyValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        assert self.referent is not None
-        parts = f"{writer.expr(self.referent)}, {writer.expr(self.callback)}"
+        referent = self.referent
+        if referent is None:
+            raise Unsupported(errors.LifetimeObserved("a weak proxy of an object that is gone"))
+        parts = f"{writer.expr(referent)}, {writer.expr(self.callback)}"
         return str(writer.assign("proxy", f"{writer.const(weakref.proxy)}({parts})"))
 
 
@@ -76,11 +82,14 @@ def referent_of(space: Space, value: Value) -> Value:
     value = value.force()
     if not isinstance(value, ProxyValue):
         return value
-    if value.referent is None:
+    if value.source is not None:
         raise Unsupported(errors.UnsupportedCCall("an existing weakref.proxy"))
-    if not is_alive(space, value.referent):
+    referent = value.referent
+    if referent is None:
+        raise space.error(ReferenceError, "weakly-referenced object no longer exists")
+    if not is_alive(space, referent):
         raise Unsupported(errors.LifetimeObserved("a weak proxy of an object that may be gone"))
-    return value.referent
+    return referent
 
 
 @builtin(weakref.proxy)
@@ -97,9 +106,10 @@ def proxy(space: Space, referent: Value, callback: Value = NONE, /) -> Value | N
         return ProxyValue(cls, referent, callback)
     # One object has one proxy without a callback.
     known = space.trace.extension(PlainRefs).proxies
-    if id(referent) not in known:
-        known[id(referent)] = ProxyValue(cls, referent)
-    return known[id(referent)]
+    found = known.get(id(referent))
+    if found is None or found.referent is not referent:
+        found = known[id(referent)] = ProxyValue(cls, referent)
+    return found
 
 
 def _ask(host: Any, function: Callable[..., Any], swapped: bool = False) -> None:

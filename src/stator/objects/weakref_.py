@@ -1,7 +1,7 @@
 """weakref.ref.
 
-An existing reference leads to its referent. When an object made by the traced program dies is not traced: a
-reference to one can be made and passed on, and following it breaks the graph.
+An existing reference leads to its referent. A reference to an object made by the traced program can be made and passed
+on; following it breaks the graph unless the object is certainly alive, or certainly dead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, WeakrefSource
-from stator.objects.liveness import is_alive
+from stator.objects.liveness import WeakTarget, is_alive
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
 from stator.objects.value import Lazy, Unsupported, Value
 
@@ -33,19 +33,23 @@ def _callback(reference: Any) -> Any:
 
 @models(weakref.ref)
 class RefValue(Value):
-    """A weak reference; `referent` is None for an existing one that is dead."""
+    """A weak reference; `referent` is None where it is dead."""
 
-    __slots__ = ("_attrs", "callback", "host", "referent", "slots")
+    __slots__ = ("_attrs", "_target", "callback", "host", "slots")
     FIELDS = frozenset({"__callback__"})
 
     def __init__(self, referent: Value | None, callback: Value = NONE, cls: type = weakref.ref) -> None:
         self.cls = cls
         self.source: Source | None = None
         self.host: Any = None
-        self.referent = referent
+        self._target = WeakTarget(referent)
         self.callback = callback
         self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
+
+    @property
+    def referent(self) -> Value | None:
+        return self._target.get()
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> RefValue:
@@ -72,9 +76,10 @@ class RefValue(Value):
         if host is weakref.ref and callback.cls is type(None):
             # One object is referred to by one plain reference.
             known = space.trace.extension(PlainRefs).refs
-            if id(referent) not in known:
-                known[id(referent)] = RefValue(referent)
-            return known[id(referent)]
+            found = known.get(id(referent))
+            if found is None or found.referent is not referent:
+                found = known[id(referent)] = RefValue(referent)
+            return found
         return RefValue(referent, callback, host)
 
     def tp_init(self, space: Space, referent: Value, callback: Value = NONE, /) -> Value:
@@ -85,13 +90,14 @@ class RefValue(Value):
 
     def follow(self, space: Space) -> Value:
         """`ref()`."""
-        if self.referent is None:
+        referent = self.referent
+        if referent is None:
             return NONE
-        if self.referent.source is None and not is_alive(space, self.referent):
+        if referent.source is None and not is_alive(space, referent):
             raise Unsupported(errors.LifetimeObserved("following a weak reference to a new object"))
-        if self.referent.source is not None and _may_have_died(space, self.referent):
+        if referent.source is not None and _may_have_died(space, referent):
             raise Unsupported(errors.LifetimeObserved("following a weak reference to what has been let go of"))
-        return self.referent
+        return referent
 
     def tp_eq(self, space: Space, other: Value, /) -> Value:
         return self._compare(space, other.force(), "==")
@@ -102,19 +108,22 @@ class RefValue(Value):
     def _compare(self, space: Space, other: Value, symbol: str) -> Value:
         if not isinstance(other, RefValue):
             return NOT_IMPLEMENTED
-        if self.referent is None or other.referent is None:
+        mine, theirs = self.referent, other.referent
+        if mine is None or theirs is None:
             return TRUE if space.is_(self, other) == (symbol == "==") else FALSE
-        return space.compare(symbol, self.referent, other.referent)
+        return space.compare(symbol, mine, theirs)
 
     def tp_hash(self, space: Space) -> Value:
-        if self.referent is None:
+        referent = self.referent
+        if referent is None:
             raise Unsupported(errors.UnsupportedMethod("weakref.ReferenceType", "__hash__"))
-        return space.hash(self.referent)
+        return space.hash(referent)
 
     def key(self, space: Space) -> Any:
-        if self.referent is None:
+        referent = self.referent
+        if referent is None:
             raise Unsupported(errors.UnsupportedMethod("weakref.ReferenceType", "__hash__"))
-        return ("weak reference", space.key(self.referent))
+        return ("weak reference", space.key(referent))
 
     def get_field(self, space: Space, name: str) -> Value | None:
         return self.callback if name == "__callback__" else None
@@ -132,15 +141,20 @@ class RefValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        assert self.referent is not None
         from stator.objects.instance import fill
 
-        parts = [writer.expr(self.referent), writer.expr(self.callback)]
+        referent = self.referent
+        shown = f"{writer.const(_Mortal)}()" if referent is None else writer.expr(referent)
+        parts = [shown, writer.expr(self.callback)]
         ref = writer.const(weakref.ref)
         name: str = writer.assign("ref", f"{ref}.__new__({writer.const(self.cls)}, {', '.join(parts)})")
         writer.name_value(self, name)
         fill(self, writer, name)
         return name
+
+
+class _Mortal:
+    """What a reference that is dead has led to."""
 
 
 def refer_to_new(space: Space, referent: Value, callback: Value) -> None:
@@ -153,6 +167,8 @@ def refer_to_new(space: Space, referent: Value, callback: Value) -> None:
 
 def _may_have_died(space: Space, referent: Value) -> bool:
     """Whether the traced program has dropped a reference to the existing object, which the running frame keeps."""
+    if space.trace.collected:
+        return True  # only garbage may have led to it
     host = referent.host if isinstance(referent, Lazy) else space.identity(referent)
     trace = space.trace
     if any(arg is host for arg in trace.root_args) and not trace.is_held(host):
@@ -165,4 +181,4 @@ class PlainRefs:
 
     def __init__(self, trace: Any) -> None:
         self.refs: dict[int, RefValue] = {}
-        self.proxies: dict[int, Value] = {}
+        self.proxies: dict[int, Any] = {}

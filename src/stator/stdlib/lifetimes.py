@@ -8,11 +8,21 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.guards.guard import Predicate
+from stator.guards.source import ConstSource
+from stator.interp.signals import DoFirst
 from stator.objects.protocol import builtin, register
-from stator.objects.value import Known, Unsupported, Value
+from stator.objects.value import Constant, Known, Unsupported, Value
+from stator.stdlib.support import bool_value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
+    from stator.residual.writer import Writer
+
+#: what is done before a trace in which the program calls the collector
+_COLLECTED = "gc.collect"
+_OLDEST = Constant(2)
+_ATOMS = (int, bool, float, complex, str, bytes, type(None))
 
 
 def _shows(host: Any) -> None:
@@ -22,8 +32,71 @@ def _shows(host: Any) -> None:
     register(host, model)
 
 
-for _host in (gc.collect, gc.get_objects, gc.get_referrers, gc.get_count, sys.getrefcount):
+for _host in (gc.get_objects, gc.get_referrers, gc.get_count, sys.getrefcount):
     _shows(_host)
+
+
+class Collected(Value):
+    """The result of `gc.collect()`, which nobody may look at: what is garbage differs from call to call."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.cls = int
+        self.source = None
+
+    def describe(self) -> str:
+        return "how much the garbage collector has found"
+
+    def reconstruct(self, writer: Writer) -> str:
+        raise Unsupported(errors.LifetimeObserved("the result of gc.collect"))
+
+
+def _collect_now(collector: Any) -> bool:
+    collector.collect()
+    return True
+
+
+@builtin(gc.collect)
+def collect(space: Space, generation: Value = _OLDEST) -> Value:
+    """Garbage that exists is collected before the trace and, by a guard, before each call: it may go at any time.
+
+    The call itself is made when the graph has run, on what it lets go of; the values of what the trace has made go now.
+    """
+    trace = space.trace
+    if space.known(generation) != 2:
+        raise Unsupported(errors.LifetimeObserved("gc.collect of young objects"))
+    if _COLLECTED not in trace.done_first:
+        raise DoFirst(_COLLECTED, gc.collect)
+    if not trace.collected:
+        trace.collected = True
+        trace.first_guards.append(Predicate((ConstSource(gc, "gc"),), _collect_now, "gc.collect() has been called"))
+    trace.defer(gc.collect, [])
+    gc.collect()
+    return Collected()
+
+
+@builtin(gc.is_tracked)
+def is_tracked(space: Space, value: Value, /) -> Value:
+    """Of new objects, where it does not depend on whether the collector has run."""
+    value = value.force()
+    answer = None if value.source is not None else _is_tracked(value)
+    if answer is None:
+        raise Unsupported(errors.LifetimeObserved("gc.is_tracked"))
+    return bool_value(answer)
+
+
+def _is_tracked(value: Value) -> bool | None:
+    value = value.force()
+    if type(value) is Constant:
+        return False if type(value.host) in _ATOMS else None
+    if value.source is not None:
+        return None
+    if value.cls in (list, set):
+        return True
+    if value.cls in (tuple, dict) and any(_is_tracked(part) for part in value.held()):
+        return True
+    return None
 
 
 @builtin(sys.getsizeof)
