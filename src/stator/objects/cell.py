@@ -6,8 +6,8 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import CellContentsSource, Source
-from stator.objects.protocol import models
-from stator.objects.value import Value
+from stator.objects.protocol import NOT_IMPLEMENTED, models
+from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,6 +47,38 @@ class CellValue(Value):
     @classmethod
     def from_fresh(cls, space: Space, host: Any) -> CellValue:
         return cls(space.fresh(host.cell_contents))
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, contents: Value | None = None, /) -> Value:
+        return CellValue(contents)
+
+    def _compare(self, space: Space, symbol: str, other: Value) -> Value:
+        """`cell_richcompare`: by the contents; an empty one comes first."""
+        other = other.force()
+        if not isinstance(other, CellValue):
+            return NOT_IMPLEMENTED
+        if self.contents is not None and other.contents is not None:
+            return space.compare(symbol, self.contents, other.contents)
+        full = [Constant(cell.contents is not None) for cell in (self, other)]
+        return space.compare(symbol, *full)
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, "==", other)
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, "!=", other)
+
+    def tp_lt(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, "<", other)
+
+    def tp_le(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, "<=", other)
+
+    def tp_gt(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, ">", other)
+
+    def tp_ge(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, ">=", other)
 
     def set(self, space: Space, contents: Value | None) -> None:
         """Bind or unbind the variable."""

@@ -454,7 +454,7 @@ def _continues(old: list[Value], gone: int, new: list[Value]) -> bool:
 class _DequeIterator(IteratorValue):
     """An iterator over a deque, broken by any change of it."""
 
-    __slots__ = ("deque", "index", "state")
+    __slots__ = ("deque", "index", "size", "state")
 
     host_type: ClassVar[Any]
     backwards = False
@@ -463,7 +463,17 @@ class _DequeIterator(IteratorValue):
         super().__init__(self.host_type)
         self.deque = items
         self.index = 0
+        self.size = len(items.items)
         self.state = items.state
+
+    def __length_hint__(self, space: Space) -> Value:
+        if self.source is not None:
+            self.open(space)
+        return Constant(max(self.size - self.index, 0))
+
+    def reduced(self, space: Space) -> Value:
+        left = max(self.size - self.index, 0)
+        return reduction(space, self.cls, [self.deque, Constant(len(self.deque.items) - left)])
 
     def produce(self, space: Space) -> Value | None:
         items = self.deque.items

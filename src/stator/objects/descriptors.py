@@ -13,6 +13,7 @@ from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.objects.attributes import MISSING
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import HANDLERS, NONE, is_pure, models, pure
+from stator.objects.stand_ins import stand_in_of
 from stator.objects.value import Constant, Known, Raised, Unsupported, Value
 from stator.objects.wrapping import LITERALS
 
@@ -206,6 +207,9 @@ def _blank(cls: Any) -> Any:
     """An object of a C type, None where none can be had by its constructor alone."""
     if cls.__flags__ & (_HEAP_TYPE | _IMMUTABLE_TYPE) == _HEAP_TYPE:
         return None
+    made = stand_in_of(cls)
+    if made is not None:
+        return made
     for args in ((), (len,), (0,)):
         try:
             return cls.__new__(cls, *args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 #: attributes of a function that the traced program may read, in the order CPython lists them
 _FIELDS = ("__code__", "__name__", "__qualname__", "__doc__", "__module__", "__builtins__")
+
+
+#: flags of code that makes generators and coroutines
+_SUSPENDS = 0x20 | 0x80 | 0x200
 
 
 @models(types.FunctionType)
@@ -141,12 +146,34 @@ class FunctionValue(Value):
         """Assign a C-level attribute; False where Stator has no model of that."""
         if name in ("__defaults__", "__kwdefaults__", "__annotations__"):
             return self._set_part(space, name, value)
+        if name == "__code__" and self.host is None:
+            return self._set_code(space, value)
         if name not in ("__name__", "__qualname__", "__doc__", "__module__", "__type_params__"):
             return False
         if name in ("__name__", "__qualname__") and (value is None or not issubclass(value.force().cls, str)):
             raise space.error(TypeError, f"{name} must be set to a string object")
         space.touch(self)
         self.fields[name] = Constant(None) if value is None else value
+        return True
+
+    def _set_code(self, space: Space, value: Value | None) -> bool:
+        value = None if value is None else value.force()
+        if value is None or value.cls is not types.CodeType:
+            raise space.error(TypeError, "__code__ must be set to a code object")
+        if not isinstance(value, Constant) or self._cells is None:
+            return False
+        code: types.CodeType = value.host
+        if (code.co_flags ^ self.code.co_flags) & _SUSPENDS and sys.version_info >= (3, 13):
+            return False  # of which CPython warns
+        own, new = len(self._cells), len(code.co_freevars)
+        if own != new:
+            name = space.str_(space.getattr(self, "__name__"))
+            text = f"{name}() requires a code object with {own} free vars, not {new}"
+            raise space.error(ValueError, text)
+        space.touch(self)
+        for field in ("__name__", "__qualname__", "__doc__"):
+            self.fields.setdefault(field, space.getattr(self, field))
+        self.code = code
         return True
 
     def _set_part(self, space: Space, name: str, value: Value | None) -> bool:

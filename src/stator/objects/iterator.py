@@ -229,7 +229,10 @@ def state_number(space: Space, state: Value) -> int:
     state = state.force()
     if not issubclass(state.cls, int):
         raise space.error(TypeError, "an integer is required")
-    return space.int_(state)
+    number = space.int_(state)
+    if not -sys.maxsize - 1 <= number <= sys.maxsize:
+        raise space.error(OverflowError, "Python int too large to convert to C ssize_t")
+    return number
 
 
 class PositionIterator(IteratorValue):
@@ -484,6 +487,8 @@ class SequenceIterator(IteratorValue):
     def produce(self, space: Space) -> Value | None:
         if self.target is None:
             return None
+        if self.index == sys.maxsize:
+            raise space.error(OverflowError, "iter index too large")
         try:
             item = space.getitem(self.target, Constant(self.index))
         except Raised as e:

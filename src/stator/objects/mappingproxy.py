@@ -102,6 +102,24 @@ class MappingProxyValue(Value):
     def tp_ne(self, space: Space, other: Value, /) -> Value:
         return space.compare("!=", self.shown, other)
 
+    def tp_lt(self, space: Space, other: Value, /) -> Value:
+        return space.compare("<", self.shown, other)
+
+    def tp_le(self, space: Space, other: Value, /) -> Value:
+        return space.compare("<=", self.shown, other)
+
+    def tp_gt(self, space: Space, other: Value, /) -> Value:
+        return space.compare(">", self.shown, other)
+
+    def tp_ge(self, space: Space, other: Value, /) -> Value:
+        return space.compare(">=", self.shown, other)
+
+    def tp_str(self, space: Space) -> Value:
+        return space.str(self.shown)
+
+    def tp_hash(self, space: Space) -> Value:
+        return space.hash(self.shown)
+
     def tp_or(self, space: Space, other: Value, /) -> Value:
         return space.binary("|", self.shown, _shown(other))
 

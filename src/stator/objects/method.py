@@ -82,6 +82,10 @@ class BoundMethod(Value):
         same = space.is_(self.instance, other.instance) and space.is_(self.function, other.function)
         return TRUE if same else FALSE
 
+    def tp_ne(self, space: Space, other: Value) -> Value:
+        equal = self.tp_eq(space, other)
+        return equal if equal is NOT_IMPLEMENTED else FALSE if equal is TRUE else TRUE
+
     def key(self, space: Space) -> Any:
         return ("bound method", _IdentityOf(space.identity(self.instance)), _IdentityOf(space.identity(self.function)))
 

@@ -61,6 +61,18 @@ class NamespaceValue(InstanceValue):
     def tp_eq(self, space: Space, other: Value, /) -> Value:
         return self._compare(space, other.force(), "==")
 
+    def tp_lt(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, other.force(), "<")
+
+    def tp_le(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, other.force(), "<=")
+
+    def tp_gt(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, other.force(), ">")
+
+    def tp_ge(self, space: Space, other: Value, /) -> Value:
+        return self._compare(space, other.force(), ">=")
+
     def tp_ne(self, space: Space, other: Value, /) -> Value:
         return self._compare(space, other.force(), "!=")
 

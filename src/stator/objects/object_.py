@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copyreg
+import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -175,7 +177,11 @@ def object_ne(space: Space, self: Value, other: Value, /) -> Value:
     return FALSE if space.truth(result) else TRUE
 
 
-@builtin(*[object.__dict__[name] for name in ("__lt__", "__le__", "__gt__", "__ge__")])
+#: types that compare for equality alone
+_UNORDERED = (object, types.BuiltinFunctionType, types.MethodType, memoryview, weakref.ReferenceType)
+
+
+@builtin(*[vars(cls)[name] for cls in _UNORDERED for name in ("__lt__", "__le__", "__gt__", "__ge__")])
 def object_order(space: Space, self: Value, other: Value, /) -> Value:
     return NOT_IMPLEMENTED
 

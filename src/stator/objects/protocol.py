@@ -219,7 +219,9 @@ class _Signature:
     def _takes_by_name(self, names: tuple[str, ...]) -> bool:
         """Whether CPython takes these parameters, which it requires, by name too."""
         try:
-            parameters = inspect.signature(self.host).parameters
+            owner: Any = getattr(self.host, "__self__", None)
+            made = isinstance(owner, type) and self.host.__name__ == "__new__"  # which says nothing of its own
+            parameters = inspect.signature(owner if made else self.host).parameters
         except (TypeError, ValueError):
             return False
         return all(name in parameters and parameters[name].kind is _BY_NAME for name in names)

@@ -205,5 +205,8 @@ class RangeIterator(IteratorValue):
         made = self._host().__reduce__()
         return reduction(space, iter, [space.fresh(made[1][0])], *map(space.fresh, made[2:]))
 
-    def made(self, writer: Writer) -> str:
-        return f"{writer.const(iter)}({self.numbers[self.index :]!r})"
+    def rebuilt(self, writer: Writer) -> str:
+        name = writer.assign("numbers", f"{writer.const(iter)}({self.numbers!r})")
+        if self.index:
+            writer.line(f"{name}.__setstate__({self.index})")
+        return name

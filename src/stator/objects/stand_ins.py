@@ -26,6 +26,10 @@ async def _coroutine() -> None:
     pass
 
 
+def _function() -> Any:
+    return lambda: None
+
+
 class _Sequence:
     def __len__(self) -> int:
         return 0
@@ -43,7 +47,7 @@ def _samples() -> Iterator[Any]:
     yield from map(reversed, ([], mapping, mapping.values(), mapping.items(), collections.deque()))  # type: ignore[arg-type]
     sequences = [[], (), "", "é", b"", bytearray(), memoryview(b""), range(0), range(1 << 70), collections.deque()]
     yield from map(iter, [*sequences, set(), *views, ordered, _Sequence()])  # type: ignore[arg-type]
-    yield from (iter(_generator, None), _generator, _generator(), types.MappingProxyType({}), memoryview(b""))
+    yield from (iter(_generator, None), _function(), _generator(), types.MappingProxyType({}), memoryview(b""))
     yield from (types.MethodType(_generator, 1), types.CellType(), types.ModuleType("module"), types.SimpleNamespace())
     yield from (
         enumerate([]),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import _string  # type: ignore[import-not-found]
 import codecs
 import collections
+import contextvars
+import functools
 import importlib
 import importlib.util
 import itertools
 import sys
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.protocol import NONE, bad_call, builtin, pure, register
@@ -21,8 +24,17 @@ from stator.stdlib.support import known_host, refuse
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
+_ALIASED: tuple[type, ...] = (
+    itertools.chain,
+    enumerate,
+    types.MappingProxyType,
+    BaseExceptionGroup,
+    functools.partial,
+    weakref.ref,
+)
+_ALIASED += (contextvars.ContextVar, contextvars.Token, types.AsyncGeneratorType)
 # `list[int]` and its like make an alias and do nothing else.
-for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(), itertools.chain):
+for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(), *_ALIASED):
     _host = vars(_cls).get("__class_getitem__") if isinstance(_cls, type) else None
     if isinstance(_host, types.ClassMethodDescriptorType):
         pure(_host)
