@@ -273,7 +273,7 @@ def _protects(instrs: Sequence[Instr], suspended_at: Instr) -> bool:
 
 
 def is_left_open(host: Any) -> bool:
-    """Whether letting go of the object closes a generator that is suspended in such a place; a tuple holds its items."""
+    """Whether letting go of the object closes a generator suspended in such a place; a tuple holds its items."""
     if type(host) is tuple:
         return any(map(is_left_open, host))
     if type(host) is not types.GeneratorType or not host.gi_suspended:
