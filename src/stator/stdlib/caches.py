@@ -16,6 +16,7 @@ from stator.objects.method import BoundMethod
 from stator.objects.protocol import MODELS, NONE, models
 from stator.objects.value import Constant, Unsupported, Value
 from stator.stdlib.support import known_host, refuse
+from stator.stdlib.typing_ import FormValue
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -396,7 +397,9 @@ def refill(cached: Any, function: types.FunctionType, calls: list[Any], hits: in
 def _operand(space: Space, value: Value, name: str) -> Any:
     """The host object to call a cached function with: a constant, or an existing object the cache knows by identity."""
     value = value.force()
-    if type(value) is Constant or value.cls in (type, tuple, frozenset, types.FunctionType):
+    if value.cls is tuple and type(value) is not Constant:
+        return tuple([_operand(space, item, name) for item in space.unpack(value)])
+    if type(value) in (Constant, FormValue) or value.cls in (type, frozenset, types.FunctionType):
         return known_host(space, value, name)
     if issubclass(value.cls, tuple) and all(
         space.host_lookup(value.cls, name) is tuple.__dict__[name] for name in ("__hash__", "__eq__")

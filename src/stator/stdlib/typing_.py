@@ -1,4 +1,4 @@
-"""`typing.Generic`, written in C from 3.12 on: it calls the Python functions it was made of before."""
+"""Forms of `typing`; `typing.Generic`, in C from 3.12 on, which calls the Python functions it was made of before."""
 
 from __future__ import annotations
 
@@ -6,11 +6,29 @@ import sys
 import typing
 from typing import TYPE_CHECKING, Any
 
-from stator.objects.protocol import register
+from stator.guards.source import ConstSource
+from stator.objects.instance import InstanceValue
+from stator.objects.protocol import models, register
+from stator.objects.value import NotKnown
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.objects.value import Value
+
+
+@models(typing._Final)
+class FormValue(InstanceValue):
+    """An existing form: its classes are final and never change an instance, so that one is known by its identity."""
+
+    __slots__ = ()
+
+    def as_host(self, space: Space) -> Any:
+        changed = self._attrs is not None and any(self._attrs.table.plan())
+        if self.source is None or self.class_set or self.slots or changed:
+            raise NotKnown(self)
+        if type(self.source) is not ConstSource:
+            space.guard_identity(self)
+        return self.host
 
 
 def _forward(name: str, function: Any) -> None:
