@@ -1,6 +1,7 @@
 """Text: f-strings, methods of str and bytes, formatting, regular expressions."""
 
 import re
+import unicodedata
 
 
 def app_fstrings():
@@ -110,3 +111,11 @@ def app_string_building_in_a_loop():
     for i, c in enumerate("abc"):
         out += f"{c}{i}" if i % 2 == 0 else c.upper()
     assert out == "a0Bc2"
+
+
+def app_facts_about_characters():
+    assert [unicodedata.east_asian_width(c) for c in "aＡ中"] == ["Na", "F", "W"]
+    assert (unicodedata.bidirectional("a"), unicodedata.combining("\u0301"), unicodedata.mirrored("(")) == ("L", 230, 1)
+    assert (unicodedata.decimal("٣"), unicodedata.digit("²"), unicodedata.numeric("½")) == (3, 2, 0.5)
+    assert unicodedata.decomposition("é") == "0065 0301" and unicodedata.is_normalized("NFC", "é")
+    assert unicodedata.numeric("x", None) is None

@@ -83,6 +83,8 @@ pure(binascii.b2a_hex, binascii.a2b_hex, zlib.crc32, zlib.adler32)
 pure(struct.pack, struct.unpack, struct.calcsize)
 pure(sys.intern, sys.getdefaultencoding, sys.getfilesystemencoding, sys.is_finalizing)
 pure(unicodedata.name, unicodedata.normalize, unicodedata.category, unicodedata.lookup)
+pure(unicodedata.east_asian_width, unicodedata.bidirectional, unicodedata.combining, unicodedata.mirrored)
+pure(unicodedata.decimal, unicodedata.digit, unicodedata.numeric, unicodedata.decomposition, unicodedata.is_normalized)
 
 
 # -- Python functions that run for real -----------------------------------------------------------------------------
