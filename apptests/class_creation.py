@@ -512,3 +512,14 @@ def test_a_metaclass_with_a_property():
     assert A.size == 10 and A().size == 3 and A().get() == 13
     made.append(A)
     assert made.pop()().get() == 13
+
+
+def test_slots_given_as_a_set():
+    class Slotted:
+        __slots__ = {"b", "a"}
+
+    made = Slotted()
+    made.a, made.b = 1, 2
+    assert (made.a, made.b, Slotted.__slots__ == {"a", "b"}) == (1, 2, True)
+    assert not hasattr(made, "__dict__")
+    return made.a

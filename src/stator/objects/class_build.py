@@ -39,6 +39,8 @@ _OF_TYPE = frozenset(
 )
 
 
+#: containers whose order says nothing about the layout, as slots are sorted
+_SLOT_LISTS = (tuple, list, dict, set, frozenset)
 #: what the layout of a class tells, and the text it was made with
 _OF_LAYOUT = ("__flags__", "__basicsize__", "__itemsize__", "__dictoffset__", "__weakrefoffset__", "__text_signature__")
 
@@ -288,7 +290,7 @@ class _FreshClass:
         if type(value) is Constant:
             return value.host
         if name == "__slots__":
-            slots = value.force().as_host(self.space) if value.cls in (tuple, list, dict) else NotKnown
+            slots = self.space.known(value) if value.cls in _SLOT_LISTS else NotKnown
             if slots is NotKnown:
                 raise self._refuse("its __slots__ are not known")
             return slots
