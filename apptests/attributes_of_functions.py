@@ -126,3 +126,26 @@ def test_range_iterators_are_placed():
     long = iter(range(1 << 70))
     next(long)
     assert long.__length_hint__() == (1 << 70) - 1
+
+
+def test_unions_with_what_is_made_here():
+    class United(type):
+        def __ror__(cls, other):
+            return other, cls.__name__
+
+    class Here(metaclass=United):
+        pass
+
+    class Other:
+        def __ror__(self, other):
+            return "other", other
+
+        def __eq__(self, other):
+            return True
+
+    assert int | Other() == ("other", int)
+    assert (int | str) | Other() == ("other", int | str)
+    assert (int | str) == Other() and not (int | str) != Other()
+    assert list[int] == Other()
+    assert (int | str).__eq__(3) is NotImplemented and (int | str).__or__(3) is NotImplemented
+    assert message(lambda: int | 3)[0] == "TypeError"

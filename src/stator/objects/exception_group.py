@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -34,9 +35,14 @@ def subgroup(space: Space, group: Value, condition: Value, /) -> Value:
     return match or NONE
 
 
+_CONDITION = "expected a function, exception type or tuple of exception types"
+if sys.version_info >= (3, 13):
+    _CONDITION = "expected an exception type, a tuple of exception types, or a callable (other than a class)"
+
+
 def _matcher(space: Space, condition: Value) -> Matcher:
     condition = condition.force()
-    words = "expected a function, exception type or tuple of exception types"
+    words = _CONDITION
     if issubclass(condition.cls, type) and issubclass(condition.host, BaseException):  # type: ignore[attr-defined]
         return lambda exc: matches(space, exc, condition)
     if issubclass(condition.cls, tuple):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.raw import is_subtype, type_name
+from stator.guards.raw import is_subtype, type_lookup, type_name
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.objects.attributes import attribute_name
 from stator.objects.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
@@ -274,6 +274,11 @@ class BoundBuiltin(BoundMethod):
         super().__init__(function, instance)
         wrapper = isinstance(getattr(function, "host", None), types.WrapperDescriptorType)
         self.cls = types.MethodWrapperType if wrapper else types.BuiltinMethodType
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> BoundMethod:
+        owner = host.__self__
+        return BoundBuiltin(space.existing(type_lookup(type(owner), host.__name__)), space.fresh(owner))
 
     def tp_getattribute(self, space: Space, name: Value) -> Value:
         return space.generic_getattr(self, attribute_name(space, name))

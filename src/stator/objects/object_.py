@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import sys
 import types
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from stator import errors
 from stator.guards.raw import type_name
 from stator.objects.attributes import attribute_name
 from stator.objects.instance import new_instance
-from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, register
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, builtin, register
 from stator.objects.type_ import class_names
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
@@ -108,6 +109,8 @@ def object_init_subclass(space: Space, cls: Value, /, *args: Value, **kwargs: Va
 
 @builtin(object.__dict__["__subclasshook__"])
 def object_subclasshook(space: Space, cls: Value, /, *args: Value) -> Value:
+    if len(args) != 1 and sys.version_info >= (3, 13):
+        return bad_call(space, object.__dict__["__subclasshook__"], [cls, *args], {})
     return NOT_IMPLEMENTED
 
 

@@ -140,9 +140,17 @@ class PropertyValue(Value):
         space.call(function, [instance], {})
         return NONE
 
+    def _shown_name(self, space: Space) -> str | None:
+        """`property_name`: the name given to it, else from 3.13 on that of its getter."""
+        name = self.name if self.host is None else _host_name(self.host)
+        if name is not None or self.host is not None or sys.version_info < (3, 13) or _none(self.parts["fget"]):
+            return name
+        found = space.getattr_or_none(self.parts["fget"], "__name__")  # type: ignore[unreachable]
+        return space.str_(found) if found is not None and issubclass(found.force().cls, str) else None
+
     def _refuse(self, space: Space, instance: Value, method: str) -> Raised:
         """CPython words the AttributeError: a property as empty as this one, used on an object of a class so named."""
-        name = self.name if self.host is None else _host_name(self.host)
+        name = self._shown_name(space)
         probe = property()
         if name is not None:
             probe.__set_name__(object, name)  # type: ignore[attr-defined]

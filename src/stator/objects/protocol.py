@@ -124,6 +124,7 @@ SLOTS: dict[str, tuple[str, ...]] = {
 
 _NOT_MODELS = frozenset({"__class__", "__module__", "__qualname__", "__doc__", "__slots__", "__dict__", "__weakref__"})
 _NOT_MODELS |= frozenset({"__init__", "__repr__", "__annotations__", "__init_subclass__", "__subclasshook__"})
+_NOT_MODELS |= frozenset({"__del__"})
 _NEVER_AS_MODELS = frozenset({"__getattribute__", "__setattr__", "__delattr__"})
 _HOST_DEFAULTS: dict[str, Callable[..., Any]] = {
     name: getattr(object, name)

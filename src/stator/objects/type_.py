@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import types
-import typing
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -13,7 +12,7 @@ from stator.guards.raw import is_subtype, type_lookup, type_name
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.method import DISALLOW_INSTANTIATION
-from stator.objects.protocol import CALL_HOOKS, HANDLERS, IMMUTABLE, NONE, NOT_IMPLEMENTED, PURE, builtin, models
+from stator.objects.protocol import CALL_HOOKS, HANDLERS, IMMUTABLE, NONE, PURE, builtin, models
 from stator.objects.skeleton import SKELETONS
 from stator.objects.value import Constant, Known, NotKnown, Raised, Unsupported, Value
 
@@ -229,12 +228,6 @@ class ClassValue(Known):
                 space.getattr(self, name).force()
         return Constant(type.__repr__(self.host))
 
-    def tp_or(self, space: Space, other: Value, /) -> Value:
-        return _union(space, type.__or__, self, other.force())
-
-    def tp_ror(self, space: Space, other: Value, /) -> Value:
-        return _union(space, type.__ror__, self, other.force())
-
     def tp_dir(self, space: Space) -> Value:
         return space.new_list([Constant(name) for name in class_names(space, self)])
 
@@ -390,16 +383,3 @@ def type_abstractmethods(space: Space, cls: Value, /) -> Value:
     if host_found is MISSING:
         raise space.error(AttributeError, "__abstractmethods__")
     return space.fresh(host_found)
-
-
-def _union(space: Space, host: Any, cls: Value, other: Value) -> Value:
-    """`_Py_union_type_or`: of classes, aliases, unions and None; of anything else nothing needs to be known."""
-    try:
-        return space.run_known(host, [cls, other])
-    except NotKnown:
-        if issubclass(other.cls, _UNIONABLE):
-            raise Unsupported(errors.UnsupportedCCall("type.__or__")) from None
-        return NOT_IMPLEMENTED
-
-
-_UNIONABLE = (type, types.GenericAlias, types.UnionType, getattr(typing, "TypeAliasType", type))

@@ -34,4 +34,5 @@ from stator.stdlib import (  # noqa: F401
     str_,
     threading_,
     typing_,
+    unions,
 )
