@@ -240,3 +240,30 @@ def test_context_of_what_is_thrown_into_a_generator():
 def test_letters_of_an_object():
     text = f"{Point()}"
     return [type(letter).__name__ for letter in text][:3], max(text), message(dict, text)
+
+
+def test_context_of_a_key_error():
+    def delete(key):
+        del {}[key]
+
+    try:
+        try:
+            raise ValueError
+        except ValueError:
+            delete(Point)
+    except KeyError as e:
+        return repr(e.__context__), e.args == (Point,), lines(e)[1:]
+
+
+def test_lines_of_what_is_raised_again():
+    def again(a):
+        try:
+            return a.missing
+        except AttributeError:
+            a = len("text")
+            raise
+
+    try:
+        again(1)
+    except AttributeError as e:
+        assert lines(e)[1:] == [("again", 2)], lines(e)

@@ -1,5 +1,7 @@
 """Whatever a trace has read may change between two calls: each change is noticed."""
 
+import collections
+import operator
 import sys
 import types
 
@@ -152,3 +154,17 @@ def test_one_object_under_two_names():
     shared: list[int] = []
     assert wrapped(shared, shared) == (1, 1)
     assert wrapped([], []) == (1, 0)
+
+
+@pytest.mark.parametrize("make", [list, tuple, collections.deque])
+@pytest.mark.parametrize(
+    "take", [lambda items: items[0], operator.itemgetter(0), lambda items: (items[-1], items[1])[0]]
+)
+def test_an_item_that_nobody_looks_at_must_be_there(make, take):
+    def first(items):
+        take(items)
+
+    compiled = stator.compile(first, backend="eager", fullgraph=True)
+    assert compiled(make([1, 2])) is None
+    with pytest.raises(IndexError):
+        compiled(make([]))

@@ -460,7 +460,7 @@ EXPRESSIONS: dict[str, list[str]] = {
         "functools.partial(operator.add, $int)",
         "$object.method",
         "lambda @int, k=$^int: $int",
-        "$list.append",
+        "[].append",
         "operator.itemgetter($int)",
         "operator.attrgetter('x')",
         "$dict.get",

@@ -12,7 +12,7 @@ from functools import partial
 PARTS = ("body", "orelse", "finalbody", "handlers", "cases", "decorator_list", "names", "elts", "values", "keys")
 
 
-def reduced(source: str, fails: Callable[[str], bool], seconds: float = 60.0) -> str:
+def reduced(source: str, fails: Callable[[str], bool], seconds: float = 30.0) -> str:
     """The smallest program found, in the time given, for which `fails` holds."""
     until = time.perf_counter() + seconds
     tree = ast.parse(source)

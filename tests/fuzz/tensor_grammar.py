@@ -58,7 +58,6 @@ EXPRESSIONS = {
         "$tensor.expand(2, 3)",
         "abs($tensor)",
         "$tensor.cumsum(0)",
-        "$tensor[$tensor > 0]",
     ],
     **{
         kind: menu

@@ -105,7 +105,7 @@ def RAISE_VARARGS(f: Frame, instr: Instr) -> None:
     if instr.arg == 0:
         if f.handled is None:
             raise space.error(RuntimeError, "No active exception to reraise")
-        raise Raised(f.handled)
+        raise Raised(f.handled.force())
     value = exception.normalize(space, f.pop())
     if cause is not None:
         exception.set_cause(space, value, cause)

@@ -384,7 +384,9 @@ def key_error(space: Space, key: Value) -> Raised:
     key = key.force()
     if type(key) is Constant:
         return space.error(KeyError, key.host)
-    return Raised(space.call(space.existing(KeyError), [key], {}).force())
+    raised = space.error(KeyError)
+    raised.value.set_args(space, [key])  # type: ignore[attr-defined]
+    return raised
 
 
 class _NthItem:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stator import errors
-from stator.guards.guard import Length
+from stator.guards.guard import Distinct, Length
 from stator.guards.source import ConstSource, ItemSource
 from stator.objects.instance import held_attributes, slot_effects
 from stator.objects.pending import PendingText
@@ -141,7 +141,11 @@ class Sequence(Value):
         items = self._items
         if items is None:
             if index < self.kind.__len__(self.host):
-                return self._child(index)
+                child = self._child(index)
+                if child.source is not None and type(child.source) is not ConstSource:
+                    # A guard that only loads: there must be such an item, even if it is never looked at.
+                    self.space.trace.guard(Distinct(child.source, ()))
+                return child
             items = self.items
         if index < len(items):
             return items[index]
