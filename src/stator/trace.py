@@ -78,9 +78,7 @@ class Trace(Services):
         #: generators that are suspended where closing them runs code of the program's
         self.unfinished: weakref.WeakSet[Any] = weakref.WeakSet()
         self._lost: list[Any] = []
-        #: whether the program has called the garbage collector
-        self.collected = False
-        #: guards to be checked before all others
+        #: guards to be checked before all others: the collections that the program calls for
         self.first_guards: list[Guard] = []
         self.epoch = 0
         self.steps = 0

@@ -167,7 +167,7 @@ def refer_to_new(space: Space, referent: Value, callback: Value) -> None:
 
 def _may_have_died(space: Space, referent: Value) -> bool:
     """Whether the traced program has dropped a reference to the existing object, which the running frame keeps."""
-    if space.trace.collected:
+    if space.trace.first_guards:
         return True  # only garbage may have led to it
     host = referent.host if isinstance(referent, Lazy) else space.identity(referent)
     trace = space.trace

@@ -68,8 +68,7 @@ def collect(space: Space, generation: Value = _OLDEST) -> Value:
         raise Unsupported(errors.LifetimeObserved("gc.collect of young objects"))
     if _COLLECTED not in trace.done_first:
         raise DoFirst(_COLLECTED, gc.collect)
-    if not trace.collected:
-        trace.collected = True
+    if not trace.first_guards:
         trace.first_guards.append(Predicate((ConstSource(gc, "gc"),), _collect_now, "gc.collect() has been called"))
     trace.defer(gc.collect, [])
     gc.collect()

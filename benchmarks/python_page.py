@@ -1,0 +1,158 @@
+"""Writes docs/python.md: what of CPython's own tests still breaks, by reason, from a run of the ruler `conformance`.
+
+    make conformance
+    python benchmarks/python_page.py build/results/conformance.jsonl > docs/python.md
+
+Only tests that pass plainly are counted, in the mode `fullgraph`.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+LISTS = {"upstream": "first list", "later": "second list"}
+
+
+class Reason(NamedTuple):
+    """Breaks that have one cause: how their texts are told, what to call them, and why they are there."""
+
+    pattern: str
+    title: str
+    why: str
+
+
+REASONS = (
+    Reason(
+        r"_testcapi|_testinternalcapi|Meth(Class|Instance|Static)\.|xxsubtype|spam(list|dict)",
+        "functions of CPython's test extensions",
+        "nothing is known of what a C function without a model does; there is no model of what exists for tests only",
+    ),
+    Reason(
+        r"^the finaliser of",
+        "classes with `__del__`",
+        "a finaliser runs in the midst of whatever lets go of the object: only generators are followed that closely",
+    ),
+    Reason(
+        r"weak reference|weak proxy|gc\.|getrefcount|shows when",
+        "lifetimes",
+        "where a trace cannot tell whether an object lives (cycles, callbacks, addresses used again), it breaks",
+    ),
+    Reason(
+        r"^the trace reached",
+        "long loops",
+        "a loop is unrolled, up to `trace_step_limit` instructions; a trace of more takes longer than it saves",
+    ),
+    Reason(
+        r"lies in memory|getsizeof",
+        "sizes in memory",
+        "an object made again by generated code may lie differently",
+    ),
+    Reason(
+        r"at depth \d+|recursion",
+        "deep recursion",
+        "calls nest up to `inline_depth_limit` in a trace; what the real limit does is for the interpreter to say",
+    ),
+    Reason(
+        r"function (io|posix|time|_locale|_thread|_posixsubprocess|select|_signal|signal|_socket|os)\.|TextIOWrapper"
+        r"|FileIO|Buffered|_io\.|lock\.|RLock|^breakpoint|function input",
+        "files, processes, threads, clocks",
+        "what they do shows outside of the program, or changes between calls: it is done by ordinary Python",
+    ),
+    Reason(
+        r"sys\.(excepthook|settrace|setprofile|set|get|unraisable|_)|displayhook|write_unraisable|faulthandler|_imp\.",
+        "the interpreter's own state",
+        "hooks, limits and frames of the interpreter are no part of a trace",
+    ),
+    Reason(
+        r"order",
+        "order of sets",
+        "the order of a set depends on its history and on addresses, which a trace has not seen",
+    ),
+    Reason(
+        r"^creation of class|metaclass|^import of|compile|exec |eval ",
+        "classes, modules and code made while tracing",
+        "made by hooks (`mro`, C metaclasses), from text with warnings, or after something the module's body could see",
+    ),
+    Reason(
+        r"made outside|OutsideGenerator|outside the compiled",
+        "iterators made outside",
+        "an iterator that existed before has others who advance it; where it stands is not seen",
+    ),
+    Reason(
+        r"^Stator failed",
+        "defects of Stator",
+        "an error of Stator's own code: to be mended",
+    ),
+    Reason(
+        r"function (_pickle|pickle|array|ctypes|_ctypes|CFuncPtr|_struct|decimal|_decimal|unicodedata|re\.)",
+        "C modules without a model",
+        "array, ctypes, pickle in C: without a model a C function is not run",
+    ),
+    Reason(
+        r"^attribute|^setting|^deleting|^method",
+        "attributes without a model",
+        "C-level attributes that nobody has modelled yet, most of frames, tracebacks and made classes",
+    ),
+    Reason(r"", "other slots and C functions", "not modelled yet: each stands in docs/slots.md under *breaks*"),
+)
+
+
+def rows(path: str) -> Iterator[dict[str, Any]]:
+    """The outcomes of one run in the mode `fullgraph`."""
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            row = json.loads(line)
+            if row.get("mode") == "fullgraph":
+                yield row
+
+
+def reason_of(text: str) -> Reason:
+    """The first reason whose pattern is found in what the tracer said."""
+    return next(reason for reason in REASONS if re.search(reason.pattern, text))
+
+
+def _share(found: collections.Counter[str]) -> str:
+    total = sum(found.values())
+    text = f"{found['pass']} of {total} traced whole ({found['pass'] / total:.1%}), {found['graph_break']} break"
+    others = [f"{count} {result}" for result, count in sorted(found.items()) if result not in ("pass", "graph_break")]
+    return ", ".join([text, *others])
+
+
+def page(outcomes: Iterable[dict[str, Any]]) -> str:
+    """The page as Markdown."""
+    totals: dict[str, collections.Counter[str]] = {name: collections.Counter() for name in LISTS}
+    counts: dict[Reason, collections.Counter[str]] = {reason: collections.Counter() for reason in REASONS}
+    said: dict[Reason, collections.Counter[str]] = {reason: collections.Counter() for reason in REASONS}
+    for row in outcomes:
+        totals[row["list"]][row["result"]] += 1
+        if row["result"] == "graph_break":
+            text = row.get("reason") or ""
+            reason = reason_of(text)
+            counts[reason][row["list"]] += 1
+            said[reason][re.sub(r"'[A-Za-z_]\w*'|\b\d{3,}\b", "…", text)] += 1
+    lines = [
+        "# What of Python still breaks",
+        "",
+        "CPython 3.11's own tests, each test method compiled with `fullgraph=True` (`make conformance`); written by",
+        "`benchmarks/python_page.py`. A break is no error: without `fullgraph` the frame goes on as ordinary Python.",
+        "",
+        *(f"- {label}: {_share(totals[name])}" for name, label in LISTS.items() if totals[name]),
+        "",
+        f"| reason | {' | '.join(LISTS.values())} | why | for example |",
+        "|---|---|---|---|---|",
+    ]
+    for reason in sorted(REASONS, key=lambda reason: -sum(counts[reason].values())):
+        if counts[reason]:
+            example = said[reason].most_common(1)[0][0].replace("|", "\\|")
+            numbers = " | ".join(str(counts[reason][name]) for name in LISTS)
+            lines.append(f"| {reason.title} | {numbers} | {reason.why} | {example} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(rows(sys.argv[1])), end="")
