@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -501,3 +502,26 @@ def test_a_number_in_a_tensor_as_an_index(program: Any, number: int) -> None:
     agree(make)
     if program is third and -4 <= number < 4:
         agree(make, backend="aot_eager")
+
+
+def test_a_float_tensor_is_no_index():
+    def f(a):
+        try:
+            return list(range(a))
+        except TypeError as e:
+            return str(e)
+
+    for number in (torch.tensor(2.0), torch.tensor(2)):
+        assert stator.compile(f, backend="eager")(number) == f(number)
+
+
+def test_ids_of_numbers_that_vary():
+    class Pair:
+        def __init__(self, number):
+            self.x = self.y = number
+
+    def f(pair):
+        return copy.deepcopy(pair).x
+
+    compiled = stator.compile(f, backend="eager")
+    assert [compiled(Pair(number)) for number in (1, 255, 300)] == [1, 255, 300]

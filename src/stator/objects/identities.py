@@ -75,7 +75,7 @@ def separate(space: Space, left: Value, right: Value) -> None:
 
 def used_as_key(space: Space, value: Value) -> None:
     """An object is looked up by its identity: found or not, it is none of the other keys."""
-    if value.source is not None and not isinstance(value, Known):
+    if value.source is not None and not isinstance(value, Known) and not value.symbolic:
         space.trace.extension(Identities).add(value)
 
 

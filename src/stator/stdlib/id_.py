@@ -130,6 +130,8 @@ def _comparison(host: Any, same: bool) -> None:
     def model(space: Space, left: Value, right: Value, /) -> Value:
         left, right = left.force(), right.force()
         if isinstance(left, IdValue) and isinstance(right, IdValue) and type(left) is type(right):
+            if left.target.symbolic or right.target.symbolic:
+                raise refuse("id of a number that varies")
             one = left.anchor(space) is right.anchor(space)
             if not one:
                 separate(space, left.target, right.target)

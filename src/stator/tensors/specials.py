@@ -87,6 +87,8 @@ def _data(host: Any, branch: bool) -> Any:
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tensor = args[0].force()
+        if host is _Base.__index__ and isinstance(tensor, TensorValue) and not _counts(tensor.dtype):
+            raise space.error(TypeError, "only integer tensors of a single element can be converted to an index")
         known = _contents(space, host, tensor, args, kwargs)
         if known is not None:
             return known
@@ -98,6 +100,10 @@ def _data(host: Any, branch: bool) -> Any:
         raise Unsupported(errors.DataDependentBranch() if branch else errors.DataDependentValue(name))
 
     return handler
+
+
+def _counts(dtype: torch.dtype) -> bool:
+    return not (dtype.is_floating_point or dtype.is_complex)
 
 
 def _contents(space: Space, host: Any, tensor: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
