@@ -77,7 +77,7 @@ class Trace(Services):
         self.done_first = set()
         #: generators that are suspended where closing them runs code of the program's
         self.unfinished: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._lost: list[Any] = []
+        self.lost: list[Any] = []
         #: guards to be checked before all others: the collections that the program calls for
         self.first_guards: list[Guard] = []
         self.epoch = 0
@@ -314,14 +314,14 @@ class Trace(Services):
 
     def lose(self, generator: Any) -> None:
         """The program has let go of a generator that is suspended: it is closed before the next instruction."""
-        self._lost.append(generator)
+        self.lost.append(generator)
         self.next_stop = 0
 
     def close_lost(self) -> None:
         """Close the generators that the program has let go of."""
-        while self._lost:
+        while self.lost:
             try:
-                self._lost.pop(0).close(self.space)
+                self.lost.pop(0).close(self.space)
             except (Raised, Unsupported, NotKnown):  # what is raised goes to the hook for unraisable errors
                 raise Unsupported(errors.LifetimeObserved("a generator that fails when it is closed")) from None
 
@@ -335,7 +335,7 @@ class Trace(Services):
 
     def stop(self, instr: Any) -> None:
         """The step at which the trace was told to end, or may not go beyond."""
-        if self._lost:
+        if self.lost:
             self.next_stop = self.stop_at if self.stop_at >= self.steps else self.config.trace_step_limit
             self.close_lost()
             if self.steps < self.next_stop:

@@ -81,3 +81,62 @@ def test_one_that_fails_when_it_is_closed():
     finally:
         sys.unraisablehook = kept
     assert seen == [("unraisable",)]
+
+
+def named(log, name):
+    try:
+        yield 1
+        yield 2
+    finally:
+        log.append(name)
+
+
+def left_in_objects():
+    class Holder:
+        pass
+
+    log = []
+    holder = Holder()
+    holder.generator = named(log, "attribute")
+    next(holder.generator)
+    holder.generator = 1
+    log.append("after the attribute")
+    holder.generator = named(log, "instance")
+    next(holder.generator)
+    del holder
+    log.append("after the instance")
+    items = {"a": named(log, "item")}
+    next(items["a"])
+    items.clear()
+    log.append("after the item")
+    list(zip([1], named(log, "zip"), strict=False))
+    log.append("after zip")
+
+    def raising():
+        generator = named(log, "raised through")
+        next(generator)
+        raise ValueError
+
+    try:
+        raising()
+    except ValueError:
+        log.append("handled")
+    log.append("end")
+    assert log == [
+        "attribute",
+        "after the attribute",
+        "instance",
+        "after the instance",
+        "item",
+        "after the item",
+        "zip",
+        "after zip",
+        "handled",
+        "raised through",
+        "end",
+    ]
+
+
+def test_in_objects_that_the_trace_has_made():
+    left_in_objects()
+    compiled(left_in_objects, fullgraph=True)()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stator.guards.guard import HasKey, NoAttr
@@ -44,7 +45,7 @@ class AttrDict(DictValue):
     `owner` is the object, `host` the existing object it stands for, or None where the traced program has made it.
     """
 
-    __slots__ = ("_shared", "dict_owner")
+    __slots__ = ("_owner", "_shared")
     #: whether the program has assigned the dict to `__dict__`
     assigned: ClassVar[bool] = False
 
@@ -59,6 +60,15 @@ class AttrDict(DictValue):
             assert owner.source is not None
             self.table = AttrTable(self.host, owner.source)
             self.source = self.table.source
+
+    @property
+    def dict_owner(self) -> Any:
+        """The object, which holds the dict and not the other way round; None where it is an ordinary one."""
+        return None if self._owner is None else self._owner()
+
+    @dict_owner.setter
+    def dict_owner(self, owner: Value | None) -> None:
+        self._owner = None if owner is None else weakref.ref(owner)
 
     # -- attribute access -------------------------------------------------------------------------------------------
 
@@ -125,11 +135,12 @@ class AttrDict(DictValue):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        if self.dict_owner is None:
+        owner = self.dict_owner
+        if owner is None:
             return super().reconstruct(writer)
         from stator.objects.instance import dict_text
 
-        return dict_text(writer, self.dict_owner.cls, writer.expr(self.dict_owner))
+        return dict_text(writer, owner.cls, writer.expr(owner))
 
 
 class AssignedDict(AttrDict):

@@ -7,6 +7,7 @@ mapping and texts are CPython's. Where it would hold a traced value it holds a `
 from __future__ import annotations
 
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -425,15 +426,20 @@ def value_of(space: Space, host: Any) -> Value:
     return space.fresh(host)
 
 
+class MadeExceptions:
+    """The exceptions that a trace has made, by the ids of the real ones that stand for them, as long as they live."""
+
+    def __init__(self, trace: Any) -> None:
+        self.by_id: weakref.WeakValueDictionary[int, ExceptionValue] = weakref.WeakValueDictionary()
+
+
 def made_of(space: Space, real: BaseException) -> ExceptionValue:
     """The value of a real exception that stands for one of the traced program."""
-    known = space._by_id.get(id(real))
-    if known is not None:
-        return known  # type: ignore[no-any-return]
-    self = ExceptionValue(space, real)
-    space._by_id[id(real)] = self
-    space._kept.append(real)
-    return self
+    made = space.trace.extension(MadeExceptions).by_id
+    known = space._by_id.get(id(real)) or made.get(id(real))
+    if known is None:
+        known = made[id(real)] = ExceptionValue(space, real)
+    return known
 
 
 def own_fields(native: type[BaseException]) -> list[str]:

@@ -111,7 +111,10 @@ class GeneratorValue(Value):
             if not exception.is_exception_class(kind.force()):
                 raise
             raised = e  # making the exception has failed: what that raised is thrown in instead
-        return self._throw(space, raised)
+        try:
+            return self._throw(space, raised)
+        finally:
+            del raised  # its traceback leads to this frame
 
     def _throw(self, space: Space, raised: Raised) -> Value:
         if self.frame is None:

@@ -185,8 +185,10 @@ class Program:
 
     def _finish(self) -> Residual:
         writer = self.writer
-        if not all(map(writer.is_made, self.trace.unfinished)):
-            raise Unsupported(errors.LifetimeObserved("a generator that the program leaves in a `try` or a `with`"))
+        for generator in (*self.trace.unfinished, *self.trace.lost):
+            if not writer.is_made(generator):
+                name = generator.frame.code.co_qualname
+                raise Unsupported(errors.LifetimeObserved(f"generator {name}, left within a `try` or a `with`,"))
         outputs = writer.outputs
         checks = self.trace.recorder.checked(writer) if self.trace.recorder is not None else []
         names = [writer._names[id(v)] for v in outputs]
