@@ -101,7 +101,6 @@ def raises(node):
     raise Failure(node)
 
 
-@expected_break("collects garbage")
 def test_exception_lets_go_of_its_object():
     node = Node()
     reference = weakref.ref(node)

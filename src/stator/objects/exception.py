@@ -241,7 +241,9 @@ class ExceptionValue(Value):
 
     def add_traceback(self, frame: Any, instr: Any) -> None:
         """The exception passes through a frame: an entry, unless the instruction sends on what has been caught."""
-        if instr.op in _SENDING_ON or (instr.op == "RAISE_VARARGS" and not instr.arg and frame.handled.force() is self):
+        if instr.op in _SENDING_ON:
+            return
+        if instr.op == "RAISE_VARARGS" and not instr.arg and frame.handled and frame.handled.force() is self:
             return
         if self.source is not None:
             frame.space.touch(self)
