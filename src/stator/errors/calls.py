@@ -132,7 +132,7 @@ class LifetimeObserved(Break):
     code: ClassVar[str] = "SB0113"
     title: ClassVar[str] = "observation of when objects die"
     template: ClassVar[str] = "{operation} shows when objects die"
-    hint: ClassVar[str] = "collect garbage, follow weak references to new objects and use finalisers outside"
+    hint: ClassVar[str] = "count references, use finalisers and ask for the death of objects outside"
     whole: ClassVar[bool] = True
     operation: str
 
