@@ -525,3 +525,12 @@ def test_ids_of_numbers_that_vary():
 
     compiled = stator.compile(f, backend="eager")
     assert [compiled(Pair(number)) for number in (1, 255, 300)] == [1, 255, 300]
+
+
+def test_identity_of_numbers_that_vary():
+    def f(pair):
+        return [pair[0]] == [pair[1]], pair[0] is pair[1], pair[0] is None
+
+    compiled = stator.compile(f, backend="eager")
+    for pair in ((1, 1), (2, 3), (4, 4), (5, 6)):
+        assert compiled(pair) == f(pair)

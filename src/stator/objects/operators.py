@@ -198,13 +198,18 @@ class Operators(Space):
     def equal(self, left: Value, right: Value) -> bool:
         """`PyObject_RichCompareBool(left, right, Py_EQ)`: identity counts as equality."""
         left, right = left.force(), right.force()
-        return self.is_(left, right) or self.truth(self.compare("==", left, right))
+        varies = left.symbolic or right.symbolic  # whose identity is not known
+        return left is right or (not varies and self.is_(left, right)) or self.truth(self.compare("==", left, right))
 
     def is_(self, left: Value, right: Value) -> bool:
         """`left is right`."""
         left, right = left.force(), right.force()
         if left is right:
             return True
+        if left.symbolic or right.symbolic:
+            if left.cls is not right.cls:
+                return False
+            left, right = (Constant(self.trace.decide(v)) if v.symbolic else v for v in (left, right))
         a, b = left.identity(self), right.identity(self)
         if a is b:
             if type(a) in _CACHED and not _CACHED[type(a)](a):

@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from stator.objects.iterator import IteratorValue, advance, iterator_type, reduction, state_number
+from stator.objects.iterator import IteratorValue, advance, advanced, iterator_type, reduction, state_number
 from stator.objects.protocol import NONE, TRUE, builtin
 from stator.objects.recursion import repr_text
 from stator.objects.sequence import MAXSIZE
@@ -441,7 +441,8 @@ class ZipLongest(ItertoolsIterator):
     def made(self, writer: Writer) -> str:
         live = [iterator if self.active else None for iterator in self.iterators]
         parts = ["()" if iterator is None else writer.expr(iterator) for iterator in live]
-        return f"{self.begin_call(writer)}{', '.join(parts)}{', ' if parts else ''}fillvalue={writer.expr(self.fill)})"
+        text = f"{self.begin_call(writer)}{', '.join(parts)}{', ' if parts else ''}fillvalue={writer.expr(self.fill)})"
+        return text if self.active else advanced(writer, text, 1)  # a step makes it forget its iterators
 
 
 # -- in step ----------------------------------------------------------------------------------------------------------
