@@ -3,7 +3,6 @@
 import contextlib
 import traceback
 
-from apptests.marks import expected_break
 from apptests.raising import message
 
 
@@ -370,7 +369,6 @@ def test_traceback_of_what_passes_through_a_with_statement():
     assert lines == [2, 2], lines
 
 
-@expected_break("whether carets are shown depends on a syntax tree", since=(3, 13))
 def test_positions_in_a_traceback():
     e = caught(in_with, Quiet())
     text = "".join(traceback.format_exception(e))

@@ -3,8 +3,6 @@
 import sys
 import traceback
 
-from apptests.marks import expected_break
-
 
 def caught(function, *args):
     try:
@@ -132,7 +130,6 @@ def test_lines():
     return [entries(caught(function)) for function in FAILING]
 
 
-@expected_break("whether carets are shown depends on a syntax tree", since=(3, 13))
 def test_carets():
     return [shown(caught(function)) for function in (in_named_except, raised_again)]
 

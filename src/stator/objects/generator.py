@@ -277,12 +277,19 @@ def _protects(instrs: Sequence[Instr], suspended_at: Instr) -> bool:
 
 def is_left_open(host: Any) -> bool:
     """Whether letting go of the object closes a generator suspended in such a place; a tuple holds its items."""
-    if type(host) is tuple:
-        return any(map(is_left_open, host))
-    if type(host) is not types.GeneratorType or not host.gi_suspended:
-        return False
-    instrs = decode(host.gi_code).instrs
-    frame = host.gi_frame
+    waiting, met = [host], set()
+    while waiting:
+        found = waiting.pop()
+        if type(found) is tuple and id(found) not in met:
+            met.add(id(found))
+            waiting += found
+        elif type(found) is types.GeneratorType and found.gi_suspended and _is_open(found):
+            return True
+    return False
+
+
+def _is_open(host: types.GeneratorType[Any, Any, Any]) -> bool:
+    instrs, frame = decode(host.gi_code).instrs, host.gi_frame
     at = None if frame is None else next((instr for instr in instrs if instr.offset == frame.f_lasti), None)
     return at is None or _protects(instrs, at)
 
