@@ -78,6 +78,9 @@ def joined(pieces: list[Value], text_of: Callable[[Value], str]) -> Value:
 
 def concatenated(*pieces: str | PendingText) -> Value:
     """The concatenation of known and pending texts."""
+    known = [piece for piece in pieces if isinstance(piece, str)]
+    if len(known) == len(pieces):
+        return Constant("".join(known))
     parts: list[str | Piece] = [""]
     for piece in pieces:
         for part in [piece] if isinstance(piece, str) else piece.parts:
@@ -85,4 +88,4 @@ def concatenated(*pieces: str | PendingText) -> Value:
                 parts[-1] += part
             else:
                 parts.append(part)
-    return PendingText(parts) if len(parts) > 1 else Constant(parts[0])
+    return PendingText(parts)
