@@ -126,10 +126,12 @@ def _share(found: collections.Counter[str]) -> str:
 def page(outcomes: Iterable[dict[str, Any]]) -> str:
     """The page as Markdown."""
     totals: dict[str, collections.Counter[str]] = {name: collections.Counter() for name in LISTS}
+    modules: dict[str, set[str]] = {name: set() for name in LISTS}
     counts: dict[Reason, collections.Counter[str]] = {reason: collections.Counter() for reason in REASONS}
     said: dict[Reason, collections.Counter[str]] = {reason: collections.Counter() for reason in REASONS}
     for row in outcomes:
         totals[row["list"]][row["result"]] += 1
+        modules[row["list"]].add(row["module"])
         if row["result"] == "graph_break":
             text = row.get("reason") or ""
             reason = reason_of(text)
@@ -141,7 +143,11 @@ def page(outcomes: Iterable[dict[str, Any]]) -> str:
         "CPython 3.11's own tests, each test method compiled with `fullgraph=True` (`make conformance`); written by",
         "`benchmarks/python_page.py`. A break is no error: without `fullgraph` the frame goes on as ordinary Python.",
         "",
-        *(f"- {label}: {_share(totals[name])}" for name, label in LISTS.items() if totals[name]),
+        *(
+            f"- {label}, {len(modules[name])} modules: {_share(totals[name])}"
+            for name, label in LISTS.items()
+            if totals[name]
+        ),
         "",
         f"| reason | {' | '.join(LISTS.values())} | why | for example |",
         "|---|---|---|---|---|",
