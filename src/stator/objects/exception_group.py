@@ -42,17 +42,16 @@ if sys.version_info >= (3, 13):
 
 def _matcher(space: Space, condition: Value) -> Matcher:
     condition = condition.force()
-    words = _CONDITION
     if issubclass(condition.cls, type) and issubclass(condition.host, BaseException):  # type: ignore[attr-defined]
         return lambda exc: matches(space, exc, condition)
     if issubclass(condition.cls, tuple):
         for item in space.unpack(condition):
             item = item.force()
             if not (issubclass(item.cls, type) and issubclass(item.host, BaseException)):  # type: ignore[attr-defined]
-                raise space.error(TypeError, words)
+                raise space.error(TypeError, _CONDITION)
         return lambda exc: matches(space, exc, condition)
     if space.special(condition, "__call__") is None or issubclass(condition.cls, type):
-        raise space.error(TypeError, words)
+        raise space.error(TypeError, _CONDITION)
     return lambda exc: space.truth(space.call(condition, [exc], {}))
 
 
