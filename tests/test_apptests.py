@@ -6,6 +6,7 @@ out where torch is missing. The files are not called test_*.py: pytest would rew
 bytecode that is traced.
 """
 
+import gc
 import importlib
 import os
 from collections.abc import Callable, Iterator
@@ -84,6 +85,14 @@ def one_graph_cases() -> Iterator[object]:
         reason = getattr(program, "expected_break", None)
         marks = [pytest.mark.xfail(strict=True, reason=reason, raises=GraphBreakError)] if reason else []
         yield pytest.param(program, id=name, marks=marks)
+
+
+@pytest.fixture(autouse=True)
+def only_own_garbage() -> Iterator[None]:
+    """A program that collects garbage does not search all that torch and the other tests have made, again and again."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 every_program = pytest.mark.parametrize("program", list(PROGRAMS.values()), ids=list(PROGRAMS))

@@ -1,7 +1,7 @@
 """The C++ core: frame hook, regions and their caches, guard programs, the compiled callable."""
 
 from collections.abc import Callable, Sequence
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, Final, Protocol
 
 class _MissHandler(Protocol):
@@ -117,6 +117,28 @@ def call_within(depth: int, function: Callable[..., Any], /, *args: Any, **kwarg
 
 def call_seen(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The result of the call, which profilers and debuggers see, as they do not see what the miss handler calls."""
+
+def called_from(
+    frames: tuple[tuple[FunctionType, int, tuple[int, ...]], ...],
+    values: tuple[Any, ...],
+    function: Callable[..., Any],
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """The call, as if made by frames that stand at an instruction each.
+
+    Args:
+        frames: outermost first: the function, the byte offset of the instruction, and the slots that have a value.
+        values: those of all these slots, in their order.
+        function: what is called with the other arguments.
+
+    Raises:
+        TypeError: `frames` and `values` are not of this form.
+    """
+
+def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] = ..., /) -> Any:
+    """``function(*args, **kwargs)``, which gets this very tuple if it is a C function that takes one."""
 
 def finished_frame(
     code: CodeType, globals: dict[str, Any], offset: int, back: FrameType | None, variables: Any, /

@@ -1,5 +1,6 @@
 """`stator slots`: what it says is so, and the page says the same."""
 
+import gc
 import itertools
 import json
 import re
@@ -59,6 +60,16 @@ EXISTING = {
 }
 #: an iterator or generator made outside the compiled function
 OPAQUE = ("SB0105", "SB0106")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def coroutines_end_here():
+    """Those that nobody has awaited warn of it when they go: not in the midst of another test."""
+    yield
+    stator.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
 
 
 def made_fresh(make, call, arguments):

@@ -22,6 +22,21 @@ PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyO
 // by `back` (or null) and with `variables` (a dict, or null); false with an exception set if memory has run out.
 bool end_frame_at(PyFrameObject* object, int offset, PyObject* back, PyObject* variables);
 
+// The thread's innermost frame, and the one that called a frame (CPython's own entries on the C stack left out).
+Frame* top_frame(PyThreadState* thread);
+void set_top_frame(PyThreadState* thread, Frame* frame);
+Frame* frame_back(Frame* frame);
+
+// Frames that are not executed, but that those called meanwhile find above them; in memory of the caller's.
+size_t standing_frame_size(PyCodeObject* code);  // in pointers
+// Begins one, of a function, at a byte offset, without variables; it owns the function and what its slots are given.
+void begin_standing_frame(Frame* frame, PyObject* function, int offset, Frame* back);
+// Ends it while it is still on the stack: a frame object that others have come to hold outlives it.
+void end_standing_frame(Frame* frame);
+void release_standing_frame(Frame* frame);
+// Cells for the free variables that have got none; false with an exception set if memory has run out.
+bool fill_free_variables(PyCodeObject* code, PyObject** slots);
+
 // Is there too little C stack left for evaluating frames through the hook?
 bool c_recursion_is_low(PyThreadState* thread);
 

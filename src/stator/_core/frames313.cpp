@@ -6,6 +6,7 @@ extern "C" {
 #include <internal/pycore_frame.h>
 }
 #include "frames_common.h"
+#include "frames_standing.h"
 #include "stand_in.h"
 
 namespace stator {
@@ -36,6 +37,22 @@ bool end_frame_at(PyFrameObject* object, int offset, PyObject* back, PyObject* v
     Frame* frame = object->f_frame;
     frame->instr_ptr = _PyCode_CODE(frame_code(frame)) + offset / static_cast<int>(sizeof(_Py_CODEUNIT));
     return finish_frame_object(object, frame_code(frame), back, variables);
+}
+
+Frame* top_frame(PyThreadState* thread) { return thread->current_frame; }
+void set_top_frame(PyThreadState* thread, Frame* frame) { thread->current_frame = frame; }
+Frame* frame_back(Frame* frame) {
+    do frame = frame->previous;
+    while (frame && frame->owner == FRAME_OWNED_BY_CSTACK);
+    return frame;
+}
+
+void begin_standing_frame(Frame* frame, PyObject* function, int offset, Frame* back) {
+    auto* made = reinterpret_cast<PyFunctionObject*>(Py_NewRef(function));
+    auto* code = reinterpret_cast<PyCodeObject*>(made->func_code);
+    _PyFrame_Initialize(frame, made, nullptr, code, 0);
+    frame->previous = back;
+    frame->instr_ptr = _PyCode_CODE(code) + offset / static_cast<int>(sizeof(_Py_CODEUNIT));
 }
 
 bool c_recursion_is_low(PyThreadState* thread) { return thread->c_recursion_remaining < Py_C_RECURSION_LIMIT / 4; }

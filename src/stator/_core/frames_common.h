@@ -50,10 +50,7 @@ inline bool finish_frame_object(PyFrameObject* object, PyCodeObject* code, PyObj
         PyObject* value = PyDict_GetItemWithError(variables, PyTuple_GET_ITEM(code->co_localsplusnames, i));
         if (value ? !set_variable(&slots[i], kinds[i], value) : PyErr_Occurred() != nullptr) return false;
     }
-    for (int i = code->co_nlocalsplus - code->co_nfreevars; i < code->co_nlocalsplus; i++) {
-        if (!slots[i] && !(slots[i] = PyCell_New(nullptr))) return false;
-    }
-    return true;
+    return fill_free_variables(code, slots);
 }
 
 }  // namespace stator

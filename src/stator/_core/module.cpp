@@ -1,6 +1,7 @@
 // The module stator._core.
 #include <cstdlib>
 
+#include "callers.h"
 #include "compat.h"
 #include "compiled.h"
 #include "context.h"
@@ -109,6 +110,11 @@ PyMethodDef functions[] = {
     {"call_seen", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_seen)),
      METH_FASTCALL | METH_KEYWORDS,
      "call_seen(function, *args, **kwargs): the call, shown to profilers and debuggers even while tracing"},
+    {"called_from", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(called_from)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "called_from(frames, values, function, *args, **kwargs): the call, as if made by frames (function, offset, slots)"},
+    {"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply)), METH_FASTCALL,
+     "apply(function, args[, kwargs]): function(*args, **kwargs), which gets this very tuple if it is a C function"},
     {"finished_frame", finished_frame, METH_VARARGS,
      "finished_frame(code, globals, offset, back, variables): a frame that has ended at the instruction at this byte offset"},
     {"set_revalidation_minimum", set_revalidation_minimum, METH_O,

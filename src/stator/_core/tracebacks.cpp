@@ -36,8 +36,7 @@ PyObject* next_of(PyObject* traceback) {
 
 bool is_generated(PyObject* traceback) {
     Ref code = code_of(traceback);
-    PyObject* file = reinterpret_cast<PyCodeObject*>(code.get())->co_filename;
-    return starts_with(file, "<stator ") || ends_with(file, "stator/residual/runtime.py");
+    return is_generated_code(reinterpret_cast<PyCodeObject*>(code.get()));
 }
 
 // Where the program's own frames begin (borrowed), or `traceback` itself where nothing is to be left out.
@@ -54,6 +53,10 @@ PyObject* tidied(PyObject* traceback, PyCodeObject* own, bool from_tail) {
 }
 
 }  // namespace
+
+bool is_generated_code(PyCodeObject* code) {
+    return starts_with(code->co_filename, "<stator ") || ends_with(code->co_filename, "stator/residual/runtime.py");
+}
 
 PyObject* make_finished_frame(PyCodeObject* code, PyObject* globals, int offset, PyObject* back, PyObject* variables) {
     if (offset < 0 || offset >= Py_SIZE(code) * 2) {

@@ -4,6 +4,9 @@
 
 namespace stator {
 
+// Is it generated code, or what that calls in place of an instruction?
+bool is_generated_code(PyCodeObject* code);
+
 // A frame object of `code` that has ended at the instruction at a byte offset, called by `back` (or null).  `variables`
 // (or null): a function's by name, cells for those that it shares; the namespace of other code.  For the tracebacks of
 // frames that were traced, and hence never ran.

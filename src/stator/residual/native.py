@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stator import _core
 from stator.interp.frame import NULL_FIRST
 from stator.objects.operators import BINARY, COMPARE
 from stator.objects.value import NULL, Value
@@ -90,11 +91,14 @@ def _emit_call(n: Native, count: int, names: tuple[str, ...]) -> None:
 
 @_native("CALL_FUNCTION_EX")
 def _call_ex(n: Native) -> None:
-    keywords = f", **{n.pop()}" if n.arg else ""
-    args = n.pop()
+    keywords = [n.pop()] if n.arg else []
+    is_tuple, args = n.stack[-1].cls is tuple, n.pop()
     function, receiver = n.callable()
+    if is_tuple and not receiver:
+        n.do(_core.apply, function, args, *keywords)
+        return
     first = "".join(f", {r}" for r in receiver)
-    n.call = f"{{run}}({function}{first}, *{args}{keywords})"
+    n.call = f"{{run}}({', '.join([f'{function}{first}', f'*{args}', *(f'**{k}' for k in keywords)])})"
 
 
 @_native("BINARY_OP")

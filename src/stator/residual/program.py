@@ -20,7 +20,7 @@ from stator.interp.signals import FrameState
 from stator.objects.value import Unsupported, Value
 from stator.residual import runtime
 from stator.residual.native import NATIVE, Native
-from stator.residual.resume import Link, chain, link, outer_links
+from stator.residual.resume import Link, callers, chain, link, outer_links
 from stator.residual.writer import Writer
 
 if TYPE_CHECKING:
@@ -105,8 +105,6 @@ class Program:
     def _native(self, leaf: FrameState, outer: list[FrameState]) -> None:
         """Execute the instruction as ordinary Python, then go on with what it gave, or raised."""
         writer = self.writer
-        # The module that a function which asks for its caller's finds.
-        writer.namespace["__name__"] = leaf.frame.globals.get("__name__")
         native = Native(leaf, writer)
         NATIVE[leaf.instr.op](native)
         index = leaf.instr.index
@@ -118,11 +116,11 @@ class Program:
         go_on = self._chain(after, payload, outer)
         jump = "" if native.jump is None else self._chain(*self._jump(native, leaf), outer)
         handled = leaf.frame.handled
-        call = native.call.replace("{run}", "run", 1)
-        self._make_subclasses()
+        seen = f"run({callers(writer, [leaf, *outer])}, "
         if handled is not None:
-            inner = call[len("run(") :]
-            call = f"run({writer.const(runtime.handling)}, {writer.expr(handled)}, {inner}"
+            seen = seen.replace("(", f"({writer.const(runtime.handling)}, {writer.expr(handled)}, ", 1)
+        call = native.call.replace("{run}(", seen, 1)
+        self._make_subclasses()
         self.tail = self._effects()
         self.tail += ["try:", f"    result = {call}", "except BaseException as error:"]
         self.tail.append(f"    error = {writer.const(runtime.thrown)}(error)")
@@ -261,7 +259,7 @@ class Program:
 
 
 #: functions that look at the frame which calls them
-_FRAME_READERS = frozenset(map(id, (eval, exec, locals, globals, vars, dir, sys._getframe)))
+_FRAME_READERS = frozenset(map(id, (eval, exec, locals, globals, vars, dir, sys._getframe, sys._current_frames)))
 
 
 def _shows_frame(leaf: FrameState) -> bool:

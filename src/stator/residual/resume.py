@@ -5,13 +5,16 @@ from __future__ import annotations
 from types import CellType, CodeType
 from typing import TYPE_CHECKING, Any
 
+from stator._core import called_from
 from stator.bytecode.continuation import (
     continuation,
     continuation_freevars,
     is_continuation,
     make_function,
+    original_of,
     variant,
 )
+from stator.bytecode.decode import decode
 from stator.bytecode.liveness import live_names
 from stator.guards.source import ItemSource, LocalSource
 from stator.interp.frame import ExcInfo, Lasti
@@ -184,6 +187,42 @@ def outer_links(writer: Writer, states: list[FrameState], inner: CodeType) -> li
         links.append(link(writer, s.frame, s.instr.index, s.stack, mode="call", inner=inner))
         inner = links[-1].code
     return links
+
+
+def callers(writer: Writer, states: list[FrameState]) -> str:
+    """Arguments for `run`: the call after them finds the program's frames above it, with what is live there."""
+    places, values = [], []
+    for state in reversed(states):
+        frame = state.frame
+        code, at = original_of(frame.code, state.instr.index)
+        held = _variables(writer, frame, state.instr.index)
+        slots = [(slot, held[name]) for slot, name in enumerate(_slot_names(code)) if name in held]
+        values += [text for _, text in slots]
+        function = _frame_function(writer, frame, code)
+        places.append(f"({function}, {decode(code).instrs[at].offset}, {tuple(slot for slot, _ in slots)})")
+    return f"{writer.const(called_from)}, ({', '.join(places)},), ({''.join(f'{v}, ' for v in values)})"
+
+
+def _variables(writer: Writer, frame: Frame, index: int) -> dict[str, str]:
+    """The live variables of a frame, and its cells."""
+    names, values = _locals(writer, frame, index, "value", None)
+    cells = {name: writer.expr(cell) for name, cell in frame.cells.items()}
+    return {**dict(zip(names, values, strict=True)), **cells}
+
+
+def _slot_names(code: CodeType) -> tuple[str, ...]:
+    names = code.co_varnames + tuple(name for name in code.co_cellvars if name not in code.co_varnames)
+    return names + code.co_freevars
+
+
+def _frame_function(writer: Writer, frame: Frame, code: CodeType) -> str:
+    """A function with the code and the globals of a frame."""
+    cells = tuple(CellType() for _ in code.co_freevars)
+    if type(frame.globals) is not MadeGlobals:
+        return writer.const(make_function(code, frame.globals, cells), frame.code.co_name)
+    return (
+        f"{writer.const(make_function)}({writer.const(code)}, {writer.globals(frame.globals)}, {writer.const(cells)})"
+    )
 
 
 def suspended_generator(writer: Writer, value: GeneratorValue) -> str:
