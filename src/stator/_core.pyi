@@ -33,6 +33,8 @@ class Entry:
     target: Final[Callable[..., Any] | None]
     owner: Any
     hits: Final[int]
+    depth: int
+    """How deep the calls nest that the target stands for; with fewer left to the thread, the frame itself runs."""
     drops_arguments: bool
     """A frame begun by a tail call gives its arguments up when the target begins."""
     def __new__(cls, program: GuardProgram, target: Callable[..., Any] | None, owner: Any = None) -> Entry: ...
@@ -117,6 +119,9 @@ def call_within(depth: int, function: Callable[..., Any], /, *args: Any, **kwarg
 
 def call_seen(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The result of the call, which profilers and debuggers see, as they do not see what the miss handler calls."""
+
+def calls_left() -> int:
+    """How many calls the program may nest below the frame that is being traced."""
 
 def called_from(
     frames: tuple[tuple[FunctionType, int, tuple[int, ...]], ...],

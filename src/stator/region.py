@@ -9,7 +9,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator._core import Entry, Region, set_code_policy
+from stator._core import Entry, Region, calls_left, set_code_policy
 from stator.bytecode import is_suspendable
 from stator.guards.program import compile_guards
 from stator.report.stats import STATS, BreakRecord
@@ -51,6 +51,8 @@ class Bucket:
         self.forced_hit = False
         self._states: dict[CodeType, dict[Any, Any]] = {}
         self._over_limit: set[CodeType] = set()
+        #: with so many calls left to the thread, or fewer, they have been found to meet the recursion limit
+        self._too_deep: dict[CodeType, int] = {}
         self._codes: set[CodeType] = set()
         BUCKETS.add(self)
 
@@ -64,6 +66,7 @@ class Bucket:
         self.root = None
         self._states.clear()
         self._over_limit.clear()
+        self._too_deep.clear()
         self._codes.clear()
 
     def state_of(self, code: CodeType) -> dict[Any, Any]:
@@ -79,7 +82,7 @@ class Bucket:
 
     def may_compile(self, code: CodeType, function: Any, args: list[Any]) -> bool:
         """Whether another entry may be made for the code; notes why the ones there are did not fit."""
-        if code in self._over_limit:
+        if code in self._over_limit or calls_left() <= self._too_deep.get(code, -1):
             return False
         entries = self.region.entries(code)
         if not entries:
@@ -101,6 +104,10 @@ class Bucket:
         brk = errors.RecompileLimit(code.co_qualname, limit, reason)
         STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
         _LOG.warning("%s: %s. %s.", where, brk.reason, brk.hint)
+
+    def runs_out(self, code: CodeType) -> None:
+        """A trace of the code nests deeper than the program may here."""
+        self._too_deep[code] = max(calls_left(), self._too_deep.get(code, -1))
 
     def add(self, code: CodeType, entry: Entry) -> None:
         """Put a new entry first in the cache of the code."""

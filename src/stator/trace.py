@@ -10,6 +10,7 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator import errors
+from stator._core import calls_left
 from stator.bytecode import is_suspendable
 from stator.bytecode.continuation import enterable
 from stator.cache.policy import GIVEN_UP
@@ -18,7 +19,7 @@ from stator.guards.guard import Guard
 from stator.guards.source import CellSource, ConstSource, FunctionSource, GetAttrSource, ItemSource, LocalSource
 from stator.interp.frame import Frame
 from stator.interp.services import Services
-from stator.interp.signals import Restart
+from stator.interp.signals import NearRecursionLimit, Restart
 from stator.objects import generator
 from stator.objects.globals_ import MadeGlobals, NamedItems
 from stator.objects.protocol import IMMUTABLE
@@ -83,6 +84,8 @@ class Trace(Services):
         self.epoch = 0
         self.steps = 0
         self.depth = 0
+        self.deepest = 0
+        self.calls_left = calls_left()
         self.items = 0
         #: the program's own: another one holds while it is traced
         self.recursion_limit = sys.getrecursionlimit()
@@ -276,7 +279,10 @@ class Trace(Services):
 
     def enter_frame(self, frame: Frame) -> None:
         self.depth += 1
+        self.deepest = max(self.deepest, self.depth)
         self.traced_codes[frame.code] = None
+        if self.depth >= self.calls_left:
+            raise NearRecursionLimit
         if self.depth > self.config.inline_depth_limit:
             self.depth -= 1
             raise Unsupported(errors.InlineTooDeep(frame.code.co_qualname, self.depth))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import sys
 import time
 from traceback import FrameSummary
 from types import CodeType
@@ -19,7 +18,7 @@ from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
 from stator.guards.source import LocalSource
 from stator.interp import matching  # noqa: F401  imported before a trace may look at sys.modules
-from stator.interp.signals import BreakHere, DoFirst, Restart
+from stator.interp.signals import BreakHere, DoFirst, NearRecursionLimit, Restart
 from stator.objects import exception_code  # noqa: F401
 from stator.objects.generator import is_left_open
 from stator.objects.module import RELIED_ON
@@ -59,18 +58,12 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
         raise RuntimeError(f"{code.co_qualname} ({where}) would be compiled, and the stance is fail_on_recompile")
     if not bucket.may_compile(code, function, args):
         return None
-    limit = sys.getrecursionlimit()
-    # One traced call takes about ten host frames.
-    sys.setrecursionlimit(max(limit, 12_000))
-    try:
-        if bucket.config.show_tracer:
-            return call_seen(_compile, bucket, function, code, args, limit)  # type: ignore[no-any-return]
-        return _compile(bucket, function, code, args, limit)
-    finally:
-        sys.setrecursionlimit(limit)
+    if bucket.config.show_tracer:
+        return call_seen(_compile, bucket, function, code, args)  # type: ignore[no-any-return]
+    return _compile(bucket, function, code, args)
 
 
-def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any], limit: int) -> Entry | None:
+def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
     started = time.perf_counter()
     backend_before = STATS.backend_seconds
     stop_at, reason = bucket.forced_stop(code)
@@ -86,11 +79,13 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any], lim
                 stop_reason=reason,
             )
             trace.bucket = bucket  # type: ignore[attr-defined]
-            trace.recursion_limit = limit
             trace.done_first = done
             first = None
             try:
                 return _attempt(bucket, trace, function, code, args)
+            except NearRecursionLimit:
+                bucket.runs_out(code)
+                return None
             except DoFirst as e:
                 first = e
             except Restart as e:
@@ -128,7 +123,7 @@ def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: 
         # What must leave the frame cannot be made by generated code.
         _refuse_if_fullgraph(bucket, trace, e.brk)
         return bucket.give_up(code, e.brk.reason, list(trace.guards.values()))
-    except (DoFirst, Restart, errors.StatorError):
+    except errors.StatorError:
         raise
     except Exception as e:
         # A defect of ours, or too deep a structure: nothing has been executed yet.
@@ -162,6 +157,7 @@ def _entry(bucket: Bucket, trace: Trace, code: CodeType, function: Any, residual
         guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
     program = compile_guards(guards, residual.outputs)
     entry = Entry(program, residual.function, residual)
+    entry.depth = trace.deepest
     entry.drops_arguments = trace.drops_arguments
     bucket.add(code, entry)
     STATS.frame(trace, residual, len(guards))

@@ -2,8 +2,10 @@
 
 #include <memory>
 
+#include "context.h"
 #include "frames.h"
 #include "program.h"
+#include "recursion.h"
 #include "ref.h"
 #include "tracebacks.h"
 
@@ -102,8 +104,17 @@ PyObject* called_from(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
         PyErr_SetString(PyExc_TypeError, "called_from() takes frames, values and a function");
         return nullptr;
     }
-    Callers callers(PyThreadState_Get());
+    PyThreadState* thread = PyThreadState_Get();
+    Callers callers(thread);
     if (!callers.put(args[0], args[1])) return nullptr;
+    int before = calls_remaining(thread);
+    int allowed = thread_context().calls_remaining;
+    int left = allowed == kUnlimited ? before : allowed - static_cast<int>(PyTuple_GET_SIZE(args[0]));
+    if (left < 0) {
+        PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
+        return nullptr;
+    }
+    MoreDepth as_the_program(thread, left - before);
     return PyObject_Vectorcall(args[2], args + 3, static_cast<size_t>(count - 3), names);
 }
 
@@ -112,6 +123,7 @@ PyObject* apply(PyObject*, PyObject* const* args, Py_ssize_t count) {
         PyErr_SetString(PyExc_TypeError, "apply() takes a function, a tuple and perhaps a dict");
         return nullptr;
     }
+    MoreDepth uncounted(PyThreadState_Get(), kOneCCall);
     return PyObject_Call(args[0], args[1], count == 3 ? args[2] : nullptr);
 }
 

@@ -1,5 +1,7 @@
 // The region a thread is in, and with it whether the frame hook is wanted.
 #pragma once
+#include <climits>
+
 #include "ref.h"
 
 namespace stator {
@@ -7,9 +9,12 @@ namespace stator {
 struct Region;
 struct Tail;
 
+inline constexpr int kUnlimited = INT_MAX;
+
 struct Context {
     Region* region = nullptr;         // borrowed: whoever entered it holds it
     Tail* tail = nullptr;             // borrowed: the call about to begin its frame, see tail.h
+    int calls_remaining = kUnlimited; // of the program, where generated code or the tracer stands for a frame of it
     const char* stack_low = nullptr;  // below this address little C stack is left; null: not yet looked up
 };
 

@@ -1,5 +1,6 @@
 #include "dispatch.h"
 
+#include "recursion.h"
 #include "shortcut.h"
 #include "state.h"
 #include "unseen.h"
@@ -22,10 +23,16 @@ Py_ssize_t argument_slots(PyCodeObject* code) {
 
 namespace {
 
-Outcome outcome_of(Entry* entry, Ref& held) {
+// Whether the target runs, or the frame itself: with no target, or near the recursion limit, which is the program's.
+Outcome outcome_of(Entry* entry) {
     entry->hits++;
+    bool fits = calls_remaining(PyThreadState_Get()) > entry->depth;
+    return entry->target != Py_None && fits ? Outcome::kHit : Outcome::kNative;
+}
+
+Outcome outcome_of(Entry* entry, Ref& held) {
     held = Ref::borrow(as_object(entry));
-    return entry->target == Py_None ? Outcome::kNative : Outcome::kHit;
+    return outcome_of(entry);
 }
 
 // What is known of a call while one program after the other is tried: `passed` operations of the last one hold,
@@ -90,10 +97,7 @@ Outcome run_new_entry(Context& context, Entry* entry, const Call& call, OutputAr
     QuietScope quiet(context);
     Py_ssize_t outcome = pass_program(entry->program, call, outputs);
     if (outcome == kRaised) return Outcome::kError;
-    if (outcome == kPassed) {
-        entry->hits++;
-        return entry->target == Py_None ? Outcome::kNative : Outcome::kHit;
-    }
+    if (outcome == kPassed) return outcome_of(entry);
     Ref text = failure_text(entry->program, call);
     if (!text) return Outcome::kError;
     if (text.get() == Py_None) {  // it holds on a second look
@@ -107,10 +111,16 @@ Outcome run_new_entry(Context& context, Entry* entry, const Call& call, OutputAr
 PyObject* run_target(Context& context, Entry* entry, const OutputArray& outputs) {
     Ref target = Ref::borrow(entry->target);
     RegionScope off(context, nullptr);
-    return PyObject_Vectorcall(target.get(), outputs.data(), outputs.count() | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    int outer = std::exchange(context.calls_remaining, calls_remaining(PyThreadState_Get()));
+    PyObject* result = PyObject_Vectorcall(target.get(), outputs.data(), outputs.count() | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    context.calls_remaining = outer;
+    return result;
 }
 
-Ref call_miss_handler(PyObject* region, PyObject* code, const Call& call) {
+// One traced call takes about ten host frames.
+static constexpr int kTracerDepth = 12000;
+
+Ref call_miss_handler(Context& context, PyObject* region, PyObject* code, const Call& call) {
     if (!state.miss_handler) return Ref::borrow(Py_None);
     Ref slots = slots_as_tuple(call);
     Ref list = slots ? Ref::steal(PySequence_List(slots.get())) : Ref();
@@ -118,7 +128,11 @@ Ref call_miss_handler(PyObject* region, PyObject* code, const Call& call) {
     Ref handler = Ref::borrow(state.miss_handler);
     PyObject* args[] = {region, call.function, code, list.get()};
     Unseen unseen;
+    PyThreadState* thread = PyThreadState_Get();
+    int outer = std::exchange(context.calls_remaining, calls_remaining(thread));
+    MoreDepth more(thread, kTracerDepth);
     Ref entry = Ref::steal(PyObject_Vectorcall(handler.get(), args, 4, nullptr));
+    context.calls_remaining = outer;
     if (!entry || entry.get() == Py_None || Py_IS_TYPE(entry.get(), state.entry_type)) return entry;
     PyErr_Format(PyExc_TypeError, "the miss handler returned %.100s, neither an Entry nor None",
                  Py_TYPE(entry.get())->tp_name);

@@ -28,6 +28,6 @@ Outcome run_new_entry(Context& context, Entry* entry, const Call& call, OutputAr
 PyObject* run_target(Context& context, Entry* entry, const OutputArray& outputs);
 
 // handler(region, func, code, args): an Entry, None, or null with an exception.
-Ref call_miss_handler(PyObject* region, PyObject* code, const Call& call);
+Ref call_miss_handler(Context& context, PyObject* region, PyObject* code, const Call& call);
 
 }  // namespace stator

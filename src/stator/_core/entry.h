@@ -10,6 +10,7 @@ struct Entry {
     PyObject* target;  // called with the program's outputs; None: the frame runs natively
     PyObject* owner;
     unsigned long long hits;
+    int depth;              // of the calls that the target stands for: with fewer left, the frame runs natively
     char drops_arguments;  // the program lets go of an argument before the target ends
 };
 

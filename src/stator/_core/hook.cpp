@@ -58,7 +58,7 @@ PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache*
     Ref entry;
     {
         RegionScope off(context, nullptr);
-        entry = call_miss_handler(region.get(), as_object(code), call);
+        entry = call_miss_handler(context, region.get(), as_object(code), call);
         if (!entry) return leave(thread, frame, nullptr, &cache->stand_in);
         if (entry.get() == Py_None) entry = Ref();
     }

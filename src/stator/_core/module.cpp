@@ -104,6 +104,8 @@ PyMethodDef functions[] = {
     {"get_code_policy", get_code_policy, METH_O, "The policy of a code object"},
     {"current_region", current_region, METH_NOARGS, "The region this thread is in, or None"},
     {"hook_installed", get_hook_installed, METH_NOARGS, "Is the frame hook installed now?"},
+    {"calls_left", calls_left, METH_NOARGS,
+     "How many calls the program may nest below the frame that is traced"},
     {"call_within", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_within)),
      METH_FASTCALL | METH_KEYWORDS,
      "call_within(depth, function, *args, **kwargs): the call, with a RecursionError beyond so many nested ones"},

@@ -1,10 +1,36 @@
-// Calls that may go only as deep as the traced program could: its tracer runs under a higher recursion limit.
+// The recursion limit: generated code and the tracer neither use up what the program has left, nor give it more.
 #pragma once
 #include "compat.h"
 
 namespace stator {
 
+// How many calls of Python functions the thread may still nest; in 3.11 calls of C functions count too.
+int& calls_remaining(PyThreadState* thread);
+
+// What a C function that stands for an instruction takes of that.
+#if PY_VERSION_HEX >= 0x030c0000
+inline constexpr int kOneCCall = 0;
+#else
+inline constexpr int kOneCCall = 1;
+#endif
+
+// Lets the thread nest so many more calls while it exists.
+class MoreDepth {
+  public:
+    MoreDepth(PyThreadState* thread, int more) : thread_(thread), more_(more) { calls_remaining(thread) += more; }
+    ~MoreDepth() { calls_remaining(thread_) -= more_; }
+    MoreDepth(const MoreDepth&) = delete;
+    MoreDepth& operator=(const MoreDepth&) = delete;
+
+  private:
+    PyThreadState* thread_;
+    int more_;
+};
+
 // call_within(depth, function, *args, **kwargs): vectorcall
 PyObject* call_within(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names);
+
+// calls_left(): how many calls the program may nest below the frame that the tracer or generated code stands for.
+PyObject* calls_left(PyObject*, PyObject*);
 
 }  // namespace stator

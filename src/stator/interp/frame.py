@@ -12,7 +12,7 @@ from stator import errors
 from stator.bytecode.continuation import Lasti as HostLasti
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import Decoded, Instr, decode
-from stator.interp.signals import BreakHere, DoFirst, FrameState, Restart
+from stator.interp.signals import BreakHere, FrameState, Restart
 from stator.objects.cell import CellValue
 from stator.objects.protocol import models
 from stator.objects.value import NULL, Constant, Raised, Unsupported, Value
@@ -188,7 +188,7 @@ class Frame:
                 except BreakHere as e:
                     e.states.append(FrameState(self, instr, self.stack[:], "call"))
                     raise
-                except (DoFirst, Restart, errors.StatorError):
+                except errors.StatorError:
                     raise
                 except Exception as e:
                     failure = trace.host_error(e)

@@ -53,6 +53,10 @@ class DoFirst(BaseException):
         self.action = action
 
 
+class NearRecursionLimit(BaseException):
+    """The program may meet its recursion limit in what is traced: this time it runs as ordinary Python."""
+
+
 class Restart(BaseException):
     """The break lies inside an instruction that has already changed something: trace again up to before it."""
 

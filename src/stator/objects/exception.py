@@ -66,7 +66,18 @@ def native_base(cls: type) -> type[BaseException]:
 class ExceptionValue(Value):
     """An exception: existing (`source` set), or made by the traced program around `real`."""
 
-    __slots__ = ("_attrs", "args", "fields", "real", "slots", "space", "takes_context", "tb_entries", "tb_values")
+    __slots__ = (
+        "_attrs",
+        "args",
+        "fields",
+        "is_context",
+        "real",
+        "slots",
+        "space",
+        "takes_context",
+        "tb_entries",
+        "tb_values",
+    )
 
     def __init__(self, space: Space, real: BaseException, source: Source | None = None) -> None:
         self.space = space
@@ -81,6 +92,8 @@ class ExceptionValue(Value):
         self.slots: dict[Any, Value | None] = {}
         #: raised while nothing of the trace was being handled: what the traced frame's callers handle is its context
         self.takes_context = False
+        #: whether it may be the context of another
+        self.is_context = source is not None
         #: the frames the exception has left, innermost first
         self.tb_entries: list[Passed] = []
         #: what `__traceback__` gives when the exception has left so many frames
@@ -211,6 +224,8 @@ class ExceptionValue(Value):
         self.fields[name] = value
         if name == "__cause__":
             self.fields["__suppress_context__"] = TRUE
+        elif isinstance(value, ExceptionValue):
+            value.is_context = True
         return True
 
     def _assign_traceback(self, space: Space, value: Value | None) -> bool:
@@ -488,7 +503,7 @@ def set_context(space: Space, value: Value, handled: Value | None) -> None:
     if handled is None or handled is value or handled.cls is type(None):
         value.takes_context |= handled is None
         return
-    step: Value | None = handled
+    step: Value | None = handled if value.is_context else None
     seen: set[int] = set()  # the program may have tied the chain into a ring
     while isinstance(step, ExceptionValue) and id(step) not in seen:
         seen.add(id(step))
