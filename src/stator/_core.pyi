@@ -10,6 +10,9 @@ class _MissHandler(Protocol):
 UNBOUND: Final[object]
 """Stands for an empty argument slot."""
 
+C_RECURSION_LIMIT: Final[int]
+"""How deep C code may call itself; 0 where its calls count against the recursion limit of Python's (3.11)."""
+
 class GuardProgram:
     """A flat list of loads and checks; see ``stator.guards.program``."""
 

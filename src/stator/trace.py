@@ -85,6 +85,9 @@ class Trace(Services):
         self.steps = 0
         self.depth = 0
         self.deepest = 0
+        #: the StopIteration by which the iterator asked last has ended, where another iterator passes it on
+        self.ended_by: Value | None = None
+        self.end_wanted = False
         self.calls_left = calls_left()
         self.items = 0
         #: the program's own: another one holds while it is traced

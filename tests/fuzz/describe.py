@@ -40,6 +40,14 @@ def text(value: str) -> str:
     return repr(ADDRESS.sub("0x", value))
 
 
+def shown(value: BaseException) -> str:
+    """Its message; of one that holds an object of the program's that cannot be shown, what showing it raises."""
+    try:
+        return str(value)
+    except Exception as e:
+        return f"{type(e).__name__} when it is shown"
+
+
 class Graph:
     """Numbers objects in the order of their discovery, and notes what each one consists of."""
 
@@ -147,7 +155,7 @@ class Graph:
             if entry.tb_frame.f_code.co_filename == "<program>":
                 lines.append(f"{entry.tb_frame.f_code.co_name}:{entry.tb_lineno}")
             entry = entry.tb_next
-        return f"{self.name(value.args)} {text(str(value))} {chain} at {' '.join(lines)}"
+        return f"{self.name(value.args)} {text(shown(value))} {chain} at {' '.join(lines)}"
 
     def tensor(self, value: Any) -> str:
         return f"{value.dtype} {tuple(value.shape)} {value.requires_grad} {value.tolist()} grad {self.name(value.grad)}"

@@ -141,6 +141,10 @@ bool add_type(PyObject* module, PyType_Spec* spec, PyTypeObject** place) {
     return PyModule_AddType(module, *place) == 0;
 }
 
+bool add_limit(PyObject* module) {
+    return PyModule_AddIntConstant(module, "C_RECURSION_LIMIT", kCRecursionLimit) == 0;
+}
+
 bool add_unbound(PyObject* module) {
     state.unbound = PyObject_CallNoArgs(as_object(&PyBaseObject_Type));
     return state.unbound && PyModule_AddObjectRef(module, "UNBOUND", state.unbound) == 0;
@@ -177,7 +181,7 @@ int exec_module(PyObject* module) {
                 add_type(module, &entry_spec, &state.entry_type) &&
                 add_type(module, &compiled_spec, &state.compiled_type) &&
                 add_type(module, &probe_spec, &state.probe_type) &&
-                add_type(module, &tail_spec, &state.tail_type) && add_unbound(module);
+                add_type(module, &tail_spec, &state.tail_type) && add_unbound(module) && add_limit(module);
     return done ? 0 : -1;
 }
 

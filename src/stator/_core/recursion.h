@@ -7,6 +7,15 @@ namespace stator {
 // How many calls of Python functions the thread may still nest; in 3.11 calls of C functions count too.
 int& calls_remaining(PyThreadState* thread);
 
+// How deep C code may call itself; 0 where that counts as calls of Python functions do.
+#if PY_VERSION_HEX >= 0x030d0000
+inline constexpr long kCRecursionLimit = Py_C_RECURSION_LIMIT;
+#elif PY_VERSION_HEX >= 0x030c0000
+inline constexpr long kCRecursionLimit = C_RECURSION_LIMIT;
+#else
+inline constexpr long kCRecursionLimit = 0;
+#endif
+
 // What a C function that stands for an instruction takes of that.
 #if PY_VERSION_HEX >= 0x030c0000
 inline constexpr int kOneCCall = 0;

@@ -37,14 +37,13 @@ def opcode(function: Opcode) -> Opcode:
 
 
 class ExcInfo(Value):
-    """What PUSH_EXC_INFO leaves on the stack: the exception that was being handled before, and the one handled now."""
+    """What PUSH_EXC_INFO leaves on the stack: the exception that is being handled from there on."""
 
-    __slots__ = ("current", "previous")
+    __slots__ = ("current",)
 
-    def __init__(self, previous: Value | None, current: Value) -> None:
+    def __init__(self, current: Value) -> None:
         self.cls = type(None)
         self.source = None
-        self.previous = previous
         self.current = current
 
 
@@ -118,7 +117,7 @@ class Frame:
         self.resumed = False
         #: whether an exception has left it
         self.left = False
-        self.handled: Value | None = parent.handled if parent is not None else None
+        self.handled: Value | None = self.handled_outside()
         #: the stack entries of the exceptions being handled in this frame, outermost first
         self.handlers: list[ExcInfo] = []
 
@@ -132,6 +131,10 @@ class Frame:
         self._generator = weakref.ref(value)
 
     # -- the value stack --------------------------------------------------------------------------------------------
+
+    def handled_outside(self) -> Value | None:
+        """What the callers are handling."""
+        return self.parent.handled if self.parent is not None else None
 
     def push(self, value: Value) -> None:
         self.stack.append(value)

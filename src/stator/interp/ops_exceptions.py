@@ -31,7 +31,7 @@ def _caught(space: Space, exc: Value, /) -> Value:
 def PUSH_EXC_INFO(f: Frame, instr: Instr) -> None:
     """except: the exception becomes the one being handled."""
     value = f.pop()
-    info = ExcInfo(f.handled, value)
+    info = ExcInfo(value)
     f.handlers.append(info)
     f.push(info)
     f.push(value)
@@ -44,7 +44,8 @@ def POP_EXCEPT(f: Frame, instr: Instr) -> None:
     info = f.pop()
     assert isinstance(info, ExcInfo)
     f.handlers.remove(info)
-    f.handled = info.previous
+    # Around a handler of a generator, what those are handling who resume it now.
+    f.handled = f.handlers[-1].current if f.handlers else f.handled_outside()
 
 
 @opcode

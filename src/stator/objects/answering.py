@@ -12,6 +12,7 @@ from typing import Any
 from stator.guards.raw import type_lookup, type_name
 from stator.objects.attributes import MISSING
 from stator.objects.exception import native_base
+from stator.objects.protocol import SLOTS
 from stator.objects.sequence import Sequence
 from stator.objects.space import Space
 from stator.objects.value import Constant, NotKnown, Raised, Value
@@ -20,11 +21,15 @@ __all__ = ["answered"]
 
 _HEAP_TYPE = 1 << 9
 _IMMUTABLE_TYPE = 1 << 8
-#: what C code may ask of an operand by its slot
+#: slots that a stand-in has of its own
+_OWN_SLOTS = frozenset(
+    {"tp_getattro", "tp_setattro", "tp_descr_get", "tp_descr_set", "tp_init", "tp_new", "tp_finalize"}
+)
+_OWN_SLOTS |= frozenset({"bf_getbuffer", "bf_releasebuffer"})
+#: what C code may ask of an operand by its slot, or by the name of a method that it looks up in the class
 _ASKED = (
-    *("__index__", "__int__", "__float__", "__complex__", "__trunc__", "__bytes__", "__bool__", "__len__"),
-    *("__length_hint__", "__iter__", "__next__", "__getitem__", "__contains__", "__hash__", "__str__", "__repr__"),
-    *("__format__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"),
+    *(name for slot, names in SLOTS.items() if slot not in _OWN_SLOTS for name in names),
+    *("__complex__", "__trunc__", "__bytes__", "__length_hint__", "__format__"),
 )
 #: types of results in which no operand can hide
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, bytearray, memoryview, range})

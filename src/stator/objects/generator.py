@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from stator.residual.writer import Writer
 
 
+_THROWN_IN_PARTS = "the (type, exc, tb) signature of throw() is deprecated, use the single-arg signature instead."
+
+
 @models(types.GeneratorType, types.CoroutineType)
 class GeneratorValue(Value):
     """A generator or coroutine: its frame, which runs whenever something is sent; None once it is finished."""
@@ -73,6 +76,7 @@ class GeneratorValue(Value):
             return self.send(space, NONE)
         except Raised as e:
             if issubclass(e.value.cls, StopIteration) and not self.is_coroutine:
+                space.stopped_by(e.value)
                 return None
             raise
 
@@ -105,6 +109,8 @@ class GeneratorValue(Value):
         from stator.objects import exception
 
         self._own()
+        if value is not None and sys.version_info >= (3, 12):
+            space.warn(DeprecationWarning, _THROWN_IN_PARTS)
         try:
             raised = Raised(exception.from_throw(space, kind, value))
         except Raised as e:
@@ -197,7 +203,7 @@ class GeneratorValue(Value):
         frame.parent = space.trace.frame
         frame.result = None
         if not frame.handlers:
-            frame.handled = frame.parent.handled if frame.parent is not None else None
+            frame.handled = frame.handled_outside()
         self.running = True
         return frame
 

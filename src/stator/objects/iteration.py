@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from stator.objects.attributes import MISSING
@@ -34,6 +34,7 @@ class Iteration(Space):
     def next(self, iterator: Value) -> Value | None:
         """`next(iterator)`, or None when it is exhausted."""
         self.trace.count_item()
+        self.trace.ended_by = None
         iterator = iterator.force()
         quick = self._quick_next(iterator)
         if quick is not None:
@@ -42,13 +43,33 @@ class Iteration(Space):
             return self._call_next(iterator)
         except Raised as e:
             if issubclass(e.value.cls, StopIteration):
+                self.stopped_by(e.value)
                 return None
             raise
+
+    def stopped_by(self, stop: Value) -> None:
+        """An iterator has ended by raising that, which another may pass on."""
+        if self.trace.end_wanted:
+            self.trace.ended_by = stop
+
+    def passed_on(self, produce: Callable[[], Value | None]) -> Value:
+        """What an iterator produces; or raises, at the end, the StopIteration of the one that it has asked last."""
+        trace = self.trace
+        outer, trace.end_wanted = trace.end_wanted, True
+        try:
+            found = produce()
+            stop: Value | None = trace.ended_by
+        finally:
+            trace.end_wanted = outer
+            trace.ended_by = None
+        if found is None:
+            raise self.error(StopIteration) if stop is None else Raised(stop)
+        return found
 
     def advance(self, iterator: Value) -> Value:
         """`tp_iternext` as called: the StopIteration of an exhausted iterator, with its value, is raised."""
         iterator = iterator.force()
-        quick = self._quick_next(iterator)
+        quick = None if getattr(iterator, "passes_stop", False) else self._quick_next(iterator)
         if quick is not None:
             item: Value | None = quick(self)
             if item is None:

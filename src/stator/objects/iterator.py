@@ -86,6 +86,8 @@ class IteratorValue(Value):
     """An iterator; subclasses say how it goes on. One that existed before the trace is opaque unless they say more."""
 
     __slots__ = ("_attrs", "host", "slots", "steps")
+    #: whether it ends with the StopIteration of the iterator it goes over, with its value: C code that leaves that set
+    passes_stop: ClassVar[bool] = False
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
@@ -114,11 +116,15 @@ class IteratorValue(Value):
         if self.source is not None:
             self.open(space)
         try:
-            return self.produce(space)
+            found = self.produce(space)
         except Raised as e:
             if issubclass(e.value.cls, StopIteration):
+                space.stopped_by(e.value)
                 return None
             raise
+        if found is None and not self.passes_stop:
+            space.trace.ended_by = None
+        return found
 
     def open(self, space: Space) -> None:
         """An iterator made outside is about to be advanced: look into it, or break."""
@@ -188,6 +194,8 @@ def _iter(self: IteratorValue, space: Space) -> Value:
 def _next(self: IteratorValue, space: Space) -> Value:
     if self.source is not None:
         self.open(space)
+    if self.passes_stop:
+        return space.passed_on(lambda: self.produce(space))
     found = self.produce(space)
     if found is None:
         raise space.error(StopIteration)

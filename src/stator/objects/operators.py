@@ -13,6 +13,7 @@ from typing import Any
 from stator import errors
 from stator._core import call_within
 from stator.guards.raw import is_subtype, type_name
+from stator.interp.signals import DoFirst
 from stator.objects.attributes import MISSING
 from stator.objects.identities import separate
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE
@@ -54,6 +55,11 @@ UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
 #: builtin sequences fill `sq_concat`/`sq_repeat`, which CPython tries after the right operand's `nb_` slots
 _SEQUENCES = (list, tuple, str, bytes, bytearray, collections.deque)
 
+_INVERTED_BOOL = (
+    "Bitwise inversion '~' on bool is deprecated. This returns the bitwise inversion of the underlying int object and "
+    "is usually not what you expect from the negation of a bool. Use the 'not' operator for boolean negation or "
+    "~int(x) for the bitwise inversion of the underlying int."
+)
 _HEAP_TYPE = 1 << 9
 _SEQUENCE_SLOTS = {"__len__", "__getitem__", "__contains__"}
 
@@ -72,11 +78,20 @@ class Operators(Space):
         finally:
             self.computing = False
         depth = self.trace.recursion_limit - self.trace.depth
+        modules = len(sys.modules)
         try:
             result = call_within(depth, function, *hosts, **named)
         except Exception as e:
             raise Raised(self.exception(e)) from None
+        if len(sys.modules) != modules:
+            self.imported_by(function)
         return self.fresh(result)
+
+    def imported_by(self, function: Callable[..., Any]) -> None:
+        """What CPython has computed has imported modules, a codec perhaps: the trace shall find them from the start."""
+        what = f"imports of {function}"
+        if what not in self.trace.done_first:
+            raise DoFirst(what, lambda: None)
 
     def binary(self, symbol: str, left: Value, right: Value, tail: bool = False) -> Value:
         """`left symbol right`, or the augmented assignment when the symbol ends in `=`."""
@@ -165,6 +180,9 @@ class Operators(Space):
         """`-v`, `+v`, `~v`, `abs(v)`."""
         value = value.force()
         function, method, shown = UNARY[symbol]
+        if symbol == "~" and value.cls is bool and sys.version_info >= (3, 12):
+            self.warn(DeprecationWarning, _INVERTED_BOOL)
+            value = self.call(self.class_value(int), [value], {})
         if type(value) is Constant:
             return self.run_known(function, [value])
         slot = self.special(value, method)

@@ -1,17 +1,18 @@
 """`Py_ReprEnter`: the containers whose `repr` is being made, so that one that holds itself prints as `...`.
 
-And up to 3.11 `Py_EnterRecursiveCall`: there C code that calls itself counts against the program's limit.
+And `Py_EnterRecursiveCall`: up to 3.11 C code that calls itself counts against the program's limit, later against one
+of its own.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator import errors
+from stator._core import C_RECURSION_LIMIT
 from stator.objects.pending import PendingText, concatenated
 from stator.objects.value import Constant, Unsupported, Value
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-_C_CALLS_COUNT = sys.version_info < (3, 12)
 
 
 class Reprs:
@@ -48,7 +47,8 @@ def entered(space: Space, value: Value) -> Iterator[bool]:
 
 
 def _check_depth(space: Space, depth: int, where: str) -> None:
-    if _C_CALLS_COUNT and space.trace.depth + depth > space.trace.recursion_limit:
+    left = C_RECURSION_LIMIT or space.trace.recursion_limit - space.trace.depth
+    if depth > left:
         raise space.error(RecursionError, f"maximum recursion depth exceeded{where}")
 
 

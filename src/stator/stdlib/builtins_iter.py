@@ -97,6 +97,7 @@ class EnumerateValue(_Composed):
     """`enumerate(iterable, start)`. An existing one counts, so its steps are taken for real."""
 
     __slots__ = ("count", "iterator", "movers")
+    passes_stop = True
 
     def __init__(self, cls: type, iterator: Value, count: Value) -> None:
         super().__init__(cls)
@@ -162,6 +163,11 @@ class ZipValue(_Composed):
         self.iterators = iterators
         self.strict = strict
 
+    @property
+    def passes_stop(self) -> bool:  # type: ignore[override]
+        """What ends a strict one is looked at, and dropped."""
+        return not self.strict
+
     @staticmethod
     def tp_new(space: Space, cls: Value, *iterables: Value, strict: Value = FALSE) -> Value:
         owner, exact = own_class(space, cls), space.truth(strict)
@@ -216,6 +222,7 @@ class MapValue(_Composed):
     """`map(function, *iterables)`."""
 
     __slots__ = ("function", "iterators")
+    passes_stop = True
 
     def __init__(self, cls: type, function: Value, iterators: list[Value]) -> None:
         super().__init__(cls)
@@ -250,6 +257,7 @@ class FilterValue(_Composed):
     """`filter(predicate, iterable)`."""
 
     __slots__ = ("iterator", "predicate")
+    passes_stop = True
 
     def __init__(self, cls: type, predicate: Value, iterator: Value) -> None:
         super().__init__(cls)

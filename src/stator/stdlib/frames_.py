@@ -37,7 +37,6 @@ def sys_getframe(space: Space, depth: Value = Constant(0), /) -> Value:  # noqa:
 
 @builtin(sys.getrecursionlimit)
 def sys_getrecursionlimit(space: Space) -> Value:
-    """The program's limit: that of the process is a higher one while it is traced."""
     limit = space.trace.recursion_limit
     _guard_setting(space, sys.getrecursionlimit, limit)
     return Constant(limit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import types
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,11 @@ def quietly(function: Any, *args: Any) -> Any:
     """Call what 3.12 deprecates, for the program, which has heard of that already."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        return function(*args)
+        return _called_elsewhere(function, *args)
+
+
+#: a warning is noted in the globals of whoever calls: not in those of a module, which the program may look at
+_called_elsewhere = types.FunctionType((lambda function, *args: function(*args)).__code__, {"__name__": "stator.quiet"})
 
 
 class ItertoolsIterator(IteratorValue):
@@ -300,6 +305,7 @@ class ISlice(ItertoolsIterator):
     """`islice(iterable, start, stop, step)`: `taken` items so far, the next wanted one is number `wanted`."""
 
     __slots__ = ("iterator", "step", "stop", "taken", "wanted")
+    passes_stop = True
 
     iterator: Value | None
     step: int
@@ -453,6 +459,7 @@ class Compress(ItertoolsIterator):
     """`compress(data, selectors)`."""
 
     __slots__ = ("data", "selectors")
+    passes_stop = True
 
     data: Value
     selectors: Value
@@ -480,11 +487,16 @@ class Compress(ItertoolsIterator):
         return f"{self.begin_call(writer)}{writer.expr(self.data)}, {writer.expr(self.selectors)})"
 
 
+def _latter(_: Any, item: Any) -> Any:
+    return item
+
+
 @iterator_type(itertools.pairwise)
 class Pairwise(IteratorValue):
     """`pairwise(iterable)`; `old` is None before the first pair."""
 
     __slots__ = ("iterator", "old")
+    passes_stop = True
 
     iterator: Value | None
     old: Value | None
@@ -519,7 +531,9 @@ class Pairwise(IteratorValue):
         if self.old is None:
             return f"{begin}{writer.expr(self.iterator)})"
         old = writer.expr(self.old)
-        return f"{begin}{writer.const(itertools.chain)}([{old}], {writer.expr(self.iterator)}))"
+        # accumulate passes on what the iterator ends with; chain would not
+        parts = f"{writer.expr(self.iterator)}, {writer.const(_latter)}, initial={old}"
+        return f"{begin}{writer.const(itertools.accumulate)}({parts}))"
 
 
 if sys.version_info >= (3, 12):

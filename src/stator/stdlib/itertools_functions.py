@@ -66,6 +66,7 @@ class StarMap(_OverOne):
     """`starmap(function, iterable)`."""
 
     __slots__ = ()
+    passes_stop = True
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
@@ -81,6 +82,7 @@ class FilterFalse(_OverOne):
     """`filterfalse(predicate, iterable)`."""
 
     __slots__ = ()
+    passes_stop = True
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
@@ -99,6 +101,7 @@ class TakeWhile(_Switching):
     """`takewhile(predicate, iterable)`."""
 
     __slots__ = ()
+    passes_stop = True
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
@@ -123,6 +126,7 @@ class DropWhile(_Switching):
     """`dropwhile(predicate, iterable)`."""
 
     __slots__ = ()
+    passes_stop = True
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
@@ -151,6 +155,7 @@ class Accumulate(ItertoolsIterator):
     """`accumulate(iterable, function, initial=…)`; `total` is None before the first item."""
 
     __slots__ = ("function", "initial", "iterator", "total")
+    passes_stop = True
 
     function: Value
     initial: Value | None
