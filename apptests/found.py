@@ -267,3 +267,21 @@ def test_lines_of_what_is_raised_again():
         again(1)
     except AttributeError as e:
         assert lines(e)[1:] == [("again", 2)], lines(e)
+
+
+def test_group_that_nobody_catches():
+    def unmatched():
+        try:
+            raise ExceptionGroup("group", [ValueError(1)])
+        except* TypeError:
+            pass
+
+    try:
+        unmatched()
+    except BaseException as e:
+        assert e.__suppress_context__
+        assert e.__context__ is None
+        assert e.exceptions[0].__context__ is None
+    matched, rest = ExceptionGroup("group", [ValueError(1)]).split(TypeError)
+    assert matched is None
+    assert rest.__suppress_context__

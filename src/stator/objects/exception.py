@@ -107,6 +107,10 @@ class ExceptionValue(Value):
 
     @classmethod
     def from_fresh(cls, space: Space, host: Any) -> ExceptionValue:
+        return made_of(space, host)
+
+    @classmethod
+    def raised_by(cls, space: Space, host: Any) -> ExceptionValue:
         """An exception that C code has just raised."""
         self = made_of(space, host)
         frame = getattr(space.trace, "frame", None)

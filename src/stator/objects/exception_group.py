@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.objects.exception import ExceptionValue, matches
-from stator.objects.protocol import NONE, builtin
+from stator.objects.protocol import NONE, TRUE, builtin
 from stator.objects.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def _subset(space: Space, original: Value, exceptions: list[Value]) -> Value | N
         value = original.get_field(space, name)
         if value is not None and value.force().cls is not type(None):
             derived.assign_field(space, name, value)
+    derived.assign_field(space, "__suppress_context__", TRUE)  # as PyException_SetCause does, even of none
     notes = space.getattr_or_none(original, "__notes__")
     if notes is not None and issubclass(notes.force().cls, (list, tuple)):
         space.setattr(derived, "__notes__", space.new_list(list(space.unpack(notes))))

@@ -185,7 +185,7 @@ class Wrapping(Space):
 
     def exception(self, host: BaseException) -> Value:
         """The traced exception for one that a host operation has raised."""
-        return MODELS[BaseException].from_fresh(self, host)  # type: ignore[attr-defined, no-any-return]
+        return MODELS[BaseException].raised_by(self, host)  # type: ignore[attr-defined, no-any-return]
 
     def error(self, cls: type[BaseException], *args: Any) -> Raised:
         """`raise space.error(TypeError, "…")`: raise an exception in the traced program."""
