@@ -285,3 +285,26 @@ def test_group_that_nobody_catches():
     matched, rest = ExceptionGroup("group", [ValueError(1)]).split(TypeError)
     assert matched is None
     assert rest.__suppress_context__
+
+
+def test_group_caught_in_part():
+    def partly():
+        try:
+            raise ExceptionGroup("group", [TypeError(2), ValueError(1)])
+        except* TypeError:
+            pass
+
+    try:
+        partly()
+    except BaseException as e:
+        assert repr(e) == "ExceptionGroup('group', [ValueError(1)])"
+        assert e.__context__ is None
+
+
+class Number(complex):
+    pass
+
+
+def test_second_part_of_a_complex_number():
+    assert complex(0, Number(4.25 + 1j)) == complex(-1, 4.25)
+    assert type(complex(0, Number(1j))) is complex

@@ -365,6 +365,8 @@ class _FreshClass:
             self.fields[name] = value
             return True
         if name in ("__module__", "__doc__", "__annotations__"):
+            if name == "__module__" and sys.version_info >= (3, 13) and "__firstlineno__" in self.attributes:
+                self.assign(space, "__firstlineno__", None)  # it was one in the file of the module before
             self.assign(space, name, value)
             return True
         if name == "__abstractmethods__":

@@ -144,6 +144,7 @@ def _check_pattern(space: Space, pattern: Value) -> None:
 
 def prepare_reraise(space: Space, original: Value, raised: Value) -> Value:
     """`_PyExc_PrepReraiseStar`: what the `except*` clauses leave to be raised, or None."""
+    original = original.force()
     items = [item.force() for item in space.unpack(raised)]
     if not items:
         return NONE

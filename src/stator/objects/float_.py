@@ -105,6 +105,8 @@ def _complex_part(space: Space, value: Value, first: bool) -> Value:
         return Constant(complex.__complex__(known_host(space, result, "complex")))
     if space.special(value, "__float__") is not None or space.special(value, "__index__") is not None:
         return as_double(space, value)
+    if issubclass(value.cls, complex):  # the second: its number is taken, and no method asked
+        return Constant(complex(complex.__pos__(known_host(space, value, "complex"))))
     if issubclass(value.cls, str):
         return Constant(str.__str__(known_host(space, value, "complex")))
     kind = "first argument must be a string or a number" if first else "second argument must be a number"

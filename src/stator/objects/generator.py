@@ -188,6 +188,8 @@ class GeneratorValue(Value):
         try:
             self._throw(space, space.error(GeneratorExit))
         except Raised as e:
+            if issubclass(e.value.cls, StopIteration) and sys.version_info >= (3, 13):
+                return space.getattr(e.value, "value")
             if issubclass(e.value.cls, (GeneratorExit, StopIteration)):
                 return NONE
             raise

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from stator.residual.writer import Writer
 
 
+#: whether a comparison looks for changes that those of the keys have made
+_CHECKS_KEYS = sys.version_info >= (3, 13) or (3, 12, 4) <= sys.version_info
+
+
 @models(OrderedDict)
 class OrderedDictValue(DictValue):
     """An OrderedDict or an instance of a subclass."""
@@ -104,8 +108,15 @@ class OrderedDictValue(DictValue):
             return False
         if not isinstance(other, OrderedDictValue):
             return True
-        keys = zip(self.unpack(space), other.unpack(space), strict=True)
-        return all(space.equal(mine, theirs) for mine, theirs in keys)
+        keys = self.unpack(space), other.unpack(space)
+        for mine, theirs in zip(*keys, strict=True):
+            epoch = space.trace.epoch
+            same = space.equal(mine, theirs)
+            if _CHECKS_KEYS and epoch != space.trace.epoch and (self.unpack(space), other.unpack(space)) != keys:
+                raise space.error(RuntimeError, "OrderedDict mutated during iteration")
+            if not same:
+                return False
+        return True
 
     def tp_lt(self, space: Space, other: Value, /) -> Value:
         return NOT_IMPLEMENTED

@@ -136,4 +136,6 @@ def _globals_of(space: Space, mode: str, globals: Value) -> Any:
     if names.get_str(space, "__builtins__") is None:
         own = space.trace.builtins_of(space.trace.current_frame.globals)
         names.set_str(space, "__builtins__", own.value(space))
+    elif not issubclass(names.get_str(space, "__builtins__").force().cls, (dict, types.ModuleType)):
+        raise refuse(f"{mode} with builtins that are no dict")
     return host
