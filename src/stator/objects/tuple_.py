@@ -167,7 +167,10 @@ class TupleValue(Sequence):
         return self.compared(space, ">=", other)
 
     def tp_hash(self, space: Space) -> Value:
-        hashes = [_Hashed(int(space.hash(item).as_host(space))) for item in self.items]
+        try:
+            hashes = [_Hashed(int(space.hash(item).as_host(space))) for item in self.items]
+        except NotKnown:
+            raise Unsupported(errors.UnsupportedSlot("tuple", "hash that depends on addresses")) from None
         return Constant(hash(tuple(hashes)))
 
     def tp_repr(self, space: Space) -> Value:
