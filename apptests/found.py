@@ -308,3 +308,34 @@ class Number(complex):
 def test_second_part_of_a_complex_number():
     assert complex(0, Number(4.25 + 1j)) == complex(-1, 4.25)
     assert type(complex(0, Number(1j))) is complex
+
+
+def test_names_of_unbound_variables():
+    def local():
+        return a  # noqa: F821
+        a = 1
+
+    def free():
+        def inner():
+            return b  # noqa: F821
+
+        inner()
+        b = 1
+
+    found = []
+    for function in (local, free):
+        try:
+            function()
+        except NameError as e:
+            found.append((type(e).__name__, e.name))
+    assert found == [("UnboundLocalError", None), ("NameError", "b")]
+
+
+def test_group_that_a_later_clause_catches():
+    try:
+        raise ExceptionGroup("group", [KeyError(1)])
+    except* StopIteration:
+        pass
+    except* KeyError as group:
+        found = group.__suppress_context__
+    return found

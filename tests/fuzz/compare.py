@@ -80,9 +80,14 @@ def check(source: str, positions: list[int]) -> dict[str, str]:
             continue
         met[mode.name] = breaks[0].code if breaks else ""
         for step, (want, have) in enumerate(zip(expected, seen)):
-            if want != have and world(code, lambda program: program) == expected:
+            if want != have and is_steady(code, expected):
                 raise Difference(f"{mode.name}, call {step + 1}:\n{difference(want, have)}")
     return met
+
+
+def is_steady(code: CodeType, expected: list[Description]) -> bool:
+    """Whether the program always does the same: the order of a set, which goes by addresses, shows in few runs only."""
+    return all(world(code, lambda program: program) == expected for _ in range(12))
 
 
 def compiled(source: str) -> CodeType:

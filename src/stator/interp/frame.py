@@ -250,8 +250,8 @@ class Frame:
             raise self.name_error(f"name '{name}' is not defined", name)
         return value  # type: ignore[no-any-return]
 
-    def name_error(self, text: str, name: str, cls: type[BaseException] = NameError) -> Raised:
-        raised: Raised = self.space.error(cls, text)
+    def name_error(self, text: str, name: str) -> Raised:
+        raised: Raised = self.space.error(NameError, text)
         raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
         return raised
 
@@ -261,7 +261,7 @@ class Frame:
             text = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
             return self.name_error(text, name)
         text = f"cannot access local variable '{name}' where it is not associated with a value"
-        return self.name_error(text, name, UnboundLocalError)
+        return self.space.error(UnboundLocalError, text)  # which is not told the name
 
 
 def check_complete() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from stator.bytecode.continuation import caught, raise_unchanged
@@ -75,6 +76,8 @@ def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
     rest, match = exception.match_group(f.space, value, pattern)
     if _WRAPPED_IS_TRACED and match is not NONE and not issubclass(value.cls, BaseExceptionGroup):
         match.add_traceback(f, instr)  # type: ignore[attr-defined]
+    if match is NONE and sys.version_info < (3, 12):
+        rest = value  # later it is what split() has made, a copy
     f.push(rest)
     f.push(match)
     if match is not NONE:

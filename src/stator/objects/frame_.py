@@ -69,6 +69,8 @@ class FrameValue(Value):
             return Constant(frame.last().line)
         if name == "f_globals":
             return space.trace.globals_of(frame.globals).value(space)  # type: ignore[no-any-return]
+        if name == "f_builtins":
+            return space.trace.builtins_of(frame.globals).value(space)  # type: ignore[no-any-return]
         if name == "f_back":
             return self._back(space)
         if name == "f_locals" and (_ONE_LOCALS_DICT or frame.namespace is not None):

@@ -64,6 +64,10 @@ class BoundMethod(Value):
     def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         return self.call(space, list(args), kwargs, False)
 
+    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+        """From 3.13 on: it stays bound to what it is bound to."""
+        return self
+
     def get_field(self, space: Space, name: str) -> Value | None:
         if name == "__doc__":
             return space.getattr(self.function, name)

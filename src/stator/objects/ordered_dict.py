@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 #: whether a comparison looks for changes that those of the keys have made
-_CHECKS_KEYS = sys.version_info >= (3, 13) or (3, 12, 4) <= sys.version_info
+_CHECKS_KEYS = sys.version_info >= (3, 13) or sys.version_info >= (3, 12, 4)
 
 
 @models(OrderedDict)
