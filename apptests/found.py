@@ -1,6 +1,8 @@
 """Programs that `make fuzz` has found to do something else when traced, made small."""
 
+import functools
 import traceback
+import weakref
 
 from apptests.marks import expected_break
 from apptests.raising import message
@@ -339,3 +341,47 @@ def test_group_that_a_later_clause_catches():
     except* KeyError as group:
         found = group.__suppress_context__
     return found
+
+
+@functools.lru_cache
+def named(*references):
+    return [reference().__name__ for reference in references][0]
+
+
+def test_caches_asked_about_new_classes():
+    class New:
+        pass
+
+    reference = weakref.ref(New)
+    assert [named(reference, weakref.ref(dict)), named(weakref.ref(New), weakref.ref(dict))] == ["New", "New"]
+    assert named(weakref.ref(dict)) == "dict"
+
+
+def test_properties_without_room_for_their_documentation():
+    class Slotted(property):
+        __slots__ = ("more",)
+
+    def documented():
+        """Some words."""
+
+    try:
+        made = Slotted(doc="words"), Slotted()
+        found = [getattr(item, "__doc__", None) for item in made]
+    except AttributeError as e:
+        found = str(e)
+    try:
+        Slotted(documented)
+    except AttributeError as e:
+        return found, str(e)
+    return found
+
+
+def test_raised_again_by_name_after_a_break():
+    try:
+        try:
+            traceback.send  # noqa: B018
+        except AttributeError as e:
+            list(Point.__dict__.values()).insert(0, 1)
+            raise e
+    except AttributeError as e:
+        assert e.__context__ is None

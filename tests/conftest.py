@@ -4,7 +4,6 @@ What needs torch is collected away where torch is missing: the folders tests/ten
 whose first line is `# needs: torch`, and tests marked `needs_torch`.
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,17 +21,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if collection_path.suffix == ".py" and needs_torch(collection_path) else None
 
 
-#: known defects on Python 3.13: part of the test's id, and what is wrong
-ON_313 = {
-    "test_one_graph[records.app_dataclass_defined_inside]": "dataclasses of 3.13 use a cache keyed by weak references",
-}
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in items if sys.version_info >= (3, 13) else ():
-        for part, reason in ON_313.items():
-            if part in item.nodeid:
-                item.add_marker(pytest.mark.xfail(reason=reason, strict=False))
     if HAS_TORCH:
         return
     away = [item for item in items if item.get_closest_marker("needs_torch")]

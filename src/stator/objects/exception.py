@@ -504,6 +504,7 @@ def set_cause(space: Space, value: Value, cause: Value) -> None:
 def set_context(space: Space, value: Value, handled: Value | None) -> None:
     """The exception is raised while `handled` is being handled."""
     assert isinstance(value, ExceptionValue)
+    handled = None if handled is None else handled.force()
     if handled is None or handled is value or handled.cls is type(None):
         value.takes_context |= handled is None
         return

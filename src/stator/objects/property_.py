@@ -72,8 +72,18 @@ class PropertyValue(Value):
                 self._doc = found
                 self.getter_doc = True
         if self.cls is not property:
-            space.setattr(self, "__doc__", self._doc)
+            self._keep_doc(space)
         return NONE
+
+    def _keep_doc(self, space: Space) -> None:
+        """An instance of a subclass has its documentation as an ordinary attribute, where there is room for it."""
+        if sys.version_info < (3, 12) and not self.getter_doc:
+            return
+        try:
+            space.setattr(self, "__doc__", self._doc)
+        except Raised as e:
+            if self.getter_doc or not issubclass(e.value.cls, AttributeError):
+                raise
 
     def getter(self, space: Space, function: Value, /) -> Value:
         return self._copy(space, fget=function)

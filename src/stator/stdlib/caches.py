@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -15,6 +16,7 @@ from stator.objects.function import FunctionValue
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import MODELS, NONE, models
 from stator.objects.value import Constant, Unsupported, Value
+from stator.objects.weakref_ import RefValue
 from stator.stdlib.support import known_host, refuse
 from stator.stdlib.typing_ import FormValue
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.objects.space import Space
     from stator.residual.writer import Writer
+    from stator.trace import Trace
 
 _CACHED = functools._lru_cache_wrapper
 
@@ -103,6 +106,8 @@ class ExistingCache(Cached):
         space.guard_identity_of(self.source, self.host)
         if any(_is_symbolic(space, value.force()) for value in (*args, *kwargs.values())):
             return self.traced(space, args, kwargs, name)
+        if any(_is_new_class(space, value) for value in (*args, *kwargs.values())):
+            return self.about_new_class(space, args, kwargs, name)
         results = Results.of(self.host)
         hosts = tuple([_operand(space, arg, name) for arg in args])
         named = {key: _operand(space, value, name) for key, value in kwargs.items()}
@@ -138,6 +143,17 @@ class ExistingCache(Cached):
         space.trace.defer(CountCall(self.host, (), {}), list(args), kwargs)
         return result
 
+    def about_new_class(self, space: Space, args: list[Value], kwargs: dict[str, Value], name: str) -> Value:
+        """The result for a class that the trace has made: no key of the cache is equal until this call is made."""
+        given = tuple([space.key(arg) for arg in args]), tuple([(k, space.key(v)) for k, v in kwargs.items()])
+        results = space.trace.extension(OfNewClasses).results
+        key = id(self.host), *given
+        if key in results:
+            space.trace.defer(CountCall(self.host, (), {}), list(args), kwargs)
+        else:
+            results[key] = self.traced(space, args, kwargs, name)
+        return results[key]
+
     def identity(self, space: Space) -> Any:
         return self.host
 
@@ -151,6 +167,13 @@ class ExistingCache(Cached):
     def reconstruct(self, writer: Writer) -> str:
         assert self.source is not None
         return writer.source(self.source)
+
+
+class OfNewClasses:
+    """What functions with a cache give in a trace for the classes it makes."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.results: dict[Any, Value] = {}
 
 
 class CountHit:
@@ -182,6 +205,14 @@ def _is_symbolic(space: Space, value: Value) -> bool:
     if issubclass(value.cls, tuple) and isinstance(value, MODELS[tuple]):
         return any(_is_symbolic(space, item.force()) for item in space.unpack(value))
     return value.symbolic
+
+
+def _is_new_class(space: Space, value: Value) -> bool:
+    """Whether the value is a class that the trace has made, or a weak reference to one."""
+    value = value.force()
+    if isinstance(value, RefValue):
+        return value.referent is not None and _is_new_class(space, value.referent)
+    return issubclass(value.cls, type) and space.trace.is_fresh_class(value.host)  # type: ignore[attr-defined]
 
 
 def _share(space: Space, value: Value, step: int) -> None:
@@ -399,6 +430,8 @@ def _operand(space: Space, value: Value, name: str) -> Any:
     value = value.force()
     if value.cls is tuple and type(value) is not Constant:
         return tuple([_operand(space, item, name) for item in space.unpack(value)])
+    if isinstance(value, RefValue) and value.cls is weakref.ref and value.referent is not None:
+        return weakref.ref(_operand(space, value.referent, name))
     if type(value) in (Constant, FormValue) or value.cls in (type, frozenset, types.FunctionType):
         return known_host(space, value, name)
     if issubclass(value.cls, tuple) and all(
