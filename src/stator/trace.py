@@ -61,6 +61,10 @@ class Trace(Services):
         stop_at: the step before which the trace must end, with the reason `stop_reason`.
     """
 
+    #: the StopIteration by which the iterator asked last has ended, where another iterator wants to pass it on
+    ended_by: Value | None = None
+    end_wanted = False
+
     def __init__(
         self,
         config: Config,
@@ -85,12 +89,8 @@ class Trace(Services):
         self.steps = 0
         self.depth = 0
         self.deepest = 0
-        #: the StopIteration by which the iterator asked last has ended, where another iterator passes it on
-        self.ended_by: Value | None = None
-        self.end_wanted = False
         self.calls_left = calls_left()
         self.items = 0
-        #: the program's own: another one holds while it is traced
         self.recursion_limit = sys.getrecursionlimit()
         self.stop_at = stop_at
         self.stop_reason = stop_reason
