@@ -106,7 +106,7 @@ class ExistingCache(Cached):
         space.guard_identity_of(self.source, self.host)
         if any(_is_symbolic(space, value.force()) for value in (*args, *kwargs.values())):
             return self.traced(space, args, kwargs, name)
-        if any(_is_new_class(space, value) for value in (*args, *kwargs.values())):
+        if any(_refers_to_new_class(space, value) for value in (*args, *kwargs.values())):
             return self.about_new_class(space, args, kwargs, name)
         results = Results.of(self.host)
         hosts = tuple([_operand(space, arg, name) for arg in args])
@@ -144,7 +144,7 @@ class ExistingCache(Cached):
         return result
 
     def about_new_class(self, space: Space, args: list[Value], kwargs: dict[str, Value], name: str) -> Value:
-        """The result for a class that the trace has made: no key of the cache is equal until this call is made."""
+        """The result for a class that the trace has made, by reference: no key is equal until this call is made."""
         given = tuple([space.key(arg) for arg in args]), tuple([(k, space.key(v)) for k, v in kwargs.items()])
         results = space.trace.extension(OfNewClasses).results
         key = id(self.host), *given
@@ -207,12 +207,11 @@ def _is_symbolic(space: Space, value: Value) -> bool:
     return value.symbolic
 
 
-def _is_new_class(space: Space, value: Value) -> bool:
-    """Whether the value is a class that the trace has made, or a weak reference to one."""
+def _refers_to_new_class(space: Space, value: Value) -> bool:
+    """Whether the value is a weak reference to a class that the trace has made."""
     value = value.force()
-    if isinstance(value, RefValue):
-        return value.referent is not None and _is_new_class(space, value.referent)
-    return issubclass(value.cls, type) and space.trace.is_fresh_class(value.host)  # type: ignore[attr-defined]
+    referent = value.referent if isinstance(value, RefValue) else None
+    return referent is not None and issubclass(referent.cls, type) and space.trace.is_fresh_class(referent.host)  # type: ignore[attr-defined]
 
 
 def _share(space: Space, value: Value, step: int) -> None:
