@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import sys
 import time
 from traceback import FrameSummary
 from types import CodeType
@@ -64,7 +65,7 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
 
 
 def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
-    started = time.perf_counter()
+    started, limit = time.perf_counter(), sys.getrecursionlimit()
     backend_before = STATS.backend_seconds
     stop_at, reason = bucket.forced_stop(code)
     guards: list[Guard] = []
@@ -103,6 +104,8 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> 
                     call_seen(first.action)
         return bucket.give_up(code, "it does not trace the same way twice", guards)
     finally:
+        if sys.getrecursionlimit() != limit:  # a module that the tracer or a backend has imported raises it
+            sys.setrecursionlimit(limit)
         STATS.add_seconds(time.perf_counter() - started, STATS.backend_seconds - backend_before)
 
 
