@@ -112,7 +112,8 @@ PyObject* run_target(Context& context, Entry* entry, const OutputArray& outputs)
     Ref target = Ref::borrow(entry->target);
     RegionScope off(context, nullptr);
     int outer = std::exchange(context.calls_remaining, calls_remaining(PyThreadState_Get()));
-    PyObject* result = PyObject_Vectorcall(target.get(), outputs.data(), outputs.count() | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    size_t count = outputs.count() | PY_VECTORCALL_ARGUMENTS_OFFSET;
+    PyObject* result = PyObject_Vectorcall(target.get(), outputs.data(), count, nullptr);
     context.calls_remaining = outer;
     return result;
 }

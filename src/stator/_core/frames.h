@@ -18,6 +18,9 @@ bool frame_is_on_thread_stack(Frame* frame);  // not a generator's
 // code object, what the version needs for it.
 PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in);
 
+// Puts a frame at the instruction at a byte offset.
+void place_frame(Frame* frame, int offset);
+
 // Moves a frame object that PyFrame_New has made to the instruction at a byte offset, as if it had ended there, called
 // by `back` (or null) and with `variables` (a dict, or null); false with an exception set if memory has run out.
 bool end_frame_at(PyFrameObject* object, int offset, PyObject* back, PyObject* variables);

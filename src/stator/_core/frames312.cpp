@@ -33,27 +33,17 @@ PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyO
     return _PyEval_EvalFrameDefault(thread, frame, 1);
 }
 
-bool end_frame_at(PyFrameObject* object, int offset, PyObject* back, PyObject* variables) {
-    Frame* frame = object->f_frame;
+void place_frame(Frame* frame, int offset) {
     frame->prev_instr = _PyCode_CODE(frame_code(frame)) + offset / static_cast<int>(sizeof(_Py_CODEUNIT));
-    return finish_frame_object(object, frame_code(frame), back, variables);
+}
+
+bool end_frame_at(PyFrameObject* object, int offset, PyObject* back, PyObject* variables) {
+    place_frame(object->f_frame, offset);
+    return finish_frame_object(object, frame_code(object->f_frame), back, variables);
 }
 
 Frame* top_frame(PyThreadState* thread) { return thread->cframe->current_frame; }
 void set_top_frame(PyThreadState* thread, Frame* frame) { thread->cframe->current_frame = frame; }
-Frame* frame_back(Frame* frame) {
-    do frame = frame->previous;
-    while (frame && frame->owner == FRAME_OWNED_BY_CSTACK);
-    return frame;
-}
-
-void begin_standing_frame(Frame* frame, PyObject* function, int offset, Frame* back) {
-    auto* made = reinterpret_cast<PyFunctionObject*>(Py_NewRef(function));
-    auto* code = reinterpret_cast<PyCodeObject*>(made->func_code);
-    _PyFrame_Initialize(frame, made, nullptr, code, 0);
-    frame->previous = back;
-    frame->prev_instr = _PyCode_CODE(code) + offset / static_cast<int>(sizeof(_Py_CODEUNIT));
-}
 
 bool c_recursion_is_low(PyThreadState* thread) { return thread->c_recursion_remaining < C_RECURSION_LIMIT / 4; }
 

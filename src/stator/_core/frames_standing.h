@@ -10,6 +10,27 @@ inline size_t frame_header() { return offsetof(Frame, localsplus) / sizeof(PyObj
 
 size_t standing_frame_size(PyCodeObject* code) { return frame_header() + static_cast<size_t>(code->co_nlocalsplus); }
 
+Frame* frame_back(Frame* frame) {
+    frame = frame->previous;
+#if PY_VERSION_HEX >= 0x030c0000
+    while (frame && frame->owner == FRAME_OWNED_BY_CSTACK) frame = frame->previous;
+#endif
+    return frame;
+}
+
+void begin_standing_frame(Frame* frame, PyObject* function, int offset, Frame* back) {
+    auto* made = reinterpret_cast<PyFunctionObject*>(Py_NewRef(function));
+    auto* code = reinterpret_cast<PyCodeObject*>(made->func_code);
+#if PY_VERSION_HEX >= 0x030c0000
+    _PyFrame_Initialize(frame, made, nullptr, code, 0);
+#else
+    _PyFrame_InitializeSpecials(frame, made, nullptr, code->co_nlocalsplus);
+    for (int i = 0; i < code->co_nlocalsplus; i++) frame->localsplus[i] = nullptr;
+#endif
+    frame->previous = back;
+    place_frame(frame, offset);
+}
+
 bool fill_free_variables(PyCodeObject* code, PyObject** slots) {
     for (int i = code->co_nlocalsplus - code->co_nfreevars; i < code->co_nlocalsplus; i++) {
         if (!slots[i] && !(slots[i] = PyCell_New(nullptr))) return false;

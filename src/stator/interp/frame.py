@@ -130,11 +130,11 @@ class Frame:
     def generator(self, value: Any) -> None:
         self._generator = weakref.ref(value)
 
-    # -- the value stack --------------------------------------------------------------------------------------------
-
     def handled_outside(self) -> Value | None:
         """What the callers are handling."""
         return self.parent.handled if self.parent is not None else None
+
+    # -- the value stack --------------------------------------------------------------------------------------------
 
     def push(self, value: Value) -> None:
         self.stack.append(value)
