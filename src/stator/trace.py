@@ -64,6 +64,8 @@ class Trace(Services):
     #: the StopIteration by which the iterator asked last has ended, where another iterator wants to pass it on
     ended_by: Value | None = None
     end_wanted = False
+    #: where the trace was too long: the code of the inlined calls that will not be traced by themselves either
+    overlong: tuple[CodeType, ...] = ()
 
     def __init__(
         self,
@@ -350,6 +352,7 @@ class Trace(Services):
             if self.steps < self.next_stop:
                 return
         if self.steps >= self.config.trace_step_limit:
+            self.overlong = self._overlong_callees()
             raise Unsupported(errors.TraceTooLong(self.config.trace_step_limit))
         if self.steps < self.stop_at:
             return
@@ -359,6 +362,16 @@ class Trace(Services):
         if self.steps == self.stop_at:
             self.next_stop = self.config.trace_step_limit
             raise Unsupported(self.stop_reason)
+
+    def _overlong_callees(self) -> tuple[CodeType, ...]:
+        """The code of the inlined calls that took most of a trace that is too long: by themselves they would be so too."""
+        found: dict[CodeType, None] = {}
+        at = self.frame
+        while at.parent is not None:
+            if (self.steps - at.begun) * 2 > self.steps and not is_suspendable(at.code):
+                found[at.code] = None
+            at = at.parent
+        return tuple(found)
 
     def forced(self, brk: Any) -> bool:
         """Whether the break is one that executes nothing natively: tracing goes on at the same instruction."""

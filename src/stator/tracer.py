@@ -125,6 +125,8 @@ def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: 
     except Unsupported as e:
         # What must leave the frame cannot be made by generated code.
         _refuse_if_fullgraph(bucket, trace, e.brk)
+        for callee in trace.overlong:
+            bucket.give_up(callee, e.brk.reason, [])
         return bucket.give_up(code, e.brk.reason, list(trace.guards.values()))
     except errors.StatorError:
         raise

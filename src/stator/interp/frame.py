@@ -69,6 +69,7 @@ class Frame:
 
     __slots__ = (
         "_generator",
+        "begun",
         "cells",
         "code",
         "decoded",
@@ -106,6 +107,8 @@ class Frame:
         self.namespace: Any = None
         self.stack: list[Value] = []
         self.index = 0
+        #: the step of the trace at which it was entered, or resumed
+        self.begun = trace.steps
         #: the instruction at which the exception that has just been sent on was first raised
         self.reraised: int | None = None
         self.result: Value | None = None
@@ -172,6 +175,7 @@ class Frame:
         instrs = self.instrs
         table = OPCODES
         trace.frame = self
+        self.begun = trace.steps
         try:
             while self.result is None:
                 instr = instrs[self.index]
