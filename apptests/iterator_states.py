@@ -4,6 +4,7 @@ import copy
 import itertools
 import sys
 import warnings
+from collections import OrderedDict
 
 from apptests.raising import message
 
@@ -163,3 +164,17 @@ def test_a_warning_in_later_versions():
         warnings.simplefilter("always")
         itertools.cycle("ab").__reduce__()
     assert len(caught) == (not QUIET)
+
+
+def test_ordered_dicts_that_change_under_an_iterator_at_its_end():
+    out = []
+    for kind in (iter, reversed, lambda d: iter(d.items())):
+        for change in (lambda d: d.update(b=2), lambda d: d.clear(), len):
+            for size in (0, 1):
+                mapping = OrderedDict.fromkeys("a"[:size])
+                found = kind(mapping)
+                for _ in range(size):
+                    next(found)
+                change(mapping)
+                out += [next(found, "end"), next(found, "end")]
+    assert out == ["end"] * 36, out

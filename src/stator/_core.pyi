@@ -1,6 +1,6 @@
 """The C++ core: frame hook, regions and their caches, guard programs, the compiled callable."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final, Protocol
 
@@ -147,6 +147,13 @@ def called_from(
 
 def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] = ..., /) -> Any:
     """``function(*args, **kwargs)``, which gets this very tuple if it is a C function that takes one."""
+
+def exchange(iterator: Iterator[Any], other: Iterator[Any], /) -> None:
+    """Each of two iterators of one builtin type goes on where the other would have.
+
+    Raises:
+        TypeError: they are not two iterators of one builtin type, or such iterators may have attributes.
+    """
 
 def finished_frame(
     code: CodeType, globals: dict[str, Any], offset: int, back: FrameType | None, variables: Any, /

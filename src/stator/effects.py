@@ -60,7 +60,8 @@ class Effects:
                 if key not in done:
                     done.add(key)
                     lines += value.effects(writer)  # type: ignore[attr-defined]
+        calls = []
         for function, args, kwargs in self._deferred:
             parts = [writer.expr(a) for a in args] + [f"{k}={writer.expr(v)}" for k, v in kwargs.items()]
-            lines.append(f"{writer.const(function)}({', '.join(parts)})")
-        return lines
+            calls.append(f"{writer.const(function)}({', '.join(parts)})")
+        return [*lines, *writer.late, *calls]

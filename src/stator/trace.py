@@ -364,7 +364,7 @@ class Trace(Services):
             raise Unsupported(self.stop_reason)
 
     def _overlong_callees(self) -> tuple[CodeType, ...]:
-        """The code of the inlined calls that took most of a trace that is too long: by themselves they would be so too."""
+        """The code of the inlined calls that took most of a trace that is too long: alone they would be so too."""
         found: dict[CodeType, None] = {}
         at = self.frame
         while at.parent is not None:

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "callers.h"
+#include "contents.h"
 #include "compat.h"
 #include "compiled.h"
 #include "context.h"
@@ -117,6 +118,8 @@ PyMethodDef functions[] = {
      "called_from(frames, values, function, *args, **kwargs): the call, as if made by frames (function, offset, slots)"},
     {"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply)), METH_FASTCALL,
      "apply(function, args[, kwargs]): function(*args, **kwargs), which gets this very tuple if it is a C function"},
+    {"exchange", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(exchange)), METH_FASTCALL,
+     "exchange(iterator, other): each of two iterators of one builtin type goes on where the other would have"},
     {"finished_frame", finished_frame, METH_VARARGS,
      "finished_frame(code, globals, offset, back, variables): a frame that has ended at the instruction at this byte offset"},
     {"set_revalidation_minimum", set_revalidation_minimum, METH_O,

@@ -9,7 +9,7 @@ from stator import errors
 from stator.guards.guard import Length
 from stator.guards.source import CallSource, GetAttrSource, ItemSource
 from stator.objects.instance import fill
-from stator.objects.iterator import IteratorValue, advance, iterator_type, reduction
+from stator.objects.iterator import IteratorValue, advanced, iterator_type, over_changed, reduction
 from stator.objects.protocol import FALSE, NONE, TRUE, models, pure
 from stator.objects.recursion import repr_text
 from stator.objects.sequence import MAXSIZE, Sequence, too_long
@@ -490,13 +490,16 @@ class _DequeIterator(IteratorValue):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        if self.deque.state != self.state or self.deque.changed:
-            raise Unsupported(errors.NotReconstructible("an iterator over a deque that changes"))
-        call = "reversed" if self.backwards else "iter"
-        name = writer.assign("iterator", f"{call}({writer.expr(self.deque)})")
-        if self.index:
-            writer.line(f"{writer.const(advance)}({name}, {self.index})")
-        return name
+        method = writer.const(deque.__reversed__ if self.backwards else deque.__iter__)
+        if self.deque.state != self.state:
+            other = writer.assign("deque", f"{writer.const(deque)}([None]) * {max(self.size - self.index, 0)}")
+            iterator = writer.assign("iterator", f"{method}({other})")
+            writer.line(f"{other}.append(None)")
+            return iterator
+        made = f"{method}({writer.expr(self.deque)})"
+        if self.deque.changed or writer.is_unfinished(self.deque):
+            return over_changed(writer, made, self.index)
+        return advanced(writer, made, self.index)
 
 
 @iterator_type(type(iter(deque())))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import gc
-import operator
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.raw import dict_get
 from stator.guards.source import CallSource, Source
 from stator.objects.dict_table import Entry, key_error
-from stator.objects.iterator import reduction
+from stator.objects.iterator import advanced, over_changed, reduction
 from stator.objects.keys import TracedKey
 from stator.objects.protocol import MODELS, models
 from stator.objects.value import Unsupported, Value
@@ -60,42 +58,6 @@ def position(iterator: Any) -> int:
         return -1
     except RuntimeError:
         return -2
-
-
-class Rest:
-    """What is left of an iteration over a dict that was changed before the iteration began."""
-
-    __slots__ = ("keys", "kind", "mapping", "message", "size")
-
-    def __init__(self, mapping: dict[Any, Any], kind: int, keys: list[Any], size: int, message: str) -> None:
-        self.mapping: dict[Any, Any] | None = mapping
-        self.kind = kind
-        self.keys = iter(keys)
-        self.size = size
-        self.message = message
-
-    def __iter__(self) -> Rest:
-        return self
-
-    def __length_hint__(self) -> int:
-        if self.mapping is None or dict.__len__(self.mapping) != self.size:
-            return 0
-        return operator.length_hint(self.keys)
-
-    def __next__(self) -> Any:
-        mapping = self.mapping
-        if mapping is None:
-            raise StopIteration
-        if dict.__len__(mapping) != self.size:
-            self.size = -1
-            raise RuntimeError(self.message)
-        for key in self.keys:
-            if self.kind == 0:
-                return key
-            item = dict_get(mapping, key)
-            return item if self.kind == 1 else (key, item)
-        self.mapping = None
-        raise StopIteration
 
 
 # -- the models -------------------------------------------------------------------------------------------------------
@@ -198,6 +160,8 @@ class DictIterator(Value):
         size = len(mapping.table.entries)
         if self.cls is _ORDERED:
             mapping.table.finish(space)  # methods of dict leave the iterator as it was
+            if self._has_ended():
+                return
             self.mapping = None
             raise space.error(RuntimeError, _ORDERED_CHANGED)
         if size != self.size:
@@ -206,6 +170,10 @@ class DictIterator(Value):
         if mapping.solid is not dict or mapping.dict_owner is not None or not mapping.table.lies_as_added:
             raise Unsupported(errors.UnsupportedMutation("exchange of keys during iteration", mapping.describe()))
         self._exchanged(space, mapping)
+
+    def _has_ended(self) -> bool:
+        """Whether it has nothing to come whatever becomes of the dict: those of OrderedDicts know their next key."""
+        return self.cls is _ORDERED and self.position >= len(self._entries)
 
     def _exchanged(self, space: Space, mapping: DictValue) -> None:
         """As many keys as before, but others: the iterator goes on along the places where entries were added."""
@@ -242,42 +210,36 @@ class DictIterator(Value):
         if self.source is not None:
             return writer.source(self.source)
         mapping = self.mapping
-        if mapping is None:
-            return writer.assign("iterator", f"{writer.const(iter)}(())")
+        if mapping is None or self._has_ended():
+            return advanced(writer, self._iter(writer, f"{writer.const(self._plain())}()"), 1)
         if mapping.table.version != self._version:
             return self._broken(writer, mapping)
-        if mapping.source is not None and mapping.table.has_other_keys():
-            return self._rest(writer, mapping)
         present = mapping.table.entries.values()
         if self._entries != list(reversed(present) if self.backwards else present):
             raise Unsupported(errors.NotReconstructible("an iterator over a dict whose keys were exchanged"))
-        iterator = writer.assign("iterator", self.iter_text(writer, mapping, writer.expr(mapping)))
-        if self.position:
-            writer.line(f"{writer.const(advance)}({iterator}, {self.position})")
-        return iterator
+        made = self._iter(writer, writer.expr(mapping))
+        if (mapping.source is not None and mapping.table.has_other_keys()) or writer.is_unfinished(mapping):
+            return over_changed(writer, made, self.position)
+        return advanced(writer, made, self.position)
 
     def _broken(self, writer: Writer, mapping: DictValue) -> str:
         """The dict got other keys since: what the next step does is raise."""
         if len(mapping.table.entries) == self.size and self.cls is not _ORDERED:
             raise Unsupported(errors.NotReconstructible("an iterator over a dict whose keys were exchanged"))
-        args = f"{writer.expr(mapping)}, {self.kind}, [], -1, {self._message()!r}"
-        return writer.assign("iterator", f"{writer.const(Rest)}({args})")
+        other = writer.assign("mapping", f"{writer.const(self._plain())}.fromkeys((0,))")
+        iterator = writer.assign("iterator", self._iter(writer, other))
+        writer.line(f"{other}[None] = None")
+        return iterator
 
-    def _message(self) -> str:
-        return _ORDERED_CHANGED if self.cls is _ORDERED else _CHANGED
+    def _plain(self) -> type:
+        """The type of dict whose iterator it is."""
+        return OrderedDict if self.cls is _ORDERED else dict
 
-    def iter_text(self, writer: Writer, mapping: DictValue, target: str) -> str:
+    def _iter(self, writer: Writer, target: str) -> str:
         """The expression of a new iterator over the real dict."""
         view = ("keys", "values", "items")[self.kind]
-        call = f"{target}.{view}()" if mapping.cls is dict else f"{writer.const(mapping.solid)}.{view}({target})"
+        call = f"{writer.const(self._plain())}.{view}({target})"
         return f"{writer.const(reversed if self.backwards else iter)}({call})"
-
-    def _rest(self, writer: Writer, mapping: DictValue) -> str:
-        """The real dict gets its keys only after this code has run, so that an iterator made here would be broken."""
-        keys = [writer.expr(entry.key) for entry in self._entries[self.position :]]
-        target = writer.expr(mapping)
-        args = f"{target}, {self.kind}, [{', '.join(keys)}], {self.size}, {self._message()!r}"
-        return writer.assign("iterator", f"{writer.const(Rest)}({args})")
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None

@@ -13,6 +13,7 @@ from types import WrapperDescriptorType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from stator import errors
+from stator._core import exchange
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
 from stator.objects.instance import fill, held_attributes, slot_effects
@@ -54,6 +55,19 @@ def advanced(writer: Writer, expression: str, steps: int) -> str:
     if steps:
         writer.line(f"{writer.const(advance)}({name}, {steps})")
     return name
+
+
+def over_changed(writer: Writer, expression: str, steps: int) -> str:
+    """An iterator made by the expression, some steps on, over a container that gets its contents later than it."""
+    name = writer.assign("iterator", expression)
+    writer.late.append(f"{writer.const(settle)}({name}, {expression}, {steps})")
+    return name
+
+
+def settle(iterator: Iterator[Any], other: Iterator[Any], steps: int) -> None:
+    """An iterator goes on from where another, made when the container was as it is, is after some steps."""
+    advance(other, steps)
+    exchange(iterator, other)
 
 
 def advance(iterator: Iterator[Any], steps: int) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals, raw_length
 from stator.guards.source import CallSource, Source
 from stator.objects.dict_iterators import advance
-from stator.objects.iterator import reduction
+from stator.objects.iterator import advanced, over_changed, reduction
 from stator.objects.protocol import models
 from stator.objects.set_table import iterated_set
 from stator.objects.value import Unsupported, Value
@@ -33,34 +31,6 @@ def set_position(iterator: Any) -> int:
         return -1
     except RuntimeError:
         return -2
-
-
-class SetRest:
-    """What is left of an iteration over a set that was changed before the iteration began."""
-
-    __slots__ = ("items", "shown", "size")
-
-    def __init__(self, shown: Any, items: list[Any], size: int) -> None:
-        self.shown = shown
-        self.items: Iterator[Any] | None = iter(items)
-        self.size = size
-
-    def __iter__(self) -> SetRest:
-        return self
-
-    def __length_hint__(self) -> int:
-        return 0 if self.items is None or len(self.shown) != self.size else operator.length_hint(self.items)
-
-    def __next__(self) -> Any:
-        if self.items is None:
-            raise StopIteration
-        if len(self.shown) != self.size:
-            self.size = -1
-            raise RuntimeError(_CHANGED)
-        for item in self.items:
-            return item
-        self.items = None
-        raise StopIteration
 
 
 @models(_ITERATOR)
@@ -157,18 +127,18 @@ class SetIterator(Value):
             return writer.source(self.source)
         shown = self.shown
         if shown is None:
-            return writer.assign("iterator", f"{writer.const(iter)}(())")
+            return advanced(writer, "iter(set())", 1)
         if shown.table.version != self._version:
             if shown.table.length() == self.size:
                 raise Unsupported(errors.NotReconstructible("an iterator over a set whose elements were exchanged"))
-            return writer.assign("iterator", f"{writer.const(SetRest)}({writer.expr(shown)}, [], -1)")
-        if shown.table.log:  # the real set is changed only after this code has run
-            items = ", ".join([writer.expr(item) for item in self._items[self.position :]])
-            return writer.assign("iterator", f"{writer.const(SetRest)}({writer.expr(shown)}, [{items}], {self.size})")
-        iterator = writer.assign("iterator", f"{writer.const(shown.solid)}.__iter__({writer.expr(shown)})")
-        if self.position:
-            writer.line(f"{writer.const(advance)}({iterator}, {self.position})")
-        return iterator
+            other = writer.assign("shown", "set()")
+            iterator = writer.assign("iterator", f"iter({other})")
+            writer.line(f"{other}.add(None)")
+            return iterator
+        made = f"{writer.const(shown.solid)}.__iter__({writer.expr(shown)})"
+        if shown.table.log or writer.is_unfinished(shown):  # the real set is changed only after this code has run
+            return over_changed(writer, made, self.position)
+        return advanced(writer, made, self.position)
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None

@@ -32,6 +32,8 @@ class Writer:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.lines: list[str] = []
+        #: lines for when what existed before has been written back
+        self.late: list[str] = []
         self.namespace: dict[str, Any] = {"__builtins__": _BUILTINS}
         self.params: dict[Source, str] = {}
         self.outputs: list[Value] = []
@@ -89,22 +91,27 @@ class Writer:
         self._kept.append(value)
         text = value.reconstruct(self)
         self._names[key] = text
+        self._making.discard(key)
         return text
 
     def attempt(self, value: Value) -> str | None:
         """The expression for a value, or None, with nothing emitted, if generated code cannot make it."""
-        lines, outputs = len(self.lines), len(self.outputs)
+        lines, late, outputs = len(self.lines), len(self.late), len(self.outputs)
         kept = (dict(self._names), dict(self._shells), set(self._making), dict(self.params))
         try:
             return self.expr(value)
         except (Unsupported, NotKnown):
-            del self.lines[lines:], self.outputs[outputs:]
+            del self.lines[lines:], self.late[late:], self.outputs[outputs:]
             self._names, self._shells, self._making, self.params = kept
             return None
 
     def is_made(self, value: Value) -> bool:
         """Whether code for the object has been emitted already."""
         return id(value) in self._names
+
+    def is_unfinished(self, value: Value) -> bool:
+        """Whether the object has still to get its contents."""
+        return id(value) in self._making
 
     def name_value(self, value: Value, name: str) -> None:
         """The object has been made and is called `name`; what is emitted next may already refer to it."""

@@ -1,0 +1,19 @@
+#include "contents.h"
+
+#include <algorithm>
+
+namespace stator {
+
+PyObject* exchange(PyObject*, PyObject* const* args, Py_ssize_t count) {
+    PyTypeObject* type = count == 2 ? Py_TYPE(args[0]) : nullptr;
+    if (!type || Py_TYPE(args[1]) != type || !type->tp_iternext || !(type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) ||
+        type->tp_itemsize || type->tp_weaklistoffset || type->tp_dictoffset) {
+        PyErr_SetString(PyExc_TypeError, "exchange() takes two iterators of one builtin type");
+        return nullptr;
+    }
+    auto body = [](PyObject* object) { return reinterpret_cast<char*>(object) + sizeof(PyObject); };
+    std::swap_ranges(body(args[0]), body(args[0]) + type->tp_basicsize - sizeof(PyObject), body(args[1]));
+    Py_RETURN_NONE;
+}
+
+}  // namespace stator

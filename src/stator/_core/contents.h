@@ -1,0 +1,10 @@
+// What an object consists of, apart from which object it is.
+#pragma once
+#include "ref.h"
+
+namespace stator {
+
+// exchange(iterator, other): each of two iterators of one builtin type goes on where the other would have.  Fastcall
+PyObject* exchange(PyObject*, PyObject* const* args, Py_ssize_t count);
+
+}  // namespace stator
