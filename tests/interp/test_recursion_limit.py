@@ -2,10 +2,13 @@
 
 import sys
 import traceback
+from collections import OrderedDict, deque
+from types import MappingProxyType
 
 import pytest
 
 import stator
+from stator._core import C_RECURSION_LIMIT
 
 
 def endless():
@@ -84,3 +87,36 @@ def test_long_chains_of_contexts_are_not_walked_for_each_exception():
     with pytest.raises(ValueError):
         stator.compile(long_chain, backend="eager")(10)
     assert stator.stats().trace_seconds < 5  # twelve, when they were
+
+
+def shown_depth(make, levels):
+    """Whether the `repr` of an object that holds another, and so on, so many `levels` deep, is made."""
+    made = 0
+    for _ in range(levels):
+        made = make(made)
+    try:
+        return len(repr(made)) > levels
+    except RecursionError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("make", "calls"),
+    [
+        (lambda item: [item], 1),
+        (lambda item: {1: item}, 1),
+        (lambda item: {1: item}.values(), 2),
+        (lambda item: {1: item}.items(), 3),
+        (lambda item: deque([item]), 2),
+        (lambda item: MappingProxyType({1: item}), 2),
+        (lambda item: OrderedDict(a=item), 2),
+        (lambda item: ValueError(item), 1),
+        (lambda item: ValueError(1, item), 2),
+    ],
+)
+def test_a_repr_goes_as_deep_as_c_code_may(make, calls):
+    """Each object's `repr` is a call of C code by C code, and so is that of the list by which a view is shown."""
+    limit = C_RECURSION_LIMIT or sys.getrecursionlimit()
+    compiled = stator.compile(shown_depth, backend="eager", fullgraph=limit < 2000)
+    for levels in (limit * 4 // 5 // calls, limit * 21 // 20 // calls):
+        assert compiled(make, levels) == shown_depth(make, levels)

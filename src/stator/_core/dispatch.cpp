@@ -1,5 +1,7 @@
 #include "dispatch.h"
 
+#include <algorithm>
+
 #include "recursion.h"
 #include "shortcut.h"
 #include "state.h"
@@ -108,18 +110,30 @@ Outcome run_new_entry(Context& context, Entry* entry, const Call& call, OutputAr
     return Outcome::kError;
 }
 
+// While it exists, generated code or the tracer stands for a frame of the program: what that may still call is known.
+class StandsForFrame {
+  public:
+    explicit StandsForFrame(Context& context)
+        : context_(context), outer_(std::exchange(context.calls_remaining, calls_remaining(PyThreadState_Get()))) {}
+    ~StandsForFrame() { context_.calls_remaining = outer_; }
+    StandsForFrame(const StandsForFrame&) = delete;
+    StandsForFrame& operator=(const StandsForFrame&) = delete;
+
+  private:
+    Context& context_;
+    int outer_;
+};
+
 PyObject* run_target(Context& context, Entry* entry, const OutputArray& outputs) {
     Ref target = Ref::borrow(entry->target);
     RegionScope off(context, nullptr);
-    int outer = std::exchange(context.calls_remaining, calls_remaining(PyThreadState_Get()));
+    StandsForFrame counted(context);
     size_t count = outputs.count() | PY_VECTORCALL_ARGUMENTS_OFFSET;
-    PyObject* result = PyObject_Vectorcall(target.get(), outputs.data(), count, nullptr);
-    context.calls_remaining = outer;
-    return result;
+    return PyObject_Vectorcall(target.get(), outputs.data(), count, nullptr);
 }
 
-// One traced call takes about ten host frames.
-static constexpr int kTracerDepth = 12000;
+// One traced call, of a Python function or of C code by C code, takes about ten host frames.
+static constexpr int kTracerDepth = 12 * std::max(1000L, kCRecursionLimit);
 
 Ref call_miss_handler(Context& context, PyObject* region, PyObject* code, const Call& call) {
     if (!state.miss_handler) return Ref::borrow(Py_None);
@@ -129,11 +143,9 @@ Ref call_miss_handler(Context& context, PyObject* region, PyObject* code, const 
     Ref handler = Ref::borrow(state.miss_handler);
     PyObject* args[] = {region, call.function, code, list.get()};
     Unseen unseen;
-    PyThreadState* thread = PyThreadState_Get();
-    int outer = std::exchange(context.calls_remaining, calls_remaining(thread));
-    MoreDepth more(thread, kTracerDepth);
+    StandsForFrame counted(context);
+    MoreDepth more(PyThreadState_Get(), kTracerDepth);
     Ref entry = Ref::steal(PyObject_Vectorcall(handler.get(), args, 4, nullptr));
-    context.calls_remaining = outer;
     if (!entry || entry.get() == Py_None || Py_IS_TYPE(entry.get(), state.entry_type)) return entry;
     PyErr_Format(PyExc_TypeError, "the miss handler returned %.100s, neither an Entry nor None",
                  Py_TYPE(entry.get())->tp_name);

@@ -11,7 +11,7 @@ from stator.guards.source import CallSource, GetAttrSource, ItemSource
 from stator.objects.instance import fill
 from stator.objects.iterator import IteratorValue, advanced, iterator_type, over_changed, reduction
 from stator.objects.protocol import FALSE, NONE, TRUE, models, pure
-from stator.objects.recursion import repr_text
+from stator.objects.recursion import IN_REPR, nested, repr_text
 from stator.objects.sequence import MAXSIZE, Sequence, too_long
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 
@@ -379,7 +379,8 @@ class DequeValue(Sequence):
         return self._ordered(space, ">=", other)
 
     def tp_repr(self, space: Space) -> Value:
-        inner = self.shown(space, "[", "]").as_host(space)
+        with nested(space, IN_REPR):
+            inner = self.shown(space, "[", "]").as_host(space)
         if inner == "[...]" and self.items:
             return Constant(inner)
         end = "" if self.limit is None else f", maxlen={self.limit}"

@@ -18,7 +18,7 @@ from stator.objects.dict_iterators import (
 )
 from stator.objects.dict_table import Entry
 from stator.objects.protocol import FALSE, MODELS, NOT_IMPLEMENTED, TRUE, models
-from stator.objects.recursion import entered, enumeration, repr_piece
+from stator.objects.recursion import entered, enumeration, list_pieces
 from stator.objects.value import Value
 
 if TYPE_CHECKING:
@@ -103,8 +103,7 @@ class DictView(Value):
         with entered(space, self) as again:
             if again:
                 return space.fresh("...")
-            pieces = [repr_piece(space, item) for item in self.unpack(space)]
-            return enumeration(f"{self.cls.__name__}([", pieces, "])")
+            return enumeration(f"{self.cls.__name__}([", list_pieces(space, self.unpack(space)), "])")
 
 
 @models(_KEYS, _ITEMS)

@@ -286,9 +286,11 @@ class ExceptionValue(Value):
         return str_of(space, args[0]) if len(args) == 1 else repr_of(space, space.new_tuple(args))
 
     def tp_repr(self, space: Space) -> Value:
-        from stator.objects.recursion import enumeration, repr_piece
+        from stator.objects.recursion import enumeration, list_pieces, repr_piece
 
-        return enumeration(f"{self.cls.__name__}(", [repr_piece(space, arg) for arg in self.arg_values(space)], ")")
+        args = self.arg_values(space)
+        pieces = [repr_piece(space, args[0])] if len(args) == 1 else list_pieces(space, args)
+        return enumeration(f"{self.cls.__name__}(", pieces, ")")
 
     def with_traceback(self, space: Space, traceback: Value, /) -> Value:
         traceback = traceback.force()

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: where `PyObject_Repr` says that it has met the limit
+IN_REPR = " while getting the repr of an object"
+
 
 class Reprs:
     """The values whose `repr` is being made in a trace, by id."""
@@ -38,7 +41,6 @@ def entered(space: Space, value: Value) -> Iterator[bool]:
     if id(value) in active:
         yield True
         return
-    _check_depth(space, len(active), " while getting the repr of an object")
     active.add(id(value))
     try:
         yield False
@@ -59,13 +61,14 @@ class Nesting:
         self.depth = 0
 
 
-def nested(space: Space, where: str, call: Callable[[], T]) -> T:
-    """`Py_EnterRecursiveCall(where)` around a call."""
+@contextmanager
+def nested(space: Space, where: str) -> Iterator[None]:
+    """What is between `Py_EnterRecursiveCall(where)` and `Py_LeaveRecursiveCall()`."""
     nesting = space.trace.extension(Nesting)
     nesting.depth += 1
     try:
         _check_depth(space, nesting.depth, where)
-        return call()
+        yield
     finally:
         nesting.depth -= 1
 
@@ -111,6 +114,12 @@ def repr_piece(space: Space, value: Value) -> str | PendingText:
         return repr(value.host)  # long containers are shown: the call of `repr` is spared
     shown = repr_of(space, value).force()
     return shown if isinstance(shown, PendingText) else space.str_(shown)
+
+
+def list_pieces(space: Space, items: list[Value]) -> list[str | PendingText]:
+    """What is between the brackets in the `repr` of a list that is made of the items to show them."""
+    with nested(space, IN_REPR):
+        return [repr_piece(space, item) for item in items]
 
 
 def enumeration(opening: str, pieces: Iterable[str | PendingText], closing: str) -> Value:

@@ -290,15 +290,11 @@ class Sequence(Value):
         with entered(space, self) as again:
             if again:
                 return Constant(f"{opening}...{closing}")
-            pieces = list(self._reprs(space))
+            pieces: list[str | PendingText] = []
+            while (found := self.item(len(pieces))) is not None:
+                pieces.append(repr_piece(space, found))
         comma = "," if self.kind is tuple and len(self.items) == 1 else ""
         return enumeration(opening, pieces, f"{comma}{closing}")
-
-    def _reprs(self, space: Space) -> Iterable[str | PendingText]:
-        index = 0
-        while (found := self.item(index)) is not None:
-            yield repr_piece(space, found)
-            index += 1
 
     # -- residual ---------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from stator.objects.dict_ import DictValue, class_text
 from stator.objects.dict_table import key_error
 from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, model_for, models
-from stator.objects.recursion import entered, enumeration, repr_piece
+from stator.objects.recursion import entered, enumeration, list_pieces
 from stator.objects.set_history import Elements, Past
 from stator.objects.set_iterator import SetIterator
 from stator.objects.set_table import SetTable
@@ -235,7 +235,7 @@ class SetValue(Value):
                 return space.fresh(f"{name}(...)")
             if not self.table.size(space):
                 return space.fresh(f"{name}()")
-            pieces = [repr_piece(space, item) for item in self.unpack(space)]
+            pieces = list_pieces(space, self.unpack(space))
             return enumeration("{", pieces, "}") if self.cls is set else enumeration(f"{name}({{", pieces, "})")
 
     # -- comparison -------------------------------------------------------------------------------------------------

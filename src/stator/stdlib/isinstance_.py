@@ -60,7 +60,8 @@ def is_instance(space: Space, value: Value, classes: Value) -> bool:
         if check is _ABC_INSTANCECHECK:
             return abc_instance(space, classes, value)
     elif issubclass(kind, tuple):
-        return nested(space, " in __instancecheck__", lambda: _any_instance(space, value, classes))
+        with nested(space, " in __instancecheck__"):
+            return _any_instance(space, value, classes)
     elif kind is types.UnionType:
         return any(is_instance(space, value, each) for each in _union_args(space, classes, "isinstance()"))
     elif kind is types.GenericAlias:
@@ -106,7 +107,8 @@ def is_subclass(space: Space, cls: Value, classes: Value) -> bool:
         if check is _ABC_SUBCLASSCHECK:
             return abc_subclass(space, classes, cls)
     elif issubclass(kind, tuple):
-        return nested(space, " in __subclasscheck__", lambda: _any_subclass(space, cls, classes))
+        with nested(space, " in __subclasscheck__"):
+            return _any_subclass(space, cls, classes)
     elif kind is types.UnionType:
         return any(is_subclass(space, cls, each) for each in _union_args(space, classes, "issubclass()"))
     elif kind is types.GenericAlias:

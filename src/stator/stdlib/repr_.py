@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stator.objects.protocol import builtin
+from stator.objects.recursion import IN_REPR, nested
 from stator.objects.value import Constant, Value
 from stator.stdlib.support import known_host, literal
 
@@ -22,7 +23,8 @@ def repr_of(space: Space, value: Value) -> Value:
     slot = space.special(value, "__repr__")
     if slot is None:
         raise space.error(TypeError, f"'{value.type_name}' object is not callable")
-    result = space.call(slot, [value], {}).force()
+    with nested(space, IN_REPR):
+        result = space.call(slot, [value], {}).force()
     if not issubclass(result.cls, str):
         raise space.error(TypeError, f"__repr__ returned non-string (type {result.cls.__name__})")
     return result
@@ -38,7 +40,8 @@ def str_of(space: Space, value: Value) -> Value:
     slot = space.special(value, "__str__")
     if slot is None:
         return repr_of(space, value)
-    result = space.call(slot, [value], {}).force()
+    with nested(space, " while getting the str of an object"):
+        result = space.call(slot, [value], {}).force()
     if not issubclass(result.cls, str):
         raise space.error(TypeError, f"__str__ returned non-string (type {result.type_name})")
     return result
