@@ -523,3 +523,29 @@ def test_slots_given_as_a_set():
     assert (made.a, made.b, Slotted.__slots__ == {"a", "b"}) == (1, 2, True)
     assert not hasattr(made, "__dict__")
     return made.a
+
+
+def test_a_base_with_hooks_beside_one_of_another_layout():
+    class Hooked:
+        def __init_subclass__(cls, **kwargs):
+            super().__init_subclass__(**kwargs)
+            cls.hooked = True
+
+    class Slotted:
+        __slots__ = ("x",)
+
+    class Number(Hooked, float):
+        pass
+
+    class Words(Hooked, list):
+        pass
+
+    class Both(Hooked, Slotted):
+        pass
+
+    made = Number(2.5), Words("ab"), Both()
+    made[0].a, made[1].a, made[2].a, made[2].x = 1, 2, 3, 4
+    assert (made[0] + 1, made[1] + ["c"], made[2].x) == (3.5, ["a", "b", "c"], 4)
+    assert [type(item).__base__ for item in made] == [float, list, Slotted]
+    assert all(type(item).hooked for item in made)
+    return [vars(item) for item in made]

@@ -1,8 +1,11 @@
 """Exceptions: attributes, chaining, texts, groups, what `raise` and `except` accept."""
 
 import contextlib
+import sys
 import traceback
+import types
 
+from apptests.marks import expected_break
 from apptests.raising import message
 
 
@@ -396,3 +399,22 @@ def test_text_of_groups():
     assert str(KEPT_GROUP) == "kept (2 sub-exceptions)"
     assert str(Own("own", [KeyError()])) == "own (1 sub-exception)"
     assert str(ExceptionGroup("outer", [KEPT_GROUP])) == "outer (1 sub-exception)"
+
+
+@expected_break("a new module")
+def test_modules_that_are_called():
+    module = types.ModuleType("tool")
+    found = [message(module)]
+    module.tool = 1
+    found.append(message(module))
+    module.tool = len
+    found.append(message(module))
+    module.__name__ = "other"
+    found.append(message(module))
+    module.__name__ = 3
+    found.append(message(module))
+    del module.__name__
+    found.append(message(module))
+    plain = ("TypeError", "'module' object is not callable")
+    hint = ". Did you mean: 'tool.tool(...)'?" if sys.version_info >= (3, 12) else ""
+    assert found == [plain, plain, (plain[0], plain[1] + hint), plain, plain, plain], found

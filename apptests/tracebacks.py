@@ -185,3 +185,34 @@ def test_what_code_tells_of_its_instructions():
     first = next(positions)
     rest = [*positions]
     return first, len(rest), rest[-1], next(lines), [*lines], next(positions, "end"), type(lines).__name__
+
+
+def refuses(x):
+    raise ValueError(x)
+
+
+def callers(error):
+    """The names of the innermost frame of the traceback and of two that called it."""
+    tb = error.__traceback__
+    while tb.tb_next is not None:
+        tb = tb.tb_next
+    frame = tb.tb_frame
+    return [found.f_code.co_name for found in (frame, frame.f_back, frame.f_back.f_back)]
+
+
+def error_of(function, *args):
+    try:
+        function(*args)
+    except ValueError as e:
+        return e
+
+
+def error_of_map(function, *args):
+    return error_of(lambda: list(map(function, args)))
+
+
+def test_who_called_the_frame_that_failed():
+    errors = [error_of(refuses, 1), error_of_map(refuses, 2), error_of_map(refuses, 3)]
+    names = [callers(e) for e in errors]
+    assert names[0] == ["refuses", "error_of", "test_who_called_the_frame_that_failed"], names
+    assert names[1:] == [["refuses", "<lambda>", "error_of"]] * 2, names

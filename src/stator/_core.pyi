@@ -155,6 +155,9 @@ def exchange(iterator: Iterator[Any], other: Iterator[Any], /) -> None:
         TypeError: they are not two iterators of one builtin type, or such iterators may have attributes.
     """
 
+def runs_its_code(function: object, /) -> bool:
+    """Whether it is a Python function whose calls run its code: C code can replace that (PyFunction_SetVectorcall)."""
+
 def finished_frame(
     code: CodeType, globals: dict[str, Any], offset: int, back: FrameType | None, variables: Any, /
 ) -> FrameType:

@@ -44,6 +44,10 @@ class Effects:
         """Whether anything is to be done to the world outside."""
         return bool(self._deferred)
 
+    def is_deferred(self, function: Any) -> bool:
+        """Whether a call of the function is put off."""
+        return any(found is function for found, _, _ in self._deferred)
+
     def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
         """`function(*args, **kwargs)` acts on the world outside: perform it after the graph, in order."""
         self.count += 1

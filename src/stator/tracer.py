@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import sys
 import time
@@ -22,7 +21,7 @@ from stator.interp import matching  # noqa: F401  imported before a trace may lo
 from stator.interp.signals import BreakHere, DoFirst, NearRecursionLimit, Restart
 from stator.objects import exception_code  # noqa: F401
 from stator.objects.generator import is_left_open
-from stator.objects.module import RELIED_ON
+from stator.objects.module import is_undermined
 from stator.objects.value import Raised, Unsupported
 from stator.report.stats import STATS, BreakRecord
 from stator.residual.program import Program, Residual
@@ -40,8 +39,8 @@ _MAX_RESTARTS = 4
 def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
     """The frame hook found no entry for this frame: make one, or None to run the frame as it is this time."""
     bucket: Bucket | None = region.owner
-    if any(vars(builtins).get(name) is not host for name, host in RELIED_ON.items()):
-        return None  # the program has replaced what the tracer itself runs on
+    if is_undermined():
+        return None
     if bucket is None:
         return None  # a region that no compile() call has made
     if bucket.root is None:

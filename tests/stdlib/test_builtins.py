@@ -3,6 +3,7 @@
 # ruff: noqa: E501 (tables)
 
 import copy
+import sys
 import threading
 
 import pytest
@@ -278,3 +279,29 @@ def test_the_current_thread():
     thread.start()
     thread.join()
     assert found == [thread]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="long numbers are converted by a module from 3.12 on")
+def test_the_module_that_converts_long_numbers_is_replaced(monkeypatch):
+    """What a call of `str` does is then the program's own, and the tracer calls it too: nothing is traced."""
+    import _pylong
+
+    calls = []
+
+    def converted(number):
+        calls.append(number)
+        return "converted"
+
+    def program(number):
+        return str(number), str(number)
+
+    number, limit = 10**20000, sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(_pylong, "int_to_decimal_string", converted)
+            before = stator.stats().frames
+            assert stator.compile(program, backend="eager")(number) == ("converted", "converted")
+            assert (len(calls), stator.stats().frames) == (2, before)
+    finally:
+        sys.set_int_max_str_digits(limit)

@@ -185,7 +185,7 @@ bool check(const Op& op, PyObject* const* registers) {
             return type_attribute_is(op);
         case OpCode::CODE_IS: {
             PyObject* function = registers[op.reg];
-            return PyFunction_Check(function) && PyFunction_GET_CODE(function) == op.object;
+            return PyFunction_Check(function) && PyFunction_GET_CODE(function) == op.object && runs_its_code(function);
         }
         case OpCode::SAME:
             return registers[op.reg] == registers[registers_of(op)[0]];

@@ -26,7 +26,7 @@ PyObject* call_through_hook(Compiled* self, PyObject* const* args, size_t nargsf
 
 // The bucket to look a call of the function up in, null if its frame is not one the hook would take over.
 Bucket* bucket_for(PyObject* function, Region* region) {
-    if (reinterpret_cast<PyFunctionObject*>(function)->vectorcall != state.function_vectorcall) return nullptr;
+    if (!runs_its_code(function)) return nullptr;
     auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
     if (!is_traceable(PyThreadState_Get(), code)) return nullptr;
     CodeCache* cache = code_cache(code, false);

@@ -122,6 +122,9 @@ PyMethodDef functions[] = {
      "exchange(iterator, other): each of two iterators of one builtin type goes on where the other would have"},
     {"finished_frame", finished_frame, METH_VARARGS,
      "finished_frame(code, globals, offset, back, variables): a frame that has ended at the instruction at this byte offset"},
+    {"runs_its_code", [](PyObject*, PyObject* function) {
+         return PyBool_FromLong(PyFunction_Check(function) && runs_its_code(function)); }, METH_O,
+     "Does a call of the Python function run its code, or has C code replaced what it does?"},
     {"set_revalidation_minimum", set_revalidation_minimum, METH_O,
      "Programs of fewer operations are walked at each call; returns what was set before"},
     {"set_force_eager", set_force_eager, METH_O,

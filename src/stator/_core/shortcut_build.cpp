@@ -332,12 +332,13 @@ bool ShortcutBuilder::prove_no_attribute(uint32_t at) {
     return has_plain_keys(dict) && (contents || by_presence(at, dict, false));
 }
 
-// A function's code can be replaced; the one it has now is owned by the check.
+// A function's code can be replaced, the one it has now is owned by the check; and so can what runs it.
 bool ShortcutBuilder::prove_code(uint32_t reg) {
     if (!PyFunction_Check(registers_[reg])) return false;
     pin_type(reg);
-    PyObject** place = &reinterpret_cast<PyFunctionObject*>(registers_[reg])->func_code;
-    add(StepKind::kPlace, 0, place, *place);
+    auto* function = reinterpret_cast<PyFunctionObject*>(registers_[reg]);
+    add(StepKind::kPlace, 0, &function->func_code, function->func_code);
+    add(StepKind::kPlace, 0, &function->vectorcall, reinterpret_cast<void*>(function->vectorcall));
     return true;
 }
 

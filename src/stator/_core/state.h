@@ -30,4 +30,9 @@ struct State {
 
 extern State state;
 
+// Does a call of the Python function run its code?  C code can have it do something else (PyFunction_SetVectorcall).
+inline bool runs_its_code(PyObject* function) {
+    return reinterpret_cast<PyFunctionObject*>(function)->vectorcall == state.function_vectorcall;
+}
+
 }  // namespace stator

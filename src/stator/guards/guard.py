@@ -12,6 +12,8 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, ClassVar
 
+from stator._core import runs_its_code
+
 from .equality import plain_key, same_value
 from .raw import ABSENT, dict_get, dict_keys, instance_dict, type_lookup
 from .source import Frame, LoadError, Source, source_from_state
@@ -354,7 +356,7 @@ class TypeAttrIs(Guard):
 
 
 class CodeIs(_OneSource):
-    """The object is a function whose code is ``code``."""
+    """The object is a function whose calls run ``code``."""
 
     __slots__ = ()
     op = "CODE_IS"
@@ -364,10 +366,12 @@ class CodeIs(_OneSource):
         self._set((source,), (id(code),), where)
 
     def test(self, obj: Any) -> bool:
-        return type(obj) is FunctionType and obj.__code__ is self.expected
+        return type(obj) is FunctionType and obj.__code__ is self.expected and runs_its_code(obj)
 
     def found(self, obj: Any) -> str:
-        return f"it is {obj.__code__}" if type(obj) is FunctionType else f"it is {show(obj)}"
+        if type(obj) is not FunctionType:
+            return f"it is {show(obj)}"
+        return f"it is {obj.__code__}" if runs_its_code(obj) else "C code has replaced what a call of it does"
 
     def __str__(self) -> str:
         return f"{self.source.expr()}.__code__ is {self.expected.co_qualname}'s"

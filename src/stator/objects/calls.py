@@ -29,7 +29,7 @@ class Calls(Space):
             return quick(self, args, kwargs, tail)  # type: ignore[no-any-return]
         slot = self.special(function, "__call__")
         if slot is None:
-            raise self.error(TypeError, f"'{function.type_name}' object is not callable")
+            raise self.error(TypeError, f"'{function.type_name}' object is not callable{function.call_hint(self)}")
         return self.call(slot, [function, *args], kwargs, tail)
 
     def call_builtin(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

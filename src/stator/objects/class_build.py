@@ -280,7 +280,7 @@ class _FreshClass:
         try:
             skeleton = blank_class(meta, self.name, bases, namespace)
         except SkeletonError as e:
-            if type(e.__cause__) in (TypeError, ValueError) and "layout differs" not in str(e):
+            if type(e.__cause__) in (TypeError, ValueError) and not str(e).startswith("__bases__ assignment"):
                 raise Raised(space.exception(e.__cause__)) from None  # type: ignore[arg-type]
             raise self._refuse(str(e)) from None
         SKELETONS.add(skeleton)

@@ -379,6 +379,15 @@ def places(entries: list[Passed]) -> list[Place]:
     return [entry.place() for entry in entries]
 
 
+def callers(entries: list[Passed]) -> list[Place]:
+    """Where the traced frames are that have called the outermost of these."""
+    found, at = [], entries[-1].frame.parent
+    while at is not None:
+        found.append(Passed(at, at.last()).place())
+        at = at.parent
+    return found
+
+
 @models(types.TracebackType)
 class TracebackValue(Value):
     """A traceback: that of an exception of the trace, or an existing one."""

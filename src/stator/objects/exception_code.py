@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.raw import type_lookup
-from stator.objects.exception import ExceptionValue, native_base, own_fields, places, value_of
+from stator.objects.exception import ExceptionValue, callers, native_base, own_fields, places, value_of
 from stator.objects.instance import empty_slot, slot_text
 from stator.objects.value import NULL
 from stator.residual.runtime import with_frames
@@ -90,8 +90,8 @@ def _traceback(exc: ExceptionValue, writer: Writer, name: str, inner: str) -> st
     """The line by which the exception gets a traceback of the frames it has left."""
     chained = exc.takes_context and "__context__" not in exc.fields
     variables = ", ".join(f"{id(frame)}: {text}" for frame, text in _variables(exc, writer))
-    passed = writer.const(places(exc.tb_entries))
-    return f"{writer.const(with_frames)}({name}, {passed}, {inner}, {chained}, {{{variables}}})"
+    passed, above = writer.const(places(exc.tb_entries)), writer.const(tuple(callers(exc.tb_entries)))
+    return f"{writer.const(with_frames)}({name}, {passed}, {above}, {inner}, {chained}, {{{variables}}})"
 
 
 def _variables(exc: ExceptionValue, writer: Writer) -> Iterator[tuple[Frame, str]]:

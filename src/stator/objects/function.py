@@ -7,13 +7,15 @@ import types
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from stator import errors
+from stator._core import runs_its_code
 from stator.guards.guard import CodeIs, Length, TypeIs
 from stator.guards.source import ConstSource, DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
 from stator.interp.binding import Mismatch, bind
 from stator.objects.cell import CellValue
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import HANDLERS, TailCall, models
-from stator.objects.value import Constant, Raised, Value
+from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -22,6 +24,20 @@ if TYPE_CHECKING:
 #: attributes of a function that the traced program may read, in the order CPython lists them
 _FIELDS = ("__code__", "__name__", "__qualname__", "__doc__", "__module__", "__builtins__")
 
+
+#: what they may be set to, in CPython's words
+_MUST_BE: dict[str, tuple[type, str]] = {
+    "__code__": (types.CodeType, "a code object"),
+    "__name__": (str, "a string object"),
+    "__qualname__": (str, "a string object"),
+    "__type_params__": (tuple, "a tuple"),
+    "__defaults__": (tuple, "a tuple object"),
+    "__kwdefaults__": (dict, "a dict object"),
+    "__annotations__": (dict, "a dict object"),
+}
+
+#: those that None, or deleting them, empties
+_PARTS = frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
 
 #: flags of code that makes generators and coroutines
 _SUSPENDS = 0x20 | 0x80 | 0x200
@@ -144,22 +160,23 @@ class FunctionValue(Value):
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         """Assign a C-level attribute; False where Stator has no model of that."""
-        if name in ("__defaults__", "__kwdefaults__", "__annotations__"):
+        if name in _MUST_BE:
+            required, words = _MUST_BE[name]
+            given = type(None) if value is None else value.force().cls
+            if not issubclass(given, required) and not (given is type(None) and name in _PARTS):
+                raise space.error(TypeError, f"{name} must be set to {words}")
+        if name in _PARTS:
             return self._set_part(space, name, value)
         if name == "__code__" and self.host is None:
             return self._set_code(space, value)
         if name not in ("__name__", "__qualname__", "__doc__", "__module__", "__type_params__"):
             return False
-        if name in ("__name__", "__qualname__") and (value is None or not issubclass(value.force().cls, str)):
-            raise space.error(TypeError, f"{name} must be set to a string object")
         space.touch(self)
         self.fields[name] = Constant(None) if value is None else value
         return True
 
     def _set_code(self, space: Space, value: Value | None) -> bool:
         value = None if value is None else value.force()
-        if value is None or value.cls is not types.CodeType:
-            raise space.error(TypeError, "__code__ must be set to a code object")
         if not isinstance(value, Constant) or self._cells is None:
             return False
         code: types.CodeType = value.host
@@ -235,6 +252,8 @@ class FunctionValue(Value):
 
     def guard_code(self, space: Space) -> None:
         """The trace depends on what the function's code is."""
+        if not runs_its_code(self.host):
+            raise Unsupported(errors.UnsupportedCCall(f"{self.qualname}, whose calls C code has replaced"))
         if self.source is not None and type(self.source) is not FunctionSource:
             space.trace.guard(CodeIs(self.source, self.code))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import sys
 import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.source import ConstSource, GlobalSource, Source
 from stator.objects.attr_dict import AttrDict, AttrTable
-from stator.objects.attributes import attribute_name
+from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.dict_table import Entry
 from stator.objects.protocol import models
 from stator.objects.value import Known, Raised, Unsupported, Value
@@ -25,6 +26,19 @@ RELIED_ON: dict[str, Any] = {
     if name in ("isinstance", "issubclass", "len", "getattr", "hasattr", "id", "iter", "next", "vars", "any", "all")
     or (type(host) is type and not issubclass(host, BaseException))
 }
+
+
+#: what int and str call for long numbers, from 3.12 on
+_LONG_NUMBERS = ("int_to_decimal_string", "int_from_string", "int_divmod")
+
+
+def is_undermined() -> bool:
+    """Whether the program has replaced what the tracer itself runs on."""
+    if any(vars(builtins).get(name) is not host for name, host in RELIED_ON.items()):
+        return True
+    helpers = vars(sys.modules.get("_pylong", builtins))
+    found = (helpers[name] for name in _LONG_NUMBERS if name in helpers)
+    return any(getattr(function, "__globals__", None) is not helpers for function in found)
 
 
 class GlobalsTable(AttrTable):
@@ -96,6 +110,17 @@ class ModuleValue(Known):
         if self._attrs is None:
             self._attrs = ModuleDict(self, self.host)
         return self._attrs
+
+    def call_hint(self, space: Space) -> str:
+        """`object_is_not_callable`: a function of the module's own name may be meant."""
+        name = self.attr_dict(space).get_str(space, "__name__")
+        if sys.version_info < (3, 12) or self.cls is not types.ModuleType or name is None:
+            return ""
+        known = space.known(name)
+        found = space.getattr_or_none(self, known) if type(known) is str else None
+        if found is None or space.host_lookup(found.force().cls, "__call__") is MISSING:
+            return ""
+        return f". Did you mean: '{known}.{known}(...)'?"
 
     def describe(self) -> str:
         return f"module {_name(self.host)}"

@@ -37,13 +37,19 @@ HELD = Held()
 def blank_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
     """`type.__new__(meta, name, bases, namespace)`, except that no code of the program's is run."""
     try:
-        if all(type_lookup(base, "__init_subclass__") is _INIT_SUBCLASS for base in bases):
+        if all(map(_has_no_hook, bases)):
             return type.__new__(meta, name, bases, namespace)
-        cls: type = type.__new__(meta, name, (_stand_in(bases),), namespace)
+        best = _best_base(bases)
+        first = best if _has_no_hook(best) else _stand_in(bases)
+        cls: type = type.__new__(meta, name, (first,), namespace)
         type.__dict__["__bases__"].__set__(cls, bases)
     except (TypeError, ValueError) as e:
         raise SkeletonError(str(e)) from e
     return cls
+
+
+def _has_no_hook(base: type) -> bool:
+    return type_lookup(base, "__init_subclass__") is _INIT_SUBCLASS
 
 
 def _stand_in(bases: tuple[type, ...]) -> type:
@@ -65,7 +71,18 @@ def _stand_in(bases: tuple[type, ...]) -> type:
 
 
 def _best_base(bases: tuple[type, ...]) -> type:
-    return max(bases, key=lambda base: (base.__basicsize__, base.__dictoffset__ != 0))
+    """The first base of those whose objects have the most derived layout; among them one that has a `__dict__`."""
+    return max(bases, key=lambda base: (len(_layout(base).__mro__), base.__dictoffset__ != 0))
+
+
+def _layout(cls: type) -> type:
+    """The class that the layout of the objects is of, but for a `__dict__` and references: `solid_base`."""
+    while cls.__flags__ & _HEAP_TYPE and not any(
+        type(item) is types.MemberDescriptorType for item in vars(cls).values()
+    ):
+        assert cls.__base__ is not None
+        cls = cls.__base__
+    return cls
 
 
 def detach(cls: type) -> None:

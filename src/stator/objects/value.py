@@ -102,6 +102,10 @@ class Value:
     def describe(self) -> str:
         return f"a {self.cls.__qualname__} object"
 
+    def call_hint(self, space: Any) -> str:
+        """What CPython adds to the words of the TypeError where an object that is not callable is called."""
+        return ""
+
     def __repr__(self) -> str:
         where = f" from {self.source.expr()}" if self.source is not None else ""
         return f"<{type(self).__name__} {self.cls.__name__}{where}>"

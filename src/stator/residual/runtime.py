@@ -182,13 +182,19 @@ def _is_generated(code: CodeType) -> bool:
 
 
 def with_frames(
-    exc: BaseException, passed: list[Place], inner: TracebackType | None, chained: bool, variables: dict[int, Any]
+    exc: BaseException,
+    passed: list[Place],
+    callers: tuple[Place, ...],
+    inner: TracebackType | None,
+    chained: bool,
+    variables: dict[int, Any],
 ) -> None:
-    """Give an exception the traceback of the traced frames it has passed through, innermost first.
+    """Give an exception the traceback of the traced frames it has passed through.
 
     Args:
         exc: the exception.
-        passed: where it has passed through.
+        passed: where it has passed through, innermost first.
+        callers: where the traced frames are that have called the outermost of them.
         inner: the traceback it has had before that.
         chained: it was raised while no other of the trace was being handled, so that what the traced frame's callers
             are handling is its context.
@@ -200,8 +206,10 @@ def with_frames(
         except BaseException:
             pass
     frames: dict[int, FrameType] = {}
-    back = None
-    for place in reversed(passed):
+    back: FrameType | None = sys._getframe(1)
+    while back is not None and _is_generated(back.f_code):
+        back = back.f_back
+    for place in (*reversed(callers), *reversed(passed)):
         if place.frame not in frames:
             made = finished_frame(place.code, place.globals, place.last, back, variables.get(place.frame))
             back = frames[place.frame] = made

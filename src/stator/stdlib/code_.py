@@ -54,6 +54,7 @@ def _compiled(space: Space, text: Any, filename: str, mode: str, flags: int, opt
             code = compile(text, filename, mode, flags, True, optimize, **options)
         except Exception as e:
             failure = e
+    globals().pop("__warningregistry__", None)  # CPython notes there what has been said
     if given:  # what becomes of a warning is for the program's own filters to say
         raise refuse("compile of text with a warning")
     if failure is not None:

@@ -146,6 +146,8 @@ def show_warning(message: str, category: type[Warning], filename: str, lineno: i
 
 @builtin(_warnings._filters_mutated)  # type: ignore[attr-defined]
 def filters_mutated(space: Space) -> Value:
+    if space.trace.effects.is_deferred(deliver):
+        raise refuse("a change of the filters for warnings after a warning that is shown later")
     space.trace.defer(_warnings._filters_mutated, [])  # type: ignore[attr-defined]
     return NONE
 
