@@ -1,6 +1,7 @@
 """Text: f-strings, methods of str and bytes, formatting, regular expressions."""
 
 import re
+import sys
 import unicodedata
 
 
@@ -119,3 +120,9 @@ def app_facts_about_characters():
     assert (unicodedata.decimal("٣"), unicodedata.digit("²"), unicodedata.numeric("½")) == (3, 2, 0.5)
     assert unicodedata.decomposition("é") == "0065 0301" and unicodedata.is_normalized("NFC", "é")
     assert unicodedata.numeric("x", None) is None
+
+
+def test_interned_strings_are_the_same_after_a_break():
+    first = sys.intern("".join(["two ", "words"]))
+    assert sys.intern("".join(["two", " words"])) is first
+    return first

@@ -170,11 +170,11 @@ class Trace(Services):
         if found is not None:
             raise Restart(found[1], errors.UnsupportedCCall("a function with a cache, whose result is changed or kept"))
 
-    def count_item(self) -> None:
-        """An item is taken out of an iterator: a long loop may run inside of one instruction."""
-        self.items += 1
+    def count_item(self, cost: int = 1) -> None:
+        """An item is taken out of an iterator, or so: a long loop may run inside of one instruction."""
+        self.items += cost
         if self.items > _MOST_ITEMS:
-            raise Unsupported(errors.TraceTooLong(_MOST_ITEMS))
+            raise self._too_long(_MOST_ITEMS)
 
     def extension(self, cls: type[T]) -> T:
         """The one object of this class that belongs to this trace, made as `cls(trace)` when first asked for."""
@@ -338,7 +338,8 @@ class Trace(Services):
 
     def end(self, frame: Frame) -> None:
         """The frame being traced has returned, and lets go of its variables."""
-        frame.locals, frame.cells = {}, {}
+        if self.unfinished or not frame.shown:
+            frame.locals, frame.cells = {}, {}
         frame.stack.clear()
         self.frame = frame
         self.close_lost()
@@ -352,8 +353,7 @@ class Trace(Services):
             if self.steps < self.next_stop:
                 return
         if self.steps >= self.config.trace_step_limit:
-            self.overlong = self._overlong_callees()
-            raise Unsupported(errors.TraceTooLong(self.config.trace_step_limit))
+            raise self._too_long(self.config.trace_step_limit)
         if self.steps < self.stop_at:
             return
         if instr.op in _PROLOGUE or (self.forced(self.stop_reason) and not enterable(self.frame.code, instr.index)):
@@ -363,15 +363,16 @@ class Trace(Services):
             self.next_stop = self.config.trace_step_limit
             raise Unsupported(self.stop_reason)
 
-    def _overlong_callees(self) -> tuple[CodeType, ...]:
-        """The code of the inlined calls that took most of a trace that is too long: alone they would be so too."""
+    def _too_long(self, limit: int) -> Unsupported:
+        """The inlined calls that took most of the trace would be too long by themselves too."""
         found: dict[CodeType, None] = {}
         at = self.frame
         while at.parent is not None:
             if (self.steps - at.begun) * 2 > self.steps and not is_suspendable(at.code):
                 found[at.code] = None
             at = at.parent
-        return tuple(found)
+        self.overlong = tuple(found)
+        return Unsupported(errors.TraceTooLong(limit))
 
     def forced(self, brk: Any) -> bool:
         """Whether the break is one that executes nothing natively: tracing goes on at the same instruction."""

@@ -173,3 +173,23 @@ def test_variables_of_a_kept_exception():
     saved, (again,) = stator.compile(kept_by_its_frame, backend="eager")(4)
     assert saved is again
     assert saved.__traceback__.tb_next.tb_frame.f_locals["local"] == 5
+
+
+def kept(x):
+    doubled = x * 2
+    try:
+        doubled / 0
+    except ZeroDivisionError as e:
+        return e
+
+
+def inlined(x):
+    return kept(x)
+
+
+@pytest.mark.parametrize("function", [kept, inlined])
+def test_a_frame_that_has_returned_keeps_the_variables_that_a_traceback_shows(function):
+    error = stator.compile(function, backend="eager", fullgraph=True)(4)
+    while error.__traceback__.tb_next is not None:
+        error.__traceback__ = error.__traceback__.tb_next
+    assert dict(error.__traceback__.tb_frame.f_locals) == {"x": 4, "doubled": 8}

@@ -87,6 +87,7 @@ class Frame:
         "result",
         "resumable",
         "resumed",
+        "shown",
         "space",
         "stack",
         "trace",
@@ -120,6 +121,8 @@ class Frame:
         self.resumed = False
         #: whether an exception has left it
         self.left = False
+        #: whether a traceback may show it, and its variables
+        self.shown = False
         self.handled: Value | None = self.handled_outside()
         #: the stack entries of the exceptions being handled in this frame, outermost first
         self.handlers: list[ExcInfo] = []

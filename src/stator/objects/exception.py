@@ -361,6 +361,7 @@ class Passed:
 
     def __init__(self, frame: Frame, instr: Instr) -> None:
         self.frame = frame
+        frame.shown = True
         self.instr = instr
         self.line = instr.line
 

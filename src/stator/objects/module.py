@@ -28,6 +28,9 @@ RELIED_ON: dict[str, Any] = {
 }
 
 
+#: whether CPython guesses what a program means that calls a module
+_HINTS = sys.version_info >= (3, 12)
+
 #: what int and str call for long numbers, from 3.12 on
 _LONG_NUMBERS = ("int_to_decimal_string", "int_from_string", "int_divmod")
 
@@ -113,10 +116,8 @@ class ModuleValue(Known):
 
     def call_hint(self, space: Space) -> str:
         """`object_is_not_callable`: a function of the module's own name may be meant."""
-        name = self.attr_dict(space).get_str(space, "__name__")
-        if sys.version_info < (3, 12) or self.cls is not types.ModuleType or name is None:
-            return ""
-        known = space.known(name)
+        name = self.attr_dict(space).get_str(space, "__name__") if _HINTS and self.cls is types.ModuleType else None
+        known = None if name is None else space.known(name)
         found = space.getattr_or_none(self, known) if type(known) is str else None
         if found is None or space.host_lookup(found.force().cls, "__call__") is MISSING:
             return ""

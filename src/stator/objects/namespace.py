@@ -41,7 +41,12 @@ class NamespaceValue(InstanceValue):
                 raise space.error(TypeError, "no positional arguments expected")
             if len(args) > 1:
                 return space.unmodelled(types.SimpleNamespace.__init__, [self, *args], kwargs)
-            space.call_method(attrs.value(space), "update", *args)
+            given = args[0].force()
+            if given.cls is not dict:
+                given = space.call(space.existing(dict), [given], {}).force()
+            if not all(issubclass(key.force().cls, str) for key in space.unpack(given)):
+                raise space.error(TypeError, "keywords must be strings")
+            space.call_method(attrs.value(space), "update", given)
         for name, item in kwargs.items():
             attrs.set_str(space, name, item)
         return NONE

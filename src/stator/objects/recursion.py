@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: how many items taken out of an iterator a nested call is worth, by the time that it takes to trace
+_COST = 5
+
 #: where `PyObject_Repr` says that it has met the limit
 IN_REPR = " while getting the repr of an object"
 
@@ -66,6 +69,7 @@ def nested(space: Space, where: str) -> Iterator[None]:
     """What is between `Py_EnterRecursiveCall(where)` and `Py_LeaveRecursiveCall()`."""
     nesting = space.trace.extension(Nesting)
     nesting.depth += 1
+    space.trace.count_item(_COST)
     try:
         _check_depth(space, nesting.depth, where)
         yield

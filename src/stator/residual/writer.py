@@ -26,6 +26,13 @@ _NAMED = (type, types.BuiltinFunctionType)
 _RESERVED = frozenset({"run", "tail", "raising", "graph", "error", "result", "END"})
 
 
+class Interned:
+    """The strings that the trace has interned: equal ones are not the same, so these very objects are handed on."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.texts: dict[int, str] = {}
+
+
 class Writer:
     """Collects lines, the sources they need as parameters, the objects they name, and the graph outputs they use."""
 
@@ -146,7 +153,7 @@ class Writer:
 
     def const(self, host: Any, hint: str | None = None) -> str:
         """A literal, a builtin's own name, or the name of a known object embedded in the program's globals."""
-        if self.is_literal(host) and (type(host) is not str or self._written.setdefault(host, host) is host):
+        if self.is_literal(host) and (type(host) is not str or self._may_write(host)):
             return repr(host)
         named: Any = host
         if type(host) in _NAMED and vars(builtins).get(named.__name__) is host:
@@ -160,6 +167,9 @@ class Writer:
             found = self._embedded[id(host)] = self.name(_hint(hint or plain_name(host)))
             self.namespace[found] = host
         return found
+
+    def _may_write(self, text: str) -> bool:
+        return self._written.setdefault(text, text) is text and id(text) not in self.trace.extension(Interned).texts
 
     def globals(self, host: dict[str, Any]) -> str:
         """The globals of a function or frame."""

@@ -10,8 +10,9 @@ from stator import errors
 from stator.guards.guard import IdIs
 from stator.guards.source import ConstSource, DictItemSource
 from stator.objects.attributes import MISSING
-from stator.objects.protocol import NONE, builtin, pure
+from stator.objects.protocol import NONE, builtin
 from stator.objects.value import Constant, Unsupported, Value
+from stator.residual.writer import Interned
 from stator.stdlib.repr_ import ascii_of, repr_of
 from stator.stdlib.str_ import format_of
 from stator.stdlib.support import bool_value, hooked, known_host, literal
@@ -19,7 +20,12 @@ from stator.stdlib.support import bool_value, hooked, known_host, literal
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
-pure(sys.intern)
+
+@builtin(sys.intern)
+def intern(space: Space, text: Value, /) -> Value:
+    host = space.run_known(sys.intern, [text]).as_host(space)
+    space.trace.extension(Interned).texts[id(host)] = host
+    return Constant(host)
 
 
 @builtin(abs)
