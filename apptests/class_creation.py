@@ -549,3 +549,41 @@ def test_a_base_with_hooks_beside_one_of_another_layout():
     assert [type(item).__base__ for item in made] == [float, list, Slotted]
     assert all(type(item).hooked for item in made)
     return [vars(item) for item in made]
+
+
+def test_names_and_layouts_that_are_refused():
+    class A:
+        pass
+
+    found = []
+    for name in ("__name__", "__qualname__"):
+        for value in (b"B", 1, "B", "with\0null"):
+            try:
+                setattr(A, name, value)
+                found.append(getattr(A, name))
+            except (TypeError, ValueError) as e:
+                found.append(str(e))
+    for kind, of in ((int, bool), (float, int), (str, bytes), (bytes, str), (complex, float)):
+        try:
+            kind.__new__(of)
+        except TypeError as e:
+            found.append(str(e))
+    assert found[8:] == [
+        "int.__new__(bool) is not safe, use bool.__new__()",
+        *(f"{a}.__new__({b}): {b} is not a subtype of {a}" for a, b in REFUSED),
+    ], found
+    return found
+
+
+REFUSED = (("float", "int"), ("str", "bytes"), ("bytes", "str"), ("complex", "float"))
+
+
+def test_objects_that_are_called_for_ever():
+    class Caller:
+        pass
+
+    Caller.__call__ = Caller()
+    try:
+        Caller()()
+    except RecursionError as e:
+        return type(e)

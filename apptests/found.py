@@ -385,3 +385,21 @@ def test_raised_again_by_name_after_a_break():
             raise e
     except AttributeError as e:
         assert e.__context__ is None
+
+
+def test_the_group_that_except_star_makes_has_no_traceback():
+    error = None
+    try:
+        try:
+            raise KeyError(1)
+        except* IndexError:
+            pass
+        except* Exception:
+            reversed([1, 1, 1]).send  # noqa: B018
+    except ExceptionGroup as e:
+        error = e.exceptions[0].__context__
+    except AttributeError as e:
+        error = e.__context__
+    assert type(error) is ExceptionGroup
+    assert error.__traceback__ is None
+    return lines(error.exceptions[0])

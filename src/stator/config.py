@@ -54,7 +54,7 @@ class Config:
         True, "Capture `.item()` and its like as symbolic numbers; otherwise they break the graph."
     )
     trace_step_limit: int = _option(
-        1_000_000, "Instructions one trace may execute before the frame is given up and runs eagerly.", minimum=1
+        2_000_000, "Instructions one trace may execute before the frame is given up and runs eagerly.", minimum=1
     )
     inline_depth_limit: int = _option(
         200, "Depth of inlined calls at which a trace breaks; the recursion limit of the traced program.", minimum=1

@@ -87,7 +87,23 @@ def check(source: str, positions: list[int]) -> dict[str, str]:
 
 def is_steady(code: CodeType, expected: list[Description]) -> bool:
     """Whether the program always does the same: the order of a set, which goes by addresses, shows in few runs only."""
-    return all(world(code, lambda program: program) == expected for _ in range(12))
+    return all(world(code, lambda program: program) == expected for _ in range(12)) and elsewhere(code) == expected
+
+
+def elsewhere(code: CodeType) -> list[Description]:
+    """The same while others take the memory that the program's objects leave: no two come to lie at one address."""
+    kept: list[object] = []
+
+    def take(frame: object, event: str, arg: object) -> Callable[..., Any]:
+        kept.append(Mode("", False, 0))
+        return take
+
+    before = sys.gettrace()
+    sys.settrace(take)
+    try:
+        return world(code, lambda program: program)
+    finally:
+        sys.settrace(before)
 
 
 def compiled(source: str) -> CodeType:

@@ -57,9 +57,9 @@ raise_unchanged = _generator.throw
 def caught(exc: BaseException) -> BaseException:
     """The exception as a handler finds it: one that has never been raised gets a traceback.
 
-    Without one, __exit__ would see None for it (3.11: crash).
+    Without one, __exit__ would see None for it (3.11: crash). The group that `except*` makes of an exception has none.
     """
-    if exc.__traceback__ is None:
+    if exc.__traceback__ is None and not isinstance(exc, BaseExceptionGroup):
         frame = sys._getframe(1)
         exc.__traceback__ = TracebackType(None, frame, frame.f_lasti, frame.f_lineno or -1)
     return exc

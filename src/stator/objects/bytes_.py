@@ -25,7 +25,7 @@ def bytes_new(
         result = to_bytes(space, source)
     if owner is bytes:
         return result
-    return PayloadValue.made(owner, bytes, known_host(space, result, "bytes.__new__"))
+    return PayloadValue.made(space, owner, bytes, known_host(space, result, "bytes.__new__"))
 
 
 def to_bytes(space: Space, value: Value) -> Value:

@@ -9,6 +9,7 @@ from stator import errors
 from stator.objects.attributes import is_generic
 from stator.objects.operators import callable_name
 from stator.objects.protocol import CALL_HOOKS, HANDLERS, bad_call, is_pure
+from stator.objects.recursion import nested
 from stator.objects.reloaded import adopt
 from stator.objects.space import Space
 from stator.objects.value import Known, NotKnown, Unsupported, Value
@@ -30,7 +31,8 @@ class Calls(Space):
         slot = self.special(function, "__call__")
         if slot is None:
             raise self.error(TypeError, f"'{function.type_name}' object is not callable{function.call_hint(self)}")
-        return self.call(slot, [function, *args], kwargs, tail)
+        with nested(self, " while calling a Python object"):
+            return self.call(slot, [function, *args], kwargs, tail)
 
     def call_builtin(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """Call a host callable: by its model, else a higher layer's, else for real on known operands, else break."""

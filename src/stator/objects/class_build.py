@@ -360,8 +360,11 @@ class _FreshClass:
         if name in ("__name__", "__qualname__"):
             if type(value.force()) is not Constant:
                 return False
+            try:
+                setattr(self.skeleton, name, value.force().as_host(space))
+            except (TypeError, ValueError) as e:
+                raise Raised(space.exception(e)) from None
             space.touch(self.value)
-            setattr(self.skeleton, name, value.force().as_host(space))
             self.fields[name] = value
             return True
         if name in ("__module__", "__doc__", "__annotations__"):
@@ -433,7 +436,10 @@ def abc_init(space: Space, cls: Value, /) -> Value:
             value = space.getattr_or_none(cls, name)
             if value is not None and _is_abstract(space, value):
                 names.append(name)
-    _abc._abc_init(cls.recipe.skeleton)
+    try:
+        _abc._abc_init(cls.recipe.skeleton)
+    except TypeError as e:
+        raise Raised(space.exception(e)) from None
     cls.recipe._set_abstract(space, space.fresh(frozenset(names)))
     cls.recipe.is_abstract_base = True
     return NONE

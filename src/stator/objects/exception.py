@@ -11,19 +11,15 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.bytecode.continuation import original_of
-from stator.bytecode.decode import decode
 from stator.guards.raw import is_subtype, type_lookup
 from stator.guards.source import GetAttrSource
 from stator.objects.attributes import MISSING
 from stator.objects.protocol import FALSE, NONE, TRUE, models
+from stator.objects.traceback_ import Passed, TracebackValue
 from stator.objects.value import Constant, Raised, Unsupported, Value
-from stator.residual.runtime import Place
 
 if TYPE_CHECKING:
-    from stator.bytecode.decode import Instr
     from stator.guards.source import Source
-    from stator.interp.frame import Frame
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
@@ -352,89 +348,6 @@ class ExceptionValue(Value):
         from stator.objects.exception_code import effects
 
         return effects(self, writer)
-
-
-class Passed:
-    """A frame that an exception has left (or was caught in), and where in it."""
-
-    __slots__ = ("frame", "instr", "line")
-
-    def __init__(self, frame: Frame, instr: Instr) -> None:
-        self.frame = frame
-        frame.shown = True
-        self.instr = instr
-        self.line = instr.line
-
-    def place(self) -> Place:
-        """The entry as the program's own function has it, of which the frame may execute a continuation."""
-        frame = self.frame
-        code, at = original_of(frame.code, self.instr.index)
-        # Where a frame that goes on will end is not known: most often, sending the exception on takes it back there.
-        last = at if frame.resumed else original_of(frame.code, frame.last().index)[1]
-        instrs = decode(code).instrs
-        return Place(id(frame), code, frame.globals, instrs[at].offset, self.line, instrs[last].offset)
-
-
-def places(entries: list[Passed]) -> list[Place]:
-    """The entries for generated code, innermost first."""
-    return [entry.place() for entry in entries]
-
-
-def callers(entries: list[Passed]) -> list[Place]:
-    """Where the traced frames are that have called the outermost of these."""
-    found, at = [], entries[-1].frame.parent
-    while at is not None:
-        found.append(Passed(at, at.last()).place())
-        at = at.parent
-    return found
-
-
-@models(types.TracebackType)
-class TracebackValue(Value):
-    """A traceback: that of an exception of the trace, or an existing one."""
-
-    __slots__ = ("entries", "exception", "host")
-    FIELDS = frozenset({"tb_lasti", "tb_lineno", "tb_next"})
-
-    def __init__(self, entries: list[Passed], exception: ExceptionValue | None = None) -> None:
-        self.cls = types.TracebackType
-        self.exception = exception
-        self.source: Source | None = None
-        #: innermost first; the traceback object itself stands for the last
-        self.entries = entries
-        self.host: Any = None
-
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> TracebackValue:
-        space.guard_type(host, source)
-        self = cls([])
-        self.source = source
-        self.host = host
-        return self
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        from stator.objects.frame_ import Frames
-
-        if self.source is not None:
-            return None
-        if name == "tb_next":
-            return None if self.exception is None else self.exception.traceback_after(space, len(self.entries) - 1)
-        entry = self.entries[-1]
-        if name == "tb_frame":
-            return space.trace.extension(Frames).value(entry.frame)
-        return Constant(entry.line if name == "tb_lineno" else entry.place().at)
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
-
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
-        exc = self.exception
-        if exc is None or exc.source is not None or exc.tb_entries[: len(self.entries)] != self.entries:
-            return super().reconstruct(writer)
-        outer = len(exc.tb_entries) - len(self.entries)
-        return writer.assign("traceback", f"{writer.expr(exc)}.__traceback__{'.tb_next' * outer}")
 
 
 # -- between values and what a real exception holds -----------------------------------------------------------------

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.raw import type_lookup
-from stator.objects.exception import ExceptionValue, callers, native_base, own_fields, places, value_of
+from stator.objects.exception import ExceptionValue, native_base, own_fields, value_of
 from stator.objects.instance import empty_slot, slot_text
+from stator.objects.traceback_ import callers, places
 from stator.objects.value import NULL
 from stator.residual.runtime import with_frames
 

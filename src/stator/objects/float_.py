@@ -25,7 +25,7 @@ def float_new(space: Space, cls: Value, number: Value | None = None, /, **kwargs
     result = Constant(0.0) if number is None else to_float(space, number)
     if owner is float:
         return result
-    return PayloadValue.made(owner, float, known_host(space, result, "float.__new__"))
+    return PayloadValue.made(space, owner, float, known_host(space, result, "float.__new__"))
 
 
 def to_float(space: Space, value: Value) -> Value:
@@ -86,7 +86,7 @@ def complex_new(space: Space, cls: Value, real: Value | None = None, imag: Value
     result = space.run_known(complex, [], parts)
     if owner is complex:
         return result
-    return PayloadValue.made(owner, complex, result.as_host(space))
+    return PayloadValue.made(space, owner, complex, result.as_host(space))
 
 
 def _complex_part(space: Space, value: Value, first: bool) -> Value:

@@ -27,7 +27,7 @@ def int_new(space: Space, cls: Value, number: Value | None = None, /, base: Valu
         result = to_int(space, number)
     if owner is int:
         return result
-    return PayloadValue.made(owner, int, known_host(space, result, "int.__new__"))
+    return PayloadValue.made(space, owner, int, known_host(space, result, "int.__new__"))
 
 
 def to_int(space: Space, value: Value) -> Value:

@@ -15,7 +15,7 @@ from stator.guards.raw import type_lookup
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.keys import traced_key
 from stator.objects.protocol import MODELS
-from stator.objects.value import Unsupported, Value
+from stator.objects.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -57,9 +57,12 @@ class PayloadValue(Value):
         raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
 
     @classmethod
-    def made(cls, owner: type, base: type, payload: Any) -> PayloadValue:
+    def made(cls, space: Space, owner: type, base: type, payload: Any) -> PayloadValue:
         """`base.__new__(owner, payload)`."""
-        return cls(base, base.__new__(owner, payload))
+        try:
+            return cls(base, base.__new__(owner, payload))
+        except TypeError as e:  # `tp_new_wrapper`: not the `__new__` of this class
+            raise Raised(space.exception(e)) from None
 
     def as_host(self, space: Space) -> Any:
         if self.source is not None and not self.payload_guarded:

@@ -26,4 +26,4 @@ def str_new(
         result = Constant("") if object is None else str_of(space, object)
     if owner is str:
         return result
-    return PayloadValue.made(owner, str, str.__str__(known_host(space, result, "str.__new__")))
+    return PayloadValue.made(space, owner, str, str.__str__(known_host(space, result, "str.__new__")))

@@ -511,15 +511,15 @@ class Pairwise(IteratorValue):
     def produce(self, space: Space) -> Value | None:
         if self.iterator is None:
             return None
+        space.touch(self)
         old = self.old
         if old is None:
-            old = space.next(self.iterator)
-            space.touch(self)
-            self.old = old
-        new = None if old is None else space.next(self.iterator)
-        space.touch(self)
-        self.old = new
-        if old is None or new is None:
+            self.old = old = space.next(self.iterator)
+        if old is None or self.iterator is None:  # what it goes over may have asked it for an item itself
+            self.iterator = self.old = None
+            return None
+        self.old = new = space.next(self.iterator)
+        if new is None:
             self.iterator = None
             return None
         return space.new_tuple([old, new])
