@@ -403,3 +403,47 @@ def test_the_group_that_except_star_makes_has_no_traceback():
     assert type(error) is ExceptionGroup
     assert error.__traceback__ is None
     return lines(error.exceptions[0])
+
+
+def test_half_of_a_slot():
+    class Sets:
+        def __setitem__(self, key, value):
+            pass
+
+        def __set__(self, instance, value):
+            pass
+
+    class Deletes:
+        def __delitem__(self, key):
+            pass
+
+        def __delete__(self, instance):
+            pass
+
+    class Owner:
+        sets, deletes = Sets(), Deletes()
+
+    def set_item(obj):
+        obj[1] = 2
+
+    def delete_item(obj):
+        del obj[1]
+
+    def set_attribute(name):
+        setattr(Owner(), name, 1)
+
+    found = []
+    for function, argument in (
+        (set_item, Deletes()),
+        (delete_item, Sets()),
+        (set_attribute, "deletes"),
+        (lambda name: delattr(Owner(), name), "sets"),
+        (set_item, Sets()),
+        (delete_item, Deletes()),
+    ):
+        try:
+            found.append(function(argument))
+        except AttributeError as e:
+            found.append((e.args, e.name, e.obj))
+    names = ["__setitem__", "__delitem__", "__set__", "__delete__"]
+    assert found == [*(((name,), None, None) for name in names), None, None], found

@@ -334,6 +334,7 @@ class Operators(Space):
         container = container.force()
         slot = self.special(container, "__setitem__")
         if slot is None:
+            self._check_half(container, "__setitem__", "__delitem__")
             self._as_sequence(container, key)
             raise self.error(TypeError, f"'{container.type_name}' object does not support item assignment")
         self.call(slot, [container, key, item], {})
@@ -345,9 +346,15 @@ class Operators(Space):
         if slot is not None:
             self.call(slot, [container, key], {})
         else:
+            self._check_half(container, "__delitem__", "__setitem__")
             # PySequence_DelItem words it otherwise than PyObject_DelItem.
             words = "doesn't" if self._as_sequence(container, key) else "does not"
             raise self.error(TypeError, f"'{container.type_name}' object {words} support item deletion")
+
+    def _check_half(self, container: Value, wanted: str, other: str) -> None:
+        """One C slot serves two methods: a class of the program's that has the other one is asked for the missing."""
+        if self.host_lookup(container.cls, other) is not MISSING:
+            raise self.error(AttributeError, wanted)
 
     def _as_sequence(self, container: Value, key: Value) -> bool:
         """Whether an object without the mapping slot is tried as a sequence: its key is made a Py_ssize_t first."""
