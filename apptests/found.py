@@ -447,3 +447,30 @@ def test_half_of_a_slot():
             found.append((e.args, e.name, e.obj))
     names = ["__setitem__", "__delitem__", "__set__", "__delete__"]
     assert found == [*(((name,), None, None) for name in names), None, None], found
+
+
+class Joined(list):
+    def __radd__(self, left):
+        return "radd", left
+
+    def __rmul__(self, left):
+        return "rmul", left
+
+
+class Adds(list):
+    def __add__(self, right):
+        return "add", right
+
+
+def test_sequences_are_joined_after_the_slots_of_numbers():
+    found = []
+    for left in (Adds([1]), "x", [1], (1,), b"x"):
+        right = Joined()
+        found += [(left + right)[0], (left * right)[0]]
+        for _ in range(2):
+            added, times = left, left
+            added += right
+            times *= right
+        found += [added[0], times[0]]
+    names = ["radd", "rmul", "radd", "rmul"]
+    assert found == ["add", "rmul", 1, "rmul"] + names * 4, found

@@ -47,7 +47,7 @@ REASONS = (
     Reason(
         r"^the trace reached",
         "long loops",
-        "a loop is unrolled, up to `trace_step_limit` instructions; a trace of more takes longer than it saves",
+        "a loop is unrolled, up to `fullgraph_step_limit` instructions; a trace of more takes longer than it saves",
     ),
     Reason(
         r"lies in memory|getsizeof",

@@ -54,7 +54,10 @@ class Config:
         True, "Capture `.item()` and its like as symbolic numbers; otherwise they break the graph."
     )
     trace_step_limit: int = _option(
-        2_000_000, "Instructions one trace may execute before the frame is given up and runs eagerly.", minimum=1
+        500_000, "Instructions one trace may execute before the frame is given up and runs eagerly.", minimum=1
+    )
+    fullgraph_step_limit: int = _option(
+        1_500_000, "The same with `fullgraph=True`, where giving up is an error: worth more time.", minimum=1
     )
     inline_depth_limit: int = _option(
         200, "Depth of inlined calls at which a trace breaks; the recursion limit of the traced program.", minimum=1

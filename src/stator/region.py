@@ -39,7 +39,7 @@ class Bucket:
     def __init__(
         self, config: Config, *, backend: Any, fullgraph: bool, dynamic: bool | None, name: str | None
     ) -> None:
-        self.config = config
+        self.config = config.replace(trace_step_limit=config.fullgraph_step_limit) if fullgraph else config
         self.backend = backend
         self.fullgraph = fullgraph
         self.dynamic = dynamic

@@ -108,13 +108,17 @@ class Operators(Space):
         return result
 
     def _inplace(self, symbol: str, left: Value, right: Value) -> Value:
+        _, method, reflected = BINARY[symbol[:-1]]
+        if self._only_sequence(left.cls, method, reflected) and self._is_number_method(right.cls, reflected):
+            result: Value = self._try(right, reflected, left)
+            if result is not NOT_IMPLEMENTED:
+                return result
         slot = self.special(left, INPLACE[symbol])
         if slot is not None:
             self._check_repeat(INPLACE[symbol], slot, right)
-            result: Value = self.call(slot, [left, right], {}).force()
+            result = self.call(slot, [left, right], {}).force()
             if not self.is_not_implemented(result):
                 return result
-        _, method, reflected = BINARY[symbol[:-1]]
         if type(left) is Constant and type(right) is Constant:
             return self.run_known(getattr(operator, INPLACE[symbol]), [left, right])
         result = self._binary_slots(method, reflected, left, right)
@@ -125,8 +129,10 @@ class Operators(Space):
     def _binary_slots(self, method: str, reflected: str, left: Value, right: Value) -> Value:
         """`binary_op1` then the sequence slots: reflected first where the right class is a subclass that overrides."""
         lcls, rcls = left.cls, right.cls
-        if method in ("__add__", "__mul__") and issubclass(lcls, _SEQUENCES) and not issubclass(rcls, _SEQUENCES):
-            result = self._try(right, reflected, left)
+        if self._only_sequence(lcls, method, reflected):
+            result = NOT_IMPLEMENTED
+            if self._is_number_method(rcls, reflected):
+                result = self._try(right, reflected, left)
             return self._try(left, method, right) if result is NOT_IMPLEMENTED else result
         if rcls is not lcls and is_subtype(rcls, lcls):
             ours, theirs = self.lookup(lcls, reflected), self.lookup(rcls, reflected)
@@ -137,6 +143,20 @@ class Operators(Space):
         if result is NOT_IMPLEMENTED and (rcls is not lcls or method in ("__add__", "__mul__")):
             result = self._try(right, reflected, left)
         return result
+
+    def _only_sequence(self, cls: type, method: str, reflected: str) -> bool:
+        """Whether it adds or multiplies by its sequence slot alone."""
+        names = (method, reflected)
+        return (
+            method in ("__add__", "__mul__")
+            and issubclass(cls, _SEQUENCES)
+            and not any(self._is_number_method(cls, name) for name in names)
+        )
+
+    def _is_number_method(self, cls: type, name: str) -> bool:
+        """Whether the method fills a number's slot: that of a sequence written in C fills the sequence slot."""
+        found = self.host_lookup(cls, name)
+        return found is not MISSING and getattr(found, "__objclass__", None) not in _REPEATED
 
     def _try(self, receiver: Value, method: str, other: Value) -> Value:
         slot = self.special(receiver, method)
