@@ -130,7 +130,7 @@ class Operators(Space):
         """`binary_op1` then the sequence slots: reflected first where the right class is a subclass that overrides."""
         lcls, rcls = left.cls, right.cls
         if self._only_sequence(lcls, method, reflected):
-            result = NOT_IMPLEMENTED
+            result: Value = NOT_IMPLEMENTED
             if self._is_number_method(rcls, reflected):
                 result = self._try(right, reflected, left)
             return self._try(left, method, right) if result is NOT_IMPLEMENTED else result
