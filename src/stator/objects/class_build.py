@@ -412,6 +412,8 @@ class _FreshClass:
         for attribute, value in list(self.attributes.items()):
             if type(value) is not Constant and not self._only_at_creation(attribute):
                 writer.line(f"{setter}({name}, {attribute!r}, {writer.expr(value)})")
+        if self.skeleton.__name__ != self.name:  # not earlier: private names in `__slots__` go by the first
+            writer.line(f"{setter}({name}, '__name__', {writer.expr(self.fields['__name__'])})")
         if self.is_abstract_base:
             writer.line(f"{writer.const(_abc._abc_init)}({name})")
         elif "__abstractmethods__" in self.fields:
