@@ -474,3 +474,18 @@ def test_sequences_are_joined_after_the_slots_of_numbers():
         found += [added[0], times[0]]
     names = ["radd", "rmul", "radd", "rmul"]
     assert found == ["add", "rmul", 1, "rmul"] + names * 4, found
+
+
+def test_a_reflected_method_is_asked_once():
+    asked = []
+
+    class Declines(tuple):
+        def __radd__(self, left):
+            asked.append(left)
+            return NotImplemented
+
+    pair = (1,)
+    pair += Declines((2,))
+    items = [1]
+    items += Declines((2,))
+    assert (pair, items, len(asked)) == ((1, 2), [1, 2], 2), (pair, items, asked)

@@ -9,7 +9,7 @@ from stator import errors
 from stator.guards.guard import Length
 from stator.guards.source import CallSource, GetAttrSource, ItemSource
 from stator.objects.instance import fill
-from stator.objects.iterator import IteratorValue, advanced, iterator_type, over_changed, reduction
+from stator.objects.iterator import IteratorValue, advanced, broken, iterator_type, over_changed, reduction
 from stator.objects.protocol import FALSE, NONE, TRUE, models, pure
 from stator.objects.recursion import IN_REPR, nested, repr_text
 from stator.objects.sequence import MAXSIZE, Sequence, too_long
@@ -493,10 +493,8 @@ class _DequeIterator(IteratorValue):
             return writer.source(self.source)
         method = writer.const(deque.__reversed__ if self.backwards else deque.__iter__)
         if self.deque.state != self.state:
-            other = writer.assign("deque", f"{writer.const(deque)}([None]) * {max(self.size - self.index, 0)}")
-            iterator = writer.assign("iterator", f"{method}({other})")
-            writer.line(f"{other}.append(None)")
-            return iterator
+            items = f"{writer.const(deque)}([None]) * {max(self.size - self.index, 0)}"
+            return broken(writer, items, lambda other: f"{method}({other})", ".append(None)")
         made = f"{method}({writer.expr(self.deque)})"
         if self.deque.changed or writer.is_unfinished(self.deque):
             return over_changed(writer, made, self.index)

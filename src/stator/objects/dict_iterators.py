@@ -11,7 +11,7 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, Source
 from stator.objects.dict_table import Entry, key_error
-from stator.objects.iterator import advanced, over_changed, reduction
+from stator.objects.iterator import advanced, broken, over_changed, reduction
 from stator.objects.keys import TracedKey
 from stator.objects.protocol import MODELS, models
 from stator.objects.value import Unsupported, Value
@@ -226,10 +226,8 @@ class DictIterator(Value):
         """The dict got other keys since: what the next step does is raise."""
         if len(mapping.table.entries) == self.size and self.cls is not _ORDERED:
             raise Unsupported(errors.NotReconstructible("an iterator over a dict whose keys were exchanged"))
-        other = writer.assign("mapping", f"{writer.const(self._plain())}.fromkeys((0,))")
-        iterator = writer.assign("iterator", self._iter(writer, other))
-        writer.line(f"{other}[None] = None")
-        return iterator
+        made = f"{writer.const(self._plain())}.fromkeys((0,))"
+        return broken(writer, made, lambda other: self._iter(writer, other), "[None] = None")
 
     def _plain(self) -> type:
         """The type of dict whose iterator it is."""

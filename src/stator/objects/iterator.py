@@ -64,6 +64,14 @@ def over_changed(writer: Writer, expression: str, steps: int) -> str:
     return name
 
 
+def broken(writer: Writer, container: str, iterate: Callable[[str], str], change: str) -> str:
+    """An iterator whose next step says that its container has changed: over another, changed for the purpose."""
+    other = writer.assign("container", container)
+    iterator = writer.assign("iterator", iterate(other))
+    writer.line(f"{other}{change}")
+    return iterator
+
+
 def settle(iterator: Iterator[Any], other: Iterator[Any], steps: int) -> None:
     """An iterator goes on from where another, made when the container was as it is, is after some steps."""
     advance(other, steps)

@@ -109,12 +109,12 @@ class Operators(Space):
 
     def _inplace(self, symbol: str, left: Value, right: Value) -> Value:
         _, method, reflected = BINARY[symbol[:-1]]
-        if self._only_sequence(left.cls, method, reflected) and self._is_number_method(right.cls, reflected):
-            result: Value = self._try(right, reflected, left)
-            if result is not NOT_IMPLEMENTED:
-                return result
         slot = self.special(left, INPLACE[symbol])
         if slot is not None:
+            if self._only_sequence(left.cls, method, reflected) and self._is_number_method(right.cls, reflected):
+                result: Value = self._try(right, reflected, left)
+                if result is not NOT_IMPLEMENTED:
+                    return result
             self._check_repeat(INPLACE[symbol], slot, right)
             result = self.call(slot, [left, right], {}).force()
             if not self.is_not_implemented(result):

@@ -8,7 +8,7 @@ from stator import errors
 from stator.guards.guard import Equals, raw_length
 from stator.guards.source import CallSource, Source
 from stator.objects.dict_iterators import advance
-from stator.objects.iterator import advanced, over_changed, reduction
+from stator.objects.iterator import advanced, broken, over_changed, reduction
 from stator.objects.protocol import models
 from stator.objects.set_table import iterated_set
 from stator.objects.value import Unsupported, Value
@@ -131,10 +131,7 @@ class SetIterator(Value):
         if shown.table.version != self._version:
             if shown.table.length() == self.size:
                 raise Unsupported(errors.NotReconstructible("an iterator over a set whose elements were exchanged"))
-            other = writer.assign("shown", "set()")
-            iterator = writer.assign("iterator", f"iter({other})")
-            writer.line(f"{other}.add(None)")
-            return iterator
+            return broken(writer, "set()", lambda other: f"iter({other})", ".add(None)")
         made = f"{writer.const(shown.solid)}.__iter__({writer.expr(shown)})"
         if shown.table.log or writer.is_unfinished(shown):  # the real set is changed only after this code has run
             return over_changed(writer, made, self.position)
