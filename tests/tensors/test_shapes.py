@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
+from collections import OrderedDict, deque
 from typing import Any
 
 import pytest
@@ -107,6 +110,27 @@ def test_loops_over_a_symbolic_size_are_unrolled_under_a_guard() -> None:
 def test_an_int_that_varies_becomes_symbolic() -> None:
     calls = [(torch.ones(3), k) for k in (3, 4, 7, 9)]
     assert compiles(lambda a, k: (a * k + k, k // 2), calls) == [1, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "show",
+    [
+        lambda n: repr(OrderedDict(a=n, b=[n])),
+        lambda n: repr(operator.methodcaller("m", n, 1, named=n)),
+        lambda n: repr(slice(n, (n,))),
+        lambda n: repr(itertools.count(n, n)),
+        lambda n: [1].index(n),
+        lambda n: deque([1]).index(n),
+    ],
+)
+def test_text_of_what_holds_a_number_that_varies(show: Any) -> None:
+    def told(n: int) -> Any:
+        try:
+            return show(n)
+        except ValueError as e:
+            return str(e), e.args
+
+    compiles(told, [(5,), (6,), (7,)])
 
 
 def test_a_float_that_varies_becomes_symbolic() -> None:

@@ -15,6 +15,7 @@ from stator.objects.cell import CellValue
 from stator.objects.descriptors import ClassMethod, StaticMethod
 from stator.objects.function import FunctionValue
 from stator.objects.globals_ import name_in
+from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, builtin
 from stator.objects.skeleton import HELD, SKELETONS, SkeletonError, blank_class, is_data_descriptor_of
 from stator.objects.type_ import ClassValue
@@ -127,9 +128,9 @@ def _check_cell(space: Space, cell: Value, made: Value) -> None:
 
 
 def _shown(space: Space, value: Value) -> str:
-    from stator.objects.recursion import repr_text
+    from stator.objects.recursion import repr_piece
 
-    return repr_text(space, value)
+    return space.str_(concatenated(repr_piece(space, value)))
 
 
 # -- type.__new__ -----------------------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from stator.guards.guard import Length
 from stator.guards.source import CallSource, GetAttrSource, ItemSource
 from stator.objects.instance import fill
 from stator.objects.iterator import IteratorValue, advanced, broken, iterator_type, over_changed, reduction
+from stator.objects.pending import concatenated
 from stator.objects.protocol import FALSE, NONE, TRUE, models, pure
-from stator.objects.recursion import IN_REPR, nested, repr_text
+from stator.objects.recursion import IN_REPR, nested, repr_piece
 from stator.objects.sequence import MAXSIZE, Sequence, too_long
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 
@@ -222,7 +223,7 @@ class DequeValue(Sequence):
     def remove(self, space: Space, item: Value, /) -> Value:
         found = self.search(space, item, 0, len(self.items), IndexError, "deque mutated during remove().")
         if found is None:
-            raise space.error(ValueError, f"{repr_text(space, item)} is not in deque")
+            raise space.error(ValueError, concatenated(repr_piece(space, item), " is not in deque"))
         del self.mutable(space)[found]
         return NONE
 
@@ -249,7 +250,7 @@ class DequeValue(Sequence):
         first, last = self.bounds(space, start, stop)
         found = self.search(space, item, first, last)
         if found is None:
-            raise space.error(ValueError, f"{repr_text(space, item)} is not in deque")
+            raise space.error(ValueError, concatenated(repr_piece(space, item), " is not in deque"))
         return Constant(found)
 
     def count(self, space: Space, item: Value, /) -> Value:

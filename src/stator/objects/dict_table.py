@@ -18,7 +18,7 @@ from stator.guards.guard import HasKey, KeysAre, Length, NoKey
 from stator.guards.raw import ABSENT, dict_get, dict_keys, dict_values
 from stator.guards.source import CallSource, DictItemSource, DictKeySource, Source
 from stator.objects.keys import OF_IDS, IdentityKey, grounded
-from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.objects.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -381,12 +381,7 @@ def _is_quiet(cls: type) -> bool:
 
 def key_error(space: Space, key: Value) -> Raised:
     """`KeyError(key)`, the key being its argument as it is."""
-    key = key.force()
-    if type(key) is Constant:
-        return space.error(KeyError, key.host)
-    raised = space.error(KeyError)
-    raised.value.set_args(space, [key])  # type: ignore[attr-defined]
-    return raised
+    return space.error(KeyError, key.force())
 
 
 class _NthItem:

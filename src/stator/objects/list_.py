@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from stator.objects.instance import fill
 from stator.objects.iterator import ListIterator, ListReverseIterator
 from stator.objects.length_hint import iterate_sized
+from stator.objects.pending import concatenated
 from stator.objects.protocol import FALSE, NONE, TRUE, models, pure
-from stator.objects.recursion import repr_text
+from stator.objects.recursion import repr_piece
 from stator.objects.sequence import MAXSIZE, Sequence, is_slice, slice_of
 from stator.objects.value import Constant, NotKnown, Value
 
@@ -261,7 +262,7 @@ class ListValue(Sequence):
     def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:
         found = self.find(space, item, *self.bounds(space, start, stop))
         if found is None:
-            raise space.error(ValueError, f"{repr_text(space, item)} is not in list")
+            raise space.error(ValueError, concatenated(repr_piece(space, item), " is not in list"))
         return Constant(found)
 
     def count(self, space: Space, item: Value, /) -> Value:

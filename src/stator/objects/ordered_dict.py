@@ -12,8 +12,9 @@ from stator.objects.dict_iterators import KeyIterator, ReverseKeyIterator, look_
 from stator.objects.dict_merge import merge_mapping
 from stator.objects.dict_table import Entry, Table, is_plain, key_error
 from stator.objects.dict_views import ItemsView, KeysView, ValuesView
+from stator.objects.pending import PendingText, concatenated
 from stator.objects.protocol import FALSE, HANDLERS, NONE, NOT_IMPLEMENTED, TRUE, models, register
-from stator.objects.recursion import entered, repr_text
+from stator.objects.recursion import entered, repr_piece
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -154,23 +155,23 @@ class OrderedDictValue(DictValue):
                 return space.fresh("...")
             if not self.table.size(space):
                 return space.fresh(f"{name}()")
-            return space.fresh(f"{name}({self._contents(space)})")
+            return concatenated(f"{name}(", self._contents(space), ")")
 
     def _rebuild(self, writer: Writer, name: str) -> str:
         if isinstance(self.table, ScatteredTable):
             raise _scattered()
         return super()._rebuild(writer, name)
 
-    def _contents(self, space: Space) -> str:
+    def _contents(self, space: Space) -> str | PendingText:
         if isinstance(self.table, ScatteredTable):
             if any(space.host_lookup(self.cls, name) is not getattr(OrderedDict, name) for name in _ITERATED):
                 raise _scattered()
             pairs = [space.new_tuple([key, item]) for key, item in self.table.ordered(space)]
             if sys.version_info >= (3, 12):
-                return repr_text(space, space.new_dict([tuple(pair.items) for pair in pairs]))
-            return repr_text(space, space.new_list(pairs))
+                return repr_piece(space, space.new_dict([tuple(pair.items) for pair in pairs]))
+            return repr_piece(space, space.new_list(pairs))
         if sys.version_info >= (3, 12):
-            return repr_text(space, space.call(space.existing(dict), [self], {}))
+            return repr_piece(space, space.call(space.existing(dict), [self], {}))
         if self.cls is OrderedDict:
             pairs = []
             for entry in list(self.table.finish(space).values()):
@@ -179,7 +180,7 @@ class OrderedDictValue(DictValue):
                 pairs.append(space.new_tuple([entry.key, entry.item]))
         else:
             pairs = space.unpack(space.call_method(self, "items"))
-        return repr_text(space, space.new_list(pairs))
+        return repr_piece(space, space.new_list(pairs))
 
     # -- methods ----------------------------------------------------------------------------------------------------
 

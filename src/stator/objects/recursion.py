@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from stator import errors
 from stator._core import C_RECURSION_LIMIT
 from stator.objects.pending import PendingText, concatenated
-from stator.objects.value import Constant, Unsupported, Value
+from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -99,14 +98,6 @@ def compared(space: Space, left: Value, right: Value, call: Callable[[], T]) -> 
             del begun[pair]
         else:
             begun[pair] = outer
-
-
-def repr_text(space: Space, value: Value) -> str:
-    """`repr(value)` as host text, or a break where it cannot be known."""
-    piece = repr_piece(space, value)
-    if isinstance(piece, str):
-        return piece
-    raise Unsupported(errors.UnsupportedCCall(f"repr of {value.describe()}"))
 
 
 def repr_piece(space: Space, value: Value) -> str | PendingText:

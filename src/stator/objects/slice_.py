@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import GetAttrSource
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
-from stator.objects.recursion import entered, repr_text
+from stator.objects.recursion import entered, enumeration, repr_piece
 from stator.objects.sequence import slice_of
 from stator.objects.value import Constant, Value
 
@@ -110,7 +110,7 @@ class SliceValue(Value):
 
     def tp_repr(self, space: Space) -> Value:
         with entered(space, self):
-            return Constant(f"slice({', '.join(repr_text(space, m) for m in self.members)})")
+            return enumeration("slice(", [repr_piece(space, member) for member in self.members], ")")
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:

@@ -188,8 +188,14 @@ class Wrapping(Space):
         return MODELS[BaseException].raised_by(self, host)  # type: ignore[attr-defined, no-any-return]
 
     def error(self, cls: type[BaseException], *args: Any) -> Raised:
-        """`raise space.error(TypeError, "…")`: raise an exception in the traced program."""
-        return Raised(self.exception(cls(*args)))
+        """`raise space.error(TypeError, "…")`: an exception in the traced program; its arguments may be values."""
+        args = tuple(arg.host if type(arg) is Constant else arg for arg in args)
+        if not any(isinstance(arg, Value) for arg in args):
+            return Raised(self.exception(cls(*args)))
+        raised = self.error(cls)
+        values = [arg if isinstance(arg, Value) else self.fresh(arg) for arg in args]
+        raised.value.set_args(self, values)  # type: ignore[attr-defined]
+        return raised
 
     # -- mutation ---------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,9 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.iterator import IteratorValue, advance, advanced, iterator_type, reduction, state_number
+from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, TRUE, builtin
-from stator.objects.recursion import repr_text
+from stator.objects.recursion import repr_piece
 from stator.objects.sequence import MAXSIZE
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.builtins_iter import own_class
@@ -87,8 +88,8 @@ class Count(ItertoolsIterator):
         if self.source is not None:
             self.open(space)
         step = space.known(self.step)
-        end = "" if type(step) is int and step == 1 else f", {repr_text(space, self.step)}"
-        return Constant(f"{self.cls.__name__}({repr_text(space, self.number)}{end})")
+        end = () if type(step) is int and step == 1 else (", ", repr_piece(space, self.step))
+        return concatenated(f"{self.cls.__name__}(", repr_piece(space, self.number), *end, ")")
 
     def reduced(self, space: Space) -> Value:
         step = space.known(self.step)

@@ -11,8 +11,9 @@ from stator.guards.source import CallSource, ItemSource
 from stator.objects.iterator import reduction
 from stator.objects.length_hint import length_hint
 from stator.objects.operators import BINARY, COMPARE, INPLACE
+from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, builtin, models
-from stator.objects.recursion import entered, repr_text
+from stator.objects.recursion import entered, repr_piece
 from stator.objects.value import Constant, Value
 from stator.stdlib.support import bool_value, known_host, refuse
 
@@ -188,9 +189,13 @@ class Getter(Value):
     def shown(self, space: Space) -> Value:
         """`repr(getter)`."""
         with entered(space, self) as again:
-            parts = ["..."] if again else [repr_text(space, arg) for arg in self.args]
-            parts += [] if again else [f"{name}={repr_text(space, value)}" for name, value in self.kwargs.items()]
-        return Constant(f"{self.type_name}({', '.join(parts)})")
+            if again:
+                return Constant(f"{self.type_name}(...)")
+            first, *others = [repr_piece(space, arg) for arg in self.args]
+            pieces = [piece for other in others for piece in (", ", other)]
+            for name, value in self.kwargs.items():
+                pieces += (f", {name}=", repr_piece(space, value))
+        return concatenated(f"{self.type_name}(", first, *pieces, ")")
 
     def get(self, space: Space, value: Value) -> Value:
         """What the getter fetches from the value."""
