@@ -220,14 +220,16 @@ def with_frames(
     exc.__traceback__ = traceback
 
 
-_untraced: weakref.WeakKeyDictionary[CodeType, CodeType] = weakref.WeakKeyDictionary()
+#: by id: equal codes may have other files and qualified names
+_untraced: dict[int, CodeType] = {}
 
 
 def untraced(function: FunctionType) -> FunctionType:
     """The function, as one that runs as ordinary Python, with all that it calls."""
     code = function.__code__
-    twin = _untraced.get(code)
+    twin = _untraced.get(id(code))
     if twin is None:
-        twin = _untraced[code] = code.replace()
+        twin = _untraced[id(code)] = code.replace()
         set_code_policy(twin, 2)
+        weakref.finalize(code, _untraced.pop, id(code), None).atexit = False
     return FunctionType(twin, function.__globals__, function.__name__, None, function.__closure__)
