@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from stator.interp.frame import Frame
     from stator.region import Bucket
 
+#: resumed frames that call each other: each break resumes them all
+_LONGEST_CHAIN = 50
 _MAX_RESTARTS = 4
 
 
@@ -150,6 +152,9 @@ def _run(bucket: Bucket, trace: Trace, program: Program, frame: Frame) -> tuple[
         bucket.forced_hit |= trace.forced(e.brk)
         if e.brk.whole or trace.unresumable is not None:
             raise Unsupported(e.brk if e.brk.whole else trace.unresumable) from None
+        if len(e.states) > _LONGEST_CHAIN and is_continuation(frame.code):
+            reason = "the calls in it nest too deep to resume them at each break"
+            raise Unsupported(errors.FrameGivenUp(frame.code.co_qualname, reason)) from None
         trace.note_dropped([state.frame for state in e.states])
         return program.breaks(e.states), e.brk
     return program.returns(result), None

@@ -196,6 +196,19 @@ def test_resumed_closure_uses_the_globals_of_its_own_module(tmp_path, monkeypatc
     assert compiled(outer)() == (("elsewhere", 4), __name__)
 
 
+def test_a_recursion_that_breaks_at_each_level_is_not_resumed_as_a_whole_each_time():
+    def guards(depth):
+        def down(n):
+            stator.graph_break()
+            return 0 if n == 0 else down(n - 1) + 1
+
+        before = stator.stats()
+        assert compiled(down)(depth) == depth
+        return stator.stats().diff(before).guards
+
+    assert guards(300) < 2 * guards(100)
+
+
 def test_effects_happen_once_and_in_order(capsys):
     seen = []
 
