@@ -436,7 +436,8 @@ class Trace(Services):
         """The value of the builtins that go with a function's globals."""
         if type(host) is MadeGlobals:
             value = host.names.get_str(self.space, "__builtins__")
-            assert value is not None
+            if value is None:  # of a function that was made with `types.FunctionType`
+                return self.globals_of(sys.modules["builtins"].__dict__)
             known = self.space.identity(value)
             if not isinstance(known, ModuleType | dict):
                 if value.force().cls is not dict:

@@ -29,11 +29,13 @@ FIELDS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 EXCEPTIONS = {
     "object.__hash__": "each object has another",
     "builtin_function_or_method.__hash__": "of a bound one it is a matter of addresses",
+    "method-wrapper.__hash__": "as that of a builtin function",
     "super.__new__": "an empty super object cannot be made by generated code",
     "super.__init__": "`super()` words its error otherwise than `super.__init__()`",
     "enumerate.T()": "`enumerate()` words its error otherwise than `enumerate.__new__()`",
     "collections.deque.__getitem__": "`deque[…]` words its error otherwise than `deque.__getitem__`",
     "collections.deque.__delitem__": "as `__getitem__`",
+    "coroutine.__del__": "one that nothing has awaited warns of it",
     "coroutine.__await__": "gives the coroutine itself, which is as good wherever it is awaited",
     "coroutine.close": "what is finished cannot be made by generated code",
     "memoryview.release": "what is released cannot be made by generated code",

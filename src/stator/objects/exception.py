@@ -11,8 +11,9 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.guards.guard import Equals
 from stator.guards.raw import is_subtype, type_lookup
-from stator.guards.source import GetAttrSource
+from stator.guards.source import CallSource, GetAttrSource
 from stator.objects.attributes import MISSING
 from stator.objects.protocol import FALSE, NONE, TRUE, models
 from stator.objects.traceback_ import Passed, TracebackValue
@@ -308,11 +309,20 @@ class ExceptionValue(Value):
         return NONE
 
     def tp_reduce(self, space: Space) -> Value:
-        if own_fields(native_base(self.cls)):
-            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__reduce__"))
+        state = self.reduced_attrs(space)
         parts = [space.class_value(self.cls), space.new_tuple(self.arg_values(space))]
-        attrs = self.attr_dict(space)
-        return space.new_tuple([*parts, attrs] if space.truth(space.len(attrs)) else parts)
+        return space.new_tuple(parts if state is None else [*parts, state])
+
+    def reduced_attrs(self, space: Space) -> Value | None:
+        """The instance dict, as `__reduce__` gives it; to look for one that does not exist yet would make it."""
+        if self.source is not None and self._attrs is None:
+            has = has_dict(self.real)
+            space.trace.guard(Equals(CallSource(has_dict, self.source, "has_dict"), has))
+            if not has:
+                return None
+            return self.attr_dict(space)  # type: ignore[no-any-return]
+        attrs: Value = self.attr_dict(space)
+        return attrs if space.truth(space.len(attrs)) else None
 
     def tp_setstate(self, space: Space, state: Value, /) -> Value:
         state = state.force()
@@ -377,6 +387,11 @@ class MadeExceptions:
 
     def __init__(self, trace: Any) -> None:
         self.by_id: weakref.WeakValueDictionary[int, ExceptionValue] = weakref.WeakValueDictionary()
+
+
+def has_dict(real: BaseException) -> bool:
+    """Whether the exception has an instance dict already."""
+    return len(BaseException.__reduce__(real)) > 2
 
 
 def made_of(space: Space, real: BaseException) -> ExceptionValue:

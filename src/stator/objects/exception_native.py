@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.objects.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of
-from stator.objects.protocol import NONE, builtin
+from stator.guards.guard import Equals
+from stator.guards.raw import type_lookup
+from stator.guards.source import CallSource
+from stator.objects.attributes import MISSING
+from stator.objects.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of, native_base
+from stator.objects.protocol import NONE, bad_call, builtin
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -122,6 +126,43 @@ def group_str(space: Space, self: Value, /) -> Value:
     return Constant(f"{message} ({count} sub-exception{'s' if count > 1 else ''})")
 
 
+def _layout(real: Any) -> tuple[int, tuple[str, ...]]:
+    """How many arguments `__reduce__` gives, and which C-level attributes are in the state."""
+    native: Any = native_base(type(real))
+    _, args, *state = native.__reduce__(real)
+    names = [name for name in (state and state[0]) or () if type_lookup(native, name) is not MISSING]
+    return len(args), tuple(names)
+
+
+def _reduce_model(native: type[BaseException]) -> Any:
+    """Of exceptions with C-level attributes: some are added to the arguments, or to the state."""
+
+    def reduce(space: Space, self: Value, /) -> Value:
+        self = self.force()
+        if not isinstance(self, ExceptionValue) or not issubclass(self.cls, native):
+            return bad_call(space, native.__reduce__, [self], {})
+        if self.source is not None and space.trace.effects.is_mutated(self):
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__reduce__"))
+        layout = count, names = _layout(self.real)
+        if self.source is not None:
+            space.trace.guard(Equals(CallSource(_layout, self.source, "layout"), layout))
+        args = self.arg_values(space)
+        if count > len(args):  # `OSError_reduce`: with the names of files
+            args = [*args, *(self.get_field(space, n) or NONE for n in ("filename", "winerror", "filename2"))]
+        state = self.reduced_attrs(space)
+        if names:
+            shown = space.new_dict([])
+            if state is not None:
+                space.call_method(shown, "update", state)
+            for name in names:
+                space.setitem(shown, Constant(name), self.get_field(space, name) or NONE)
+            state = shown
+        made = [space.class_value(self.cls), space.new_tuple(args[:count])]
+        return space.new_tuple(made if state is None else [*made, state])
+
+    return reduce
+
+
 _STR_ELSEWHERE = (BaseException, KeyError, BaseExceptionGroup)
 
 
@@ -145,6 +186,8 @@ def _register_all() -> None:
             builtin(names["__init__"])(_init_model(native))
         if native not in _STR_ELSEWHERE and "__str__" in names:
             builtin(names["__str__"])(_str_model(names["__str__"]))
+        if native is not BaseException and "__reduce__" in names:
+            builtin(names["__reduce__"])(_reduce_model(native))
 
 
 _register_all()

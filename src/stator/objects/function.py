@@ -14,7 +14,7 @@ from stator.guards.source import ConstSource, DictItemSource, FunctionSource, Ge
 from stator.interp.binding import Mismatch, bind
 from stator.objects.cell import CellValue
 from stator.objects.method import BoundMethod
-from stator.objects.protocol import HANDLERS, TailCall, models
+from stator.objects.protocol import HANDLERS, NONE, TailCall, bad_call, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ _MUST_BE: dict[str, tuple[type, str]] = {
 
 #: those that None, or deleting them, empties
 _PARTS = frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
+
+#: what makes a function from some version on
+_NEWER_PARTS = frozenset({"kwdefaults"} if sys.version_info >= (3, 13) else ())
 
 #: flags of code that makes generators and coroutines
 _SUSPENDS = 0x20 | 0x80 | 0x200
@@ -78,6 +81,37 @@ class FunctionValue(Value):
     @classmethod
     def from_fresh(cls, space: Space, host: Any) -> Value:
         return space.existing(host)
+
+    @staticmethod
+    def tp_new(
+        space: Space,
+        cls: Value,
+        code: Value,
+        globals: Value,
+        name: Value = NONE,
+        argdefs: Value = NONE,
+        closure: Value = NONE,
+        **more: Value,
+    ) -> Value:
+        """`func_new_impl`: from 3.13 on, `kwdefaults` too."""
+        if not more.keys() <= _NEWER_PARTS:
+            return bad_call(space, types.FunctionType, [code, globals], more)
+        parts = [value.force() for value in (code, globals, name, argdefs, closure)]
+        _check_parts(space, parts, more)
+        host: Any = space.known(code)
+        if not isinstance(host, types.CodeType) or parts[1].cls is not dict:
+            raise Unsupported(errors.UnsupportedCCall("function.__new__"))
+        made = FunctionValue(host, space.trace.globals_from(parts[1]), host.co_name)
+        names = space.trace.globals_of(made.globals)
+        if names.value(space) is not parts[1]:
+            raise Unsupported(errors.UnsupportedCCall("function.__new__ with a dict that is known by two ways"))
+        if parts[2].cls is not type(None):
+            made.fields["__name__"] = parts[2]
+        made.fields["__module__"] = names.get_str(space, "__name__") or NONE
+        for flag, value in ((1, parts[3]), (2, more.get("kwdefaults", NONE).force()), (8, parts[4])):
+            if value.cls is not type(None):
+                made.set_part(space, flag, value)
+        return made
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
@@ -339,6 +373,19 @@ class FunctionValue(Value):
         assert self.source is not None
         name = writer.source(self.source)
         return [f"{name}.{field} = {writer.expr(v)}" for field, v in self.fields.items()]
+
+
+def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> None:
+    """Let CPython make a function of the same kinds of things: it words the error."""
+    *hosts, closure = [space.stand_in(part) for part in parts]
+    if issubclass(parts[4].cls, tuple):
+        items = [item.force() for item in space.unpack(parts[4])]
+        closure = tuple(types.CellType() if isinstance(item, CellValue) else space.stand_in(item) for item in items)
+    try:
+        function: Any = types.FunctionType
+        function(*hosts, closure, **{key: space.stand_in(v) for key, v in more.items()})
+    except (TypeError, ValueError) as e:
+        raise Raised(space.exception(e)) from None
 
 
 def _tuple_text(parts: list[str]) -> str:

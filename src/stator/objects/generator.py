@@ -195,6 +195,19 @@ class GeneratorValue(Value):
             raise
         raise space.error(RuntimeError, f"{self.kind} ignored GeneratorExit")
 
+    def tp_del(self, space: Space) -> Value:
+        """`_PyGen_Finalize`: a close whose errors go to the hook for them."""
+        self._own()
+        if self.frame is None:
+            return NONE
+        if self.is_coroutine and not self.started:
+            raise Unsupported(errors.UnsupportedMethod("coroutine", "__del__"))  # warns that nothing has awaited it
+        try:
+            self.close(space)
+        except Raised:
+            raise Unsupported(errors.UnsupportedMethod(self.kind, "__del__")) from None
+        return NONE
+
     def _enter(self, space: Space) -> Frame:
         if self.running:
             raise space.error(ValueError, f"{self.kind} already executing")

@@ -214,12 +214,24 @@ def _equality(host: Any, equal: bool) -> None:
         if not issubclass(other.cls, host.__objclass__):
             return NOT_IMPLEMENTED
         if isinstance(self, BoundBuiltin) and isinstance(other, BoundBuiltin):
-            same = space.is_(self.instance, other.instance) and space.is_(self.function, other.function)
+            same = space.is_(self.instance, other.instance) and _same_function(space, self, other)
         elif isinstance(self, BuiltinValue) and isinstance(other, BuiltinValue):
             same = self.host == other.host
         else:
             return space.unmodelled(host, [self, other], {})
         return TRUE if same is equal else FALSE
+
+
+def _same_function(space: Space, one: BoundMethod, other: BoundMethod) -> bool:
+    """Whether the two, bound to one object, are of one C function: a type may have it under two names."""
+    if space.is_(one.function, other.function):
+        return True
+    hosts = [space.identity(method.function) for method in (one, other)]
+    if not all(isinstance(host, types.MethodDescriptorType) for host in hosts):
+        return False
+    sample = space.stand_in(one.instance.force())
+    left, right = (host.__get__(sample, type(sample)) for host in hosts)
+    return bool(left == right)
 
 
 @builtin(types.BuiltinFunctionType.__reduce__, types.MethodWrapperType.__reduce__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -15,7 +16,8 @@ from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.identities import separate, used_as_key
 from stator.objects.keys import IdKey
-from stator.objects.protocol import builtin
+from stator.objects.method import BoundMethod
+from stator.objects.protocol import bad_call, builtin
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 from stator.stdlib.support import bool_value, hooked, refuse
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 #: references to the value of an object that only its id leads to: that of the id, and the argument of getrefcount
 _HELD_HERE_ONLY = 2
+#: to what a method is bound that the program has let go of: that of the method, the variable and the argument
+_HELD_BY_METHOD_ONLY = 3
 
 
 class IdValue(Value):
@@ -44,6 +48,13 @@ class IdValue(Value):
             # The program has let go of the object, and the next one may lie in its place.
             raise Unsupported(errors.LifetimeObserved("the id of an object that is gone"))
         return space.identity(self.target)
+
+    def same(self, space: Space, other: IdValue) -> bool:
+        """Whether the other, of the same kind, is the same number."""
+        one = self.anchor(space) is other.anchor(space)
+        if not one:
+            separate(space, self.target, other.target)
+        return one
 
     def as_host(self, space: Space) -> Any:
         host = self.anchor(space)
@@ -89,6 +100,68 @@ def object_hash(space: Space, value: Value, /) -> Value:
     return HashValue(value.force())
 
 
+class MethodHash(HashValue):
+    """The hash of a method: that of the id of what it is bound to, mixed with its function's."""
+
+    __slots__ = ("method",)
+
+    def __init__(self, method: BoundMethod) -> None:
+        super().__init__(method)
+        self.method = method
+
+    def anchor(self, space: Space) -> Any:
+        """What the method is bound to."""
+        instance = self.method.instance.force()
+        if instance.source is None and sys.getrefcount(instance) <= _HELD_BY_METHOD_ONLY:
+            raise Unsupported(errors.LifetimeObserved("the hash of a method of an object that is gone"))
+        return space.identity(instance)
+
+    def as_host(self, space: Space) -> Any:
+        instance, function = self.anchor(space), space.identity(self.method.function)
+        if isinstance(instance, Value) or isinstance(function, Value):
+            raise NotKnown(self)
+        for part in (self.method.instance.force(), self.method.function.force()):
+            space.guard_identity_of(part.source, space.identity(part))
+        on_class = isinstance(function, types.ClassMethodDescriptorType)
+        return hash(function.__get__(None, instance) if on_class else function.__get__(instance, type(instance)))
+
+    def same(self, space: Space, other: IdValue) -> bool:
+        """Of methods of different functions it is not known whether the mixtures are equal."""
+        assert isinstance(other, MethodHash)
+        if self.method is other.method:
+            return True
+        if not space.is_(self.method.function, other.method.function):
+            raise refuse("hash of a method, which is compared with that of another")
+        one = self.anchor(space) is other.anchor(space)
+        if not one:
+            separate(space, self.method.instance.force(), other.method.instance.force())
+        return one
+
+    def reconstruct(self, writer: Writer) -> str:
+        self.anchor(writer.trace.space)
+        return str(writer.assign("hash_", f"{writer.const(hash)}({writer.expr(self.method)})"))
+
+
+def _method_hash(host: Any) -> None:
+    @builtin(host)
+    def model(space: Space, method: Value, /) -> Value:
+        """Two are equal only if they are bound to one object."""
+        method = method.force()
+        if not issubclass(method.cls, host.__objclass__):
+            return bad_call(space, host, [method], {})
+        if isinstance(method, BoundMethod):
+            if space.host_lookup(method.function.force().cls, "__hash__") is not object.__hash__:
+                raise refuse("hash of a method of a callable with a hash of its own")
+            return MethodHash(method)
+        known = space.identity(method)
+        space.guard_identity_of(method.source, known)
+        return Constant(hash(known))
+
+
+for _cls in (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperType):
+    _method_hash(_cls.__hash__)
+
+
 class ThreadIdent(IdValue):
     """`threading.get_ident()`."""
 
@@ -132,10 +205,7 @@ def _comparison(host: Any, same: bool) -> None:
         if isinstance(left, IdValue) and isinstance(right, IdValue) and type(left) is type(right):
             if left.target.symbolic or right.target.symbolic:
                 raise refuse("id of a number that varies")
-            one = left.anchor(space) is right.anchor(space)
-            if not one:
-                separate(space, left.target, right.target)
-            return bool_value(one == same)
+            return bool_value(left.same(space, right) == same)
         return hooked(space, host, [left, right])
 
     builtin(host)(model)
