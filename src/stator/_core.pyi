@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType, FunctionType
-from typing import Any, Final, Protocol
+from typing import Any, Final, NoReturn, Protocol
 
 class _MissHandler(Protocol):
     def __call__(self, region: Region, func: Any, code: CodeType, args: list[Any], /) -> Entry | None: ...
@@ -143,6 +143,13 @@ def called_from(
 
     Raises:
         TypeError: `frames` and `values` are not of this form.
+    """
+
+def raise_unchanged(exception: BaseException | tuple[BaseException], /) -> NoReturn:
+    """Raises its argument and touches nothing of it: no ``__context__``, no traceback entry of its own.
+
+    An exception in a tuple comes up in the next handler, without an entry for the handler's frame, as one does in
+    CPython 3.11 that was raised by making another, which C code had set.
     """
 
 def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] = ..., /) -> Any:

@@ -1,6 +1,8 @@
 """What the frames in a traceback say of themselves, once they have been left."""
 
+import ctypes
 import sys
+import traceback
 import types
 
 import pytest
@@ -193,3 +195,21 @@ def test_a_frame_that_has_returned_keeps_the_variables_that_a_traceback_shows(fu
     while error.__traceback__.tb_next is not None:
         error.__traceback__ = error.__traceback__.tb_next
     assert dict(error.__traceback__.tb_frame.f_locals) == {"x": 4, "doubled": 8}
+
+
+class NeverMade(Exception):
+    def __init__(self):
+        raise RuntimeError("cannot be made")
+
+
+def test_of_an_exception_that_c_code_has_set_and_nobody_can_make():
+    set_none = ctypes.pythonapi.PyErr_SetNone
+
+    def failing():
+        try:
+            set_none(ctypes.py_object(NeverMade))
+        except RuntimeError as e:
+            frames = [frame.f_code.co_name for frame, _ in traceback.walk_tb(e.__traceback__)]
+            return frames, e.__traceback__.tb_frame.f_back.f_code.co_name
+
+    assert stator.compile(failing, backend="eager")() == failing()

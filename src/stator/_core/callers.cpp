@@ -5,6 +5,7 @@
 #include "context.h"
 #include "frames.h"
 #include "program.h"
+#include "raising.h"
 #include "recursion.h"
 #include "ref.h"
 #include "tracebacks.h"
@@ -115,7 +116,9 @@ PyObject* called_from(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
         return nullptr;
     }
     MoreDepth as_the_program(thread, left - before);
-    return PyObject_Vectorcall(args[2], args + 3, static_cast<size_t>(count - 3), names);
+    PyObject* result = PyObject_Vectorcall(args[2], args + 3, static_cast<size_t>(count - 3), names);
+    if (!result) make_exception();
+    return result;
 }
 
 PyObject* apply(PyObject*, PyObject* const* args, Py_ssize_t count) {

@@ -10,6 +10,7 @@
 #include "hook.h"
 #include "probe.h"
 #include "program.h"
+#include "raising.h"
 #include "recursion.h"
 #include "region.h"
 #include "state.h"
@@ -118,6 +119,8 @@ PyMethodDef functions[] = {
      "called_from(frames, values, function, *args, **kwargs): the call, as if made by frames (function, offset, slots)"},
     {"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply)), METH_FASTCALL,
      "apply(function, args[, kwargs]): function(*args, **kwargs), which gets this very tuple if it is a C function"},
+    {"raise_unchanged", raise_unchanged, METH_O,
+     "raise_unchanged(exception): raises it as it is; in a tuple: in place of the one being raised, in the handler"},
     {"exchange", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(exchange)), METH_FASTCALL,
      "exchange(iterator, other): each of two iterators of one builtin type goes on where the other would have"},
     {"finished_frame", finished_frame, METH_VARARGS,

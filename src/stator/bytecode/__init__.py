@@ -8,7 +8,6 @@ from .continuation import (
     in_prologue,
     make_function,
     original_of,
-    raise_unchanged,
 )
 from .decode import Decoded, DecodeError, ExceptionEntry, Instr, decode, is_suspendable
 from .liveness import live_names
@@ -36,5 +35,4 @@ __all__ = [
     "live_names",
     "make_function",
     "original_of",
-    "raise_unchanged",
 ]

@@ -12,9 +12,10 @@ from __future__ import annotations
 import opcode
 import sys
 import weakref
-from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType, TracebackType
 from typing import Any, NamedTuple
+
+from stator._core import raise_unchanged
 
 from .assemble import Handler, Item, Position, Template, assemble, lay_out
 from .decode import Decoded, decode, is_suspendable
@@ -42,16 +43,6 @@ class Lasti(int):
 
 class ContinuationError(Exception):
     """There is no continuation at this place, or what was asked for does not fit it."""
-
-
-def _finished() -> Iterator[None]:
-    yield None
-
-
-_generator: Any = _finished()
-_generator.close()
-raise_unchanged = _generator.throw
-"""Raises its argument and touches nothing of it: no __context__, no traceback entry of its own."""
 
 
 def caught(exc: BaseException) -> BaseException:

@@ -5,19 +5,26 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from stator.bytecode.continuation import caught, raise_unchanged
+from stator import errors
+from stator._core import raise_unchanged
+from stator.bytecode.continuation import caught
 from stator.bytecode.decode import Instr
 from stator.interp.frame import ExcInfo, Frame, Lasti, opcode
 from stator.objects import exception
 from stator.objects.protocol import FALSE, NONE, TRUE, builtin, register
-from stator.objects.value import Raised, Value
+from stator.objects.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
 
 def _raise_unchanged(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise Raised(args[0])
+    exc = args[0].force()
+    if not issubclass(exc.cls, BaseException):
+        given_up = errors.FrameGivenUp("a continuation", "an exception comes up in the handler")
+        space.trace.unresumable = given_up
+        raise Unsupported(given_up)
+    raise Raised(exc)
 
 
 register(raise_unchanged, _raise_unchanged)

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator import _core, errors
-from stator._core import set_code_policy
-from stator.bytecode.continuation import raise_unchanged
+from stator._core import raise_unchanged, set_code_policy
 from stator.cache.policy import GIVEN_UP
 from stator.guards.source import FunctionSource, LocalSource, Source
 from stator.interp.signals import FrameState

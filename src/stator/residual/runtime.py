@@ -168,9 +168,14 @@ def handling(exc: BaseException, function: Callable[..., Any], /, *args: Any, **
         return function(*args, **kwargs)
 
 
-def thrown(exc: BaseException) -> BaseException:
-    """An exception caught in a generated program, without the traceback entries of that program and of this file."""
+def thrown(exc: BaseException) -> BaseException | tuple[BaseException]:
+    """An exception caught in a generated program, without the traceback entries of that program and of this file.
+
+    In a tuple, if it has come up in that very handler: then the program's own frame has no entry either.
+    """
     traceback = exc.__traceback__
+    if traceback is not None and not _is_generated(traceback.tb_frame.f_code):
+        return (exc,)
     while traceback is not None and _is_generated(traceback.tb_frame.f_code):
         traceback = traceback.tb_next
     exc.__traceback__ = traceback

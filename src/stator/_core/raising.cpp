@@ -1,0 +1,69 @@
+#include "raising.h"
+
+#include "ref.h"
+
+namespace stator {
+
+namespace {
+
+void restore(PyObject* exception) {
+    PyErr_Restore(Py_NewRef(as_object(Py_TYPE(exception))), Py_NewRef(exception), PyException_GetTraceback(exception));
+}
+
+#if PY_VERSION_HEX < 0x030c0000
+// `T(exception)` raises the exception.
+PyObject* fail_with(PyTypeObject*, PyObject* args, PyObject*) {
+    PyObject* exception = nullptr;
+    if (PyArg_ParseTuple(args, "O!", PyExc_BaseException, &exception)) restore(exception);
+    return nullptr;
+}
+
+// The type of an exception that cannot be made (borrowed; null with an exception set).
+PyObject* unmakable() {
+    static PyObject* type = nullptr;
+    if (!type) {
+        type = PyErr_NewException("stator.Unmakable", PyExc_BaseException, nullptr);
+        if (type) reinterpret_cast<PyTypeObject*>(type)->tp_new = fail_with;
+    }
+    return type;
+}
+
+void restore_late(PyObject* exception) {
+    if (PyObject* type = unmakable()) PyErr_Restore(Py_NewRef(type), Py_NewRef(exception), nullptr);
+}
+#else
+void restore_late(PyObject* exception) { restore(exception); }
+#endif
+
+}  // namespace
+
+PyObject* raise_unchanged(PyObject*, PyObject* exception) {
+    bool late = PyTuple_CheckExact(exception) && PyTuple_GET_SIZE(exception) == 1;
+    if (late) exception = PyTuple_GET_ITEM(exception, 0);
+    if (!PyExceptionInstance_Check(exception)) {
+        PyErr_SetString(PyExc_TypeError, "raise_unchanged() takes an exception, or a tuple of one");
+    } else if (late) {
+        restore_late(exception);
+    } else {
+        restore(exception);
+    }
+    return nullptr;
+}
+
+void make_exception() {
+#if PY_VERSION_HEX < 0x030c0000
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject* before = traceback;
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback == before) {
+        PyErr_Restore(type, value, traceback);
+        return;
+    }
+    Ref made = Ref::steal(value), its_type = Ref::steal(type), passed = Ref::steal(traceback);
+    PyException_SetTraceback(made.get(), passed.get());
+    restore_late(made.get());
+#endif
+}
+
+}  // namespace stator
