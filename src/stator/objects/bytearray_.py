@@ -13,7 +13,7 @@ from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.iterator import PositionIterator, iterator_type
 from stator.objects.liveness import is_alive
 from stator.objects.protocol import NOT_IMPLEMENTED, bad_call, models, pure, register
-from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.objects.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
 from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ _APART |= frozenset({"__sizeof__", "__reduce__", "__reduce_ex__", "__buffer__", 
 
 
 @models(bytearray)
-class ByteArrayValue(Value):
+class ByteArrayValue(ExtensibleValue):
     """A bytearray, or an instance of a subclass."""
 
-    __slots__ = ("_attrs", "_contents", "host", "slots", "views")
+    __slots__ = ("_contents", "slots", "views")
 
     plain_iters = (bytearray.__iter__,)
 
@@ -83,16 +83,6 @@ class ByteArrayValue(Value):
         if self.cls is not bytearray:
             raise NotKnown(self)
         return bytearray(self.contents(space))
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None and self.cls.__dictoffset__ != 0:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
 
     def held(self) -> Iterable[Value]:
         return held_attributes(self)

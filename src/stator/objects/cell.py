@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import CellContentsSource, Source
 from stator.objects.protocol import NOT_IMPLEMENTED, models
-from stator.objects.value import Constant, Value
+from stator.objects.value import Constant, ObjectValue, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 @models(types.CellType)
-class CellValue(Value):
+class CellValue(ObjectValue):
     """A cell: `contents` is None while the variable is unbound."""
 
-    __slots__ = ("contents", "host")
+    __slots__ = ("contents",)
     FIELDS = frozenset({"cell_contents"})
 
     def __init__(self, contents: Value | None = None) -> None:
@@ -100,9 +100,6 @@ class CellValue(Value):
             return False
         self.set(space, value)
         return True
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def shell(self, writer: Writer) -> str:
         return f"{writer.const(types.CellType)}()"

@@ -9,7 +9,7 @@ from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.protocol import NONE, models
-from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -132,10 +132,10 @@ class ContextVarValue(Value):
 
 
 @models(contextvars.Token)
-class TokenValue(Value):
+class TokenValue(ObjectValue):
     """What `ContextVar.set` gives: the way back."""
 
-    __slots__ = ("host", "used", "value", "variable")
+    __slots__ = ("used", "value", "variable")
     FIELDS = frozenset({"var"})
 
     def __init__(self, variable: ContextVarValue | None, value: Value) -> None:
@@ -153,9 +153,6 @@ class TokenValue(Value):
         self.source = source
         self.host = host
         return self
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def get_field(self, space: Space, name: str) -> Value | None:
         return self.variable if name == "var" and self.source is None else None

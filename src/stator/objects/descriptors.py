@@ -14,7 +14,7 @@ from stator.objects.attributes import MISSING
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import HANDLERS, NONE, is_pure, models, pure
 from stator.objects.stand_ins import stand_in_of
-from stator.objects.value import Constant, Known, Raised, Unsupported, Value
+from stator.objects.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
 from stator.objects.wrapping import LITERALS
 
 if TYPE_CHECKING:
@@ -284,10 +284,10 @@ def _same(a: Any, b: Any) -> bool:
 _COPIED = tuple(vars(staticmethod(lambda: None)))
 
 
-class _Wrapper(Value):
+class _Wrapper(ExtensibleValue):
     """A callable wrapped into a static or class method."""
 
-    __slots__ = ("_attrs", "_function", "host", "slots")
+    __slots__ = ("_function", "slots")
     FIELDS = frozenset({"__func__", "__isabstractmethod__", "__wrapped__"})
 
     def __init__(self, cls: type, function: Value | None = None) -> None:
@@ -329,13 +329,6 @@ class _Wrapper(Value):
                 attrs.set_str(space, name, value)
         return NONE
 
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
-
     def get_field(self, space: Space, name: str) -> Value | None:
         if name in ("__func__", "__wrapped__"):
             return self.function
@@ -343,9 +336,6 @@ class _Wrapper(Value):
             found = space.getattr_or_none(self.function, name)
             return Constant(False if found is None else space.truth(found))
         return None
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def shell(self, writer: Writer) -> str:
         return f"{self.cls.__mro__[-2].__name__}.__new__({writer.const(self.cls)})"

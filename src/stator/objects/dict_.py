@@ -14,7 +14,7 @@ from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.pending import PendingText, concatenated
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
 from stator.objects.recursion import compared, entered, repr_piece
-from stator.objects.value import NotKnown, Raised, Unsupported, Value
+from stator.objects.value import ExtensibleValue, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 @models(dict)
-class DictValue(Value):
+class DictValue(ExtensibleValue):
     """A dict or an instance of a subclass; `table` is what it contains."""
 
-    __slots__ = ("_attrs", "_busy", "host", "slots", "table")
+    __slots__ = ("_busy", "slots", "table")
 
     plain_iters: tuple[Any, ...] = (dict.__iter__,)
     #: the builtin type whose methods act on the real object without meeting overrides
@@ -123,16 +123,6 @@ class DictValue(Value):
             return {key.as_host(space): item.as_host(space) for key, item in self.pairs(space)}
         finally:
             self._busy = False
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None and self.cls.__dictoffset__ != 0:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
 
     def held(self) -> Iterable[Value]:
         return (*self.table.held(), *held_attributes(self))

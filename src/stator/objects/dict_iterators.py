@@ -14,7 +14,7 @@ from stator.objects.dict_table import Entry, key_error
 from stator.objects.iterator import advanced, broken, over_changed, reduction
 from stator.objects.keys import TracedKey
 from stator.objects.protocol import MODELS, models
-from stator.objects.value import Unsupported, Value
+from stator.objects.value import ObjectValue, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.dict_ import DictValue
@@ -64,10 +64,10 @@ def position(iterator: Any) -> int:
 
 
 @models(_KEY, _VALUE, _ITEM, _R_KEY, _R_VALUE, _R_ITEM, _ORDERED)
-class DictIterator(Value):
+class DictIterator(ObjectValue):
     """An iterator over the keys, values or items of a dict."""
 
-    __slots__ = ("_entries", "_version", "host", "mapping", "position", "size", "steps")
+    __slots__ = ("_entries", "_version", "mapping", "position", "size", "steps")
 
     plain_iters: tuple[Any, ...] = tuple(t.__iter__ for t in (_KEY, _VALUE, _ITEM, _R_KEY, _R_VALUE, _R_ITEM, _ORDERED))
     #: host types: over a dict, over an OrderedDict
@@ -113,9 +113,6 @@ class DictIterator(Value):
         self.host = host
         self.source = source
         return self
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def open(self, space: Space) -> None:
         """An existing one is looked into as soon as it is met."""

@@ -19,7 +19,7 @@ from stator.objects.dict_iterators import (
 from stator.objects.dict_table import Entry
 from stator.objects.protocol import FALSE, MODELS, NOT_IMPLEMENTED, TRUE, models
 from stator.objects.recursion import entered, enumeration, list_pieces
-from stator.objects.value import Value
+from stator.objects.value import ObjectValue, Value
 
 if TYPE_CHECKING:
     from stator.objects.dict_ import DictValue
@@ -38,10 +38,10 @@ def viewed(view: Any) -> Any:
 
 
 @models(_KEYS, _VALUES, _ITEMS, _O_KEYS, _O_VALUES, _O_ITEMS)
-class DictView(Value):
+class DictView(ObjectValue):
     """A view of a dict."""
 
-    __slots__ = ("host", "shown")
+    __slots__ = ("shown",)
 
     plain_iters: tuple[Any, ...] = tuple(t.__iter__ for t in (_KEYS, _VALUES, _ITEMS, _O_KEYS, _O_VALUES, _O_ITEMS))
     #: host types: over a dict, over an OrderedDict
@@ -64,9 +64,6 @@ class DictView(Value):
         self.host = host
         self.source = source
         return self
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:

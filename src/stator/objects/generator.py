@@ -12,7 +12,7 @@ from stator import errors
 from stator.bytecode.decode import decode
 from stator.objects.frame_ import Frames
 from stator.objects.protocol import NONE, models
-from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
@@ -26,10 +26,10 @@ _THROWN_IN_PARTS = "the (type, exc, tb) signature of throw() is deprecated, use 
 
 
 @models(types.GeneratorType, types.CoroutineType)
-class GeneratorValue(Value):
+class GeneratorValue(ObjectValue):
     """A generator or coroutine: its frame, which runs whenever something is sent; None once it is finished."""
 
-    __slots__ = ("frame", "host", "running", "started")
+    __slots__ = ("frame", "running", "started")
     FIELDS = frozenset({"__name__", "__qualname__", "gi_code", "gi_running", "gi_suspended", "gi_yieldfrom"})
     FIELDS |= frozenset({"cr_code", "cr_running", "cr_suspended", "cr_await"})
 
@@ -271,9 +271,6 @@ class GeneratorValue(Value):
         if self.frame is not None and name in ("__name__", "__qualname__"):
             return self.frame.function.get_field(space, name) or Constant(getattr(self.frame.function.host, name))
         return None
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def describe(self) -> str:
         return f"a {self.kind}"

@@ -12,7 +12,7 @@ from stator import errors
 from stator.guards.raw import instance_dict, type_lookup
 from stator.objects.attributes import MISSING, is_generic
 from stator.objects.protocol import models
-from stator.objects.value import Raised, Unsupported, Value
+from stator.objects.value import ExtensibleValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 @models(object)
-class InstanceValue(Value):
+class InstanceValue(ExtensibleValue):
     """An object that is its class, an attribute dict, and `__slots__`.
 
     Existing objects of opaque C types are modelled by it too: they can be passed on and compared by identity.
     """
 
-    __slots__ = ("_attrs", "class_set", "host", "slots")
+    __slots__ = ("class_set", "slots")
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
@@ -56,13 +56,6 @@ class InstanceValue(Value):
             return space.existing(host)
         raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
 
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None and self.cls.__dictoffset__ != 0:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
-
     def get_field(self, space: Space, name: str) -> Value | None:
         if name == "__weakref__" and self.source is None:
             from stator.objects.weaklist import first_ref
@@ -85,9 +78,6 @@ class InstanceValue(Value):
         self.cls = new
         self.class_set = True
         return True
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def held(self) -> Iterable[Value]:
         return held_attributes(self)

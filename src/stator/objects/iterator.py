@@ -18,7 +18,7 @@ from stator.guards.guard import Equals
 from stator.guards.source import CallSource
 from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.protocol import MODELS, NONE, NOT_IMPLEMENTED, builtin, models
-from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.objects.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,10 +104,10 @@ def sequence(iterator: Any) -> Any:
 # -- the models -------------------------------------------------------------------------------------------------------
 
 
-class IteratorValue(Value):
+class IteratorValue(ExtensibleValue):
     """An iterator; subclasses say how it goes on. One that existed before the trace is opaque unless they say more."""
 
-    __slots__ = ("_attrs", "host", "slots", "steps")
+    __slots__ = ("slots", "steps")
     #: whether it ends with the StopIteration of the iterator it goes over, with its value: C code that leaves that set
     passes_stop: ClassVar[bool] = False
 
@@ -151,16 +151,6 @@ class IteratorValue(Value):
     def open(self, space: Space) -> None:
         """An iterator made outside is about to be advanced: look into it, or break."""
         raise Unsupported(errors.OpaqueIterator(f"a {self.cls.__name__} object"))
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None and self.cls.__dictoffset__ != 0:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host if self.source is not None else None)
-        return self._attrs
 
     def held(self) -> Iterable[Value]:
         return held_attributes(self)

@@ -11,7 +11,7 @@ from stator.objects.dict_views import viewed
 from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, models
 from stator.objects.recursion import repr_piece
-from stator.objects.value import NotKnown, Value
+from stator.objects.value import NotKnown, ObjectValue, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 @models(types.MappingProxyType)
-class MappingProxyValue(Value):
+class MappingProxyValue(ObjectValue):
     """A read-only view of `shown`, any mapping."""
 
-    __slots__ = ("host", "shown")
+    __slots__ = ("shown",)
 
     def __init__(self, shown: Value) -> None:
         self.cls = types.MappingProxyType
@@ -41,9 +41,6 @@ class MappingProxyValue(Value):
     @classmethod
     def from_fresh(cls, space: Space, host: Any) -> MappingProxyValue:
         return cls(space.fresh(viewed(host)))
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def as_host(self, space: Space) -> Any:
         if self.source is not None:

@@ -11,7 +11,7 @@ from stator.guards.raw import is_subtype, type_lookup, type_name
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.objects.attributes import attribute_name
 from stator.objects.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
-from stator.objects.value import Constant, Known, Raised, Unsupported, Value
+from stator.objects.value import Constant, Known, ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 @models(types.MethodType)
-class BoundMethod(Value):
+class BoundMethod(ObjectValue):
     """A function (any callable) bound to an instance."""
 
-    __slots__ = ("function", "host", "instance")
+    __slots__ = ("function", "instance")
     FIELDS = frozenset({"__doc__", "__func__", "__self__"})
 
     def __init__(self, function: Value, instance: Value) -> None:
@@ -92,9 +92,6 @@ class BoundMethod(Value):
 
     def key(self, space: Space) -> Any:
         return ("bound method", _IdentityOf(space.identity(self.instance)), _IdentityOf(space.identity(self.function)))
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def describe(self) -> str:
         return f"method {self.function.force().describe()}"

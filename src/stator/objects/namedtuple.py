@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.objects.protocol import models
 from stator.objects.sequence import Sequence
-from stator.objects.value import Constant, NotKnown, Value
+from stator.objects.value import Constant, NotKnown, ObjectValue, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -20,10 +20,10 @@ _TUPLEGETTER = type(namedtuple("_Example", "field").field)  # type: ignore[attr-
 
 
 @models(_TUPLEGETTER)
-class TupleGetter(Value):
+class TupleGetter(ObjectValue):
     """`collections._tuplegetter`: a field of a named tuple; `doc` is what the traced program made of its text."""
 
-    __slots__ = ("doc", "host", "index")
+    __slots__ = ("doc", "index")
 
     def __init__(self, index: int, doc: Value | None) -> None:
         self.cls = _TUPLEGETTER
@@ -47,9 +47,6 @@ class TupleGetter(Value):
     @staticmethod
     def tp_new(space: Space, cls: Value, index: Value, doc: Value, /) -> Value:
         return TupleGetter(space.int_(index), doc)
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def as_host(self, space: Space) -> Any:
         if self.source is None or self.doc is not None:

@@ -15,7 +15,7 @@ from stator.guards.raw import type_lookup
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.keys import traced_key
 from stator.objects.protocol import MODELS
-from stator.objects.value import Raised, Unsupported, Value
+from stator.objects.value import ExtensibleValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -28,10 +28,10 @@ _LITERALS: tuple[type, ...] = (int, float, complex, str, bytes)
 PAYLOADS: set[type] = set()
 
 
-class PayloadValue(Value):
+class PayloadValue(ExtensibleValue):
     """An instance of a strict subclass of an immutable type."""
 
-    __slots__ = ("_attrs", "base", "host", "payload", "payload_guarded")
+    __slots__ = ("base", "payload", "payload_guarded")
 
     def __init__(self, base: type, host: Any) -> None:
         self.cls = type(host)
@@ -71,22 +71,12 @@ class PayloadValue(Value):
                 space.trace.guard(Equals(CallSource(plain, self.source, self.base.__name__), self.payload))
         return self.host
 
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
-
     def key(self, space: Space) -> Any:
         for name in ("__hash__", "__eq__"):
             if space.host_lookup(self.cls, name) is not getattr(self.base, name):
                 return traced_key(space, self)
         self.as_host(space)
         return self.payload
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None and self.cls.__dictoffset__ != 0:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host if self.source is not None else None)
-        return self._attrs
 
     def get_field(self, space: Space, name: str) -> Value | None:
         """A C-level attribute: a part of the payload."""

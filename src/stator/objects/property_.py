@@ -9,7 +9,7 @@ from stator import errors
 from stator.guards.source import GetAttrSource
 from stator.objects.descriptors import overridden_get
 from stator.objects.protocol import NONE, models
-from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.objects.value import Constant, ExtensibleValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -20,10 +20,10 @@ _PARTS = ("fget", "fset", "fdel")
 
 
 @models(property)
-class PropertyValue(Value):
+class PropertyValue(ExtensibleValue):
     """A property, or an instance of a subclass."""
 
-    __slots__ = ("_attrs", "_doc", "getter_doc", "host", "name", "parts", "slots")
+    __slots__ = ("_doc", "getter_doc", "name", "parts", "slots")
     FIELDS = frozenset({"__doc__", "__isabstractmethod__", "fdel", "fget", "fset"})
 
     def __init__(self, cls: type = property) -> None:
@@ -194,16 +194,6 @@ class PropertyValue(Value):
         space.touch(self)
         self._doc = NONE if value is None else value
         return True
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None and self.cls.__dictoffset__ != 0:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def shell(self, writer: Writer) -> str:
         return f"{writer.const(property)}.__new__({writer.const(self.cls)})"

@@ -13,7 +13,7 @@ from stator.objects.instance import held_attributes, slot_effects
 from stator.objects.pending import PendingText
 from stator.objects.protocol import FALSE, NOT_IMPLEMENTED, TRUE
 from stator.objects.recursion import compared, entered, enumeration, repr_piece
-from stator.objects.value import Constant, NotKnown, Unsupported, Value
+from stator.objects.value import Constant, ExtensibleValue, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -63,13 +63,13 @@ def slice_of(space: Space, key: Value) -> slice:
     return slice(start, slice_index(space, parts["stop"], None), step)
 
 
-class Sequence(Value):
+class Sequence(ExtensibleValue):
     """A list or a tuple. `items` of an existing one is built, and its length guarded, at the first use.
 
     A single item at a known position is reached through `item` without a guard on the length.
     """
 
-    __slots__ = ("_attrs", "_busy", "_items", "_slots", "host", "space")
+    __slots__ = ("_busy", "_items", "_slots", "space")
 
     #: the builtin type; Any, as its methods are called on instances of subclasses
     kind: ClassVar[Any]
@@ -155,16 +155,6 @@ class Sequence(Value):
         return list(self.items)
 
     # -- the object itself ------------------------------------------------------------------------------------------
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None and self.cls.__dictoffset__ != 0:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host if self.source is not None else None)
-        return self._attrs
 
     def host_items(self, space: Space) -> list[Any]:
         """The items as host objects; raises NotKnown where one is not known, or holds this sequence itself."""

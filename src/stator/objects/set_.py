@@ -13,7 +13,7 @@ from stator.objects.recursion import entered, enumeration, list_pieces
 from stator.objects.set_history import Elements, Past
 from stator.objects.set_iterator import SetIterator
 from stator.objects.set_table import SetTable
-from stator.objects.value import NotKnown, Raised, Unsupported, Value
+from stator.objects.value import ExtensibleValue, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,10 +26,10 @@ _LINES = {"add": ("add", "update"), "discard": ("discard", "difference_update")}
 
 
 @models(set, frozenset)
-class SetValue(Value):
+class SetValue(ExtensibleValue):
     """A set or frozenset, or an instance of a subclass; `table` is what it contains."""
 
-    __slots__ = ("_attrs", "_busy", "host", "slots", "table")
+    __slots__ = ("_busy", "slots", "table")
 
     plain_iters: tuple[Any, ...] = (set.__iter__, frozenset.__iter__)
 
@@ -100,20 +100,10 @@ class SetValue(Value):
             return keys.copy() if self.cls is type(keys) else self.cls(keys)
         return self.cls(hosts)
 
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
-
     def key(self, space: Space) -> Any:
         if space.host_lookup(self.cls, "__hash__") is frozenset.__hash__:
             return frozenset(self.table.keys(space))
         return super().key(space)
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None and self.cls.__dictoffset__ != 0:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
 
     def held(self) -> Iterable[Value]:
         return (*self.table.held(), *held_attributes(self))

@@ -11,7 +11,7 @@ from stator.objects.dict_iterators import advance
 from stator.objects.iterator import advanced, broken, over_changed, reduction
 from stator.objects.protocol import models
 from stator.objects.set_table import iterated_set
-from stator.objects.value import Unsupported, Value
+from stator.objects.value import ObjectValue, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.set_ import SetValue
@@ -34,10 +34,10 @@ def set_position(iterator: Any) -> int:
 
 
 @models(_ITERATOR)
-class SetIterator(Value):
+class SetIterator(ObjectValue):
     """`iter(s)`."""
 
-    __slots__ = ("_items", "_version", "host", "position", "shown", "size", "taken")
+    __slots__ = ("_items", "_version", "position", "shown", "size", "taken")
 
     plain_iters: tuple[Any, ...] = (_ITERATOR.__iter__,)
 
@@ -73,9 +73,6 @@ class SetIterator(Value):
         self.host = host
         self.source = source
         return self
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def tp_iter(self, space: Space) -> Value:
         return self

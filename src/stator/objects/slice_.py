@@ -10,7 +10,7 @@ from stator.guards.source import GetAttrSource
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
 from stator.objects.recursion import entered, enumeration, repr_piece
 from stator.objects.sequence import slice_of
-from stator.objects.value import Constant, Value
+from stator.objects.value import Constant, ObjectValue, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -23,10 +23,10 @@ _MEMBERS = ("start", "stop", "step")
 
 
 @models(slice)
-class SliceValue(Value):
+class SliceValue(ObjectValue):
     """A slice: `start`, `stop` and `step`."""
 
-    __slots__ = ("host", "parts")
+    __slots__ = ("parts",)
     FIELDS = frozenset({"start", "stop", "step"})
 
     def __init__(self, start: Value, stop: Value, step: Value) -> None:
@@ -60,9 +60,6 @@ class SliceValue(Value):
 
     def as_host(self, space: Space) -> Any:
         return slice(*(member.as_host(space) for member in self.members))
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def key(self, space: Space) -> Any:
         if sys.version_info >= (3, 12):

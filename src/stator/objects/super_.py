@@ -10,7 +10,7 @@ from stator.guards.raw import is_subtype
 from stator.guards.source import GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.protocol import NONE, models
-from stator.objects.value import Constant, NotKnown, Unsupported, Value
+from stator.objects.value import Constant, ExtensibleValue, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 @models(super)
-class SuperValue(Value):
+class SuperValue(ExtensibleValue):
     """`super(this, obj)`: attributes of `obj` looked up after the class `this`."""
 
-    __slots__ = ("_attrs", "host", "obj", "obj_type", "slots", "this")
+    __slots__ = ("obj", "obj_type", "slots", "this")
     FIELDS = frozenset({"__self__", "__self_class__", "__thisclass__"})
 
     def __init__(self, cls: type = super) -> None:
@@ -147,16 +147,6 @@ class SuperValue(Value):
         return Constant(f"<super: <class '{this}'>, {shown}>")
 
     # -- the value protocol -----------------------------------------------------------------------------------------
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None and self.cls.__dictoffset__ != 0:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
 from stator.objects.protocol import models
-from stator.objects.value import Constant, Value
+from stator.objects.value import Constant, ObjectValue, Value
 from stator.residual.runtime import Place
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def callers(entries: list[Passed]) -> list[Place]:
 
 
 @models(types.TracebackType)
-class TracebackValue(Value):
+class TracebackValue(ObjectValue):
     """A traceback: that of an exception of the trace, or an existing one."""
 
-    __slots__ = ("entries", "exception", "host")
+    __slots__ = ("entries", "exception")
     FIELDS = frozenset({"tb_lasti", "tb_lineno", "tb_next"})
 
     def __init__(self, entries: list[Passed], exception: ExceptionValue | None = None) -> None:
@@ -89,9 +89,6 @@ class TracebackValue(Value):
         if name == "tb_frame":
             return space.trace.extension(Frames).value(entry.frame)
         return Constant(entry.line if name == "tb_lineno" else entry.place().at)
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:

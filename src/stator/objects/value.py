@@ -203,6 +203,32 @@ class Constant(Known):
         return writer.const(self.host)
 
 
+class ObjectValue(Value):
+    """An object with an identity: one that exists, found by its `source`, or one that the trace has made."""
+
+    __slots__ = ("host",)
+
+    host: Any
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+
+class ExtensibleValue(ObjectValue):
+    """An object of a type that classes derive from: its own may have given it a `__dict__`."""
+
+    __slots__ = ("_attrs",)
+
+    _attrs: Any
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None and self.cls.__dictoffset__ != 0:
+            from stator.objects.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, None if self.source is None else self.host)
+        return self._attrs
+
+
 class Null(Value):
     """The NULL that CPython puts on the value stack around calls."""
 

@@ -11,7 +11,7 @@ from stator import errors
 from stator.objects.attributes import MISSING
 from stator.objects.liveness import WeakTarget, is_alive
 from stator.objects.protocol import MODELS, NONE, builtin, register
-from stator.objects.value import Unsupported, Value
+from stator.objects.value import ObjectValue, Unsupported, Value
 from stator.objects.weakref_ import PlainRefs, refer_to_new
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ _COMPARED = ("lt", "le", "eq", "ne", "gt", "ge")
 _COMPUTED = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "xor", "or")
 
 
-class ProxyValue(Value):
+class ProxyValue(ObjectValue):
     """A weak proxy; nothing is asked of an existing one."""
 
-    __slots__ = ("_target", "callback", "host")
+    __slots__ = ("_target", "callback")
 
     def __init__(self, cls: type, referent: Value | None, callback: Value = NONE) -> None:
         self.cls = cls
@@ -63,9 +63,6 @@ class ProxyValue(Value):
         self = cls(type(host), None)
         self.source, self.host = source, host
         return self
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:

@@ -15,7 +15,7 @@ from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, WeakrefSource
 from stator.objects.liveness import WeakTarget, is_alive
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
-from stator.objects.value import Lazy, Unsupported, Value
+from stator.objects.value import ExtensibleValue, Lazy, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -32,10 +32,10 @@ def _callback(reference: Any) -> Any:
 
 
 @models(weakref.ref)
-class RefValue(Value):
+class RefValue(ExtensibleValue):
     """A weak reference; `referent` is None where it is dead."""
 
-    __slots__ = ("_attrs", "_target", "callback", "host", "slots")
+    __slots__ = ("_target", "callback", "slots")
     FIELDS = frozenset({"__callback__"})
 
     def __init__(self, referent: Value | None, callback: Value = NONE, cls: type = weakref.ref) -> None:
@@ -127,16 +127,6 @@ class RefValue(Value):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         return self.callback if name == "__callback__" else None
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None and self.cls.__dictoffset__ != 0:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:

@@ -14,7 +14,7 @@ from stator.objects.iterator import reduction
 from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, bad_call, builtin, models
 from stator.objects.recursion import entered, repr_piece
-from stator.objects.value import Constant, Value
+from stator.objects.value import Constant, ExtensibleValue, Value
 from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ _KEY = type(functools.cmp_to_key(lambda a, b: 0))
 
 
 @models(functools.partial)
-class PartialValue(Value):
+class PartialValue(ExtensibleValue):
     """`functools.partial(function, *args, **keywords)`."""
 
-    __slots__ = ("_args", "_attrs", "_function", "_keywords", "host")
+    __slots__ = ("_args", "_function", "_keywords")
     FIELDS = frozenset({"args", "func", "keywords"})
 
     def __init__(self, cls: type, function: Value | None, args: Value | None, keywords: Value | None) -> None:
@@ -140,16 +140,6 @@ class PartialValue(Value):
         if attrs.cls is not type(None) and not assign_dict(space, self, attrs):
             raise refuse("functools.partial.__setstate__ with a dict of another kind")
         return NONE
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def describe(self) -> str:
         return "a functools.partial object"

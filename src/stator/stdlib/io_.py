@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stator.objects.memoryview_ import MemoryView
 from stator.objects.protocol import NONE, models, register
 from stator.objects.slice_ import SliceValue
-from stator.objects.value import Constant, Raised, Value
+from stator.objects.value import Constant, ObjectValue, Raised, Value
 from stator.stdlib.output import SINKS
 from stator.stdlib.support import known_host, refuse
 
@@ -30,10 +30,10 @@ _METHODS = (
 _CHANGING = ("write", "writelines", "truncate", "close", "__exit__")
 
 
-class MemoryFile(Value):
+class MemoryFile(ObjectValue):
     """`io.StringIO` or `io.BytesIO`."""
 
-    __slots__ = ("host",)
+    __slots__ = ()
     kind: Any
 
     def __init__(self, host: Any) -> None:
@@ -77,9 +77,6 @@ class MemoryFile(Value):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         return Constant(self.host.closed) if name == "closed" and self.source is None else None
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:

@@ -14,7 +14,7 @@ from stator.objects.operators import BINARY, COMPARE, INPLACE
 from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, builtin, models
 from stator.objects.recursion import entered, repr_piece
-from stator.objects.value import Constant, Value
+from stator.objects.value import Constant, ObjectValue, Value
 from stator.stdlib.support import bool_value, known_host, refuse
 
 if TYPE_CHECKING:
@@ -144,10 +144,10 @@ def operator_length_hint(space: Space, value: Value, default: Value = Constant(0
 # -- getters --------------------------------------------------------------------------------------------------------
 
 
-class Getter(Value):
+class Getter(ObjectValue):
     """A callable object of module `operator`; its parts are known."""
 
-    __slots__ = ("args", "host", "kwargs")
+    __slots__ = ("args", "kwargs")
     #: the host type
     kind: type
 
@@ -168,9 +168,6 @@ class Getter(Value):
         space.trace.guard(_same_length(base, parts))
         self.source, self.host = source, host
         return self
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:

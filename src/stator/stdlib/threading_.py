@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.protocol import FALSE, NONE, TRUE, builtin, models
-from stator.objects.value import Constant, Value
+from stator.objects.value import Constant, ObjectValue, Value
 from stator.stdlib.support import bool_value, refuse
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ _LOCK = type(_thread.allocate_lock())
 _RLOCK = type(threading.RLock())
 
 
-class LockValue(Value):
+class LockValue(ObjectValue):
     """A lock of either kind."""
 
-    __slots__ = ("depth", "host")
+    __slots__ = ("depth",)
     kind: type
     maker: Any
 
@@ -66,9 +66,6 @@ class LockValue(Value):
         """A lock that existed before the trace breaks the graph."""
         if self.source is not None:
             raise refuse(f"{self.kind.__name__}.{method}")
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:

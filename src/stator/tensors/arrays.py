@@ -12,7 +12,7 @@ from stator import errors
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import CALL_HOOKS, IMMUTABLE, MODELS, NOT_IMPLEMENTED, REALISERS, register
-from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Value
 from stator.tensors import array_calls, attributes
 from stator.tensors.array_calls import Answer, array_call, ask, name_of, number, numpy_dtype, tensor_of
 from stator.tensors.calls import function_handler, record
@@ -36,10 +36,10 @@ _Base: Any = torch._C.TensorBase
 _SCALARS: tuple[type, ...] = tuple(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
 
 
-class ArrayValue(Value):
+class ArrayValue(ObjectValue):
     """An array, or a scalar of NumPy's: `tensor` lies in the same memory."""
 
-    __slots__ = ("host", "tensor")
+    __slots__ = ("tensor",)
 
     def __init__(self, tensor: TensorValue, cls: type = np.ndarray) -> None:
         self.cls = cls
@@ -57,9 +57,6 @@ class ArrayValue(Value):
         self = cls(tensor, type(host))
         self.host, self.source = host, source
         return self
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.host
 
     def get_field(self, space: Space, name: str) -> Value | None:
         reader = _FIELDS.get(name)
