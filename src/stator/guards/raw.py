@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = [
     *("ABSENT", "dict_get", "dict_keys", "dict_values", "instance_dict"),
-    *("is_subtype", "set_instance_dict", "type_lookup", "type_name"),
+    *("is_heap_type", "is_mutable_type", "is_subtype", "set_instance_dict", "type_lookup", "type_name"),
 ]
 
 
@@ -28,6 +28,9 @@ ABSENT: Any = _Absent()
 _dict_of: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
 _mro_of: Callable[[type], tuple[type, ...] | None] = type.__dict__["__mro__"].__get__
 _base_of: Callable[[type], type | None] = type.__dict__["__base__"].__get__
+_flags_of: Callable[[type], int] = type.__dict__["__flags__"].__get__
+_IMMUTABLE_TYPE = 1 << 8
+_HEAP_TYPE = 1 << 9
 _SLOT_KINDS = (GetSetDescriptorType, MemberDescriptorType)
 
 
@@ -63,6 +66,16 @@ def type_lookup(cls: type, name: str) -> Any:
         if found is not ABSENT:
             return found
     return ABSENT
+
+
+def is_heap_type(cls: type) -> bool:
+    """`Py_TPFLAGS_HEAPTYPE`: made by a class statement, or by C code at run time."""
+    return bool(_flags_of(cls) & _HEAP_TYPE)
+
+
+def is_mutable_type(cls: type) -> bool:
+    """Whether the program may assign attributes of the class."""
+    return _flags_of(cls) & (_HEAP_TYPE | _IMMUTABLE_TYPE) == _HEAP_TYPE
 
 
 def is_subtype(cls: type, base: type) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stator.guards.raw import type_lookup, type_name
+from stator.guards.raw import is_mutable_type, type_lookup, type_name
 from stator.objects.attributes import MISSING
 from stator.objects.exception import native_base
 from stator.objects.protocol import SLOTS
@@ -19,8 +19,6 @@ from stator.objects.value import Constant, NotKnown, Raised, Value
 
 __all__ = ["answered"]
 
-_HEAP_TYPE = 1 << 9
-_IMMUTABLE_TYPE = 1 << 8
 #: slots that a stand-in has of its own
 _OWN_SLOTS = frozenset(
     {"tp_getattro", "tp_setattro", "tp_descr_get", "tp_descr_set", "tp_init", "tp_new", "tp_finalize"}
@@ -191,7 +189,7 @@ def _has_no_layout(cls: type) -> bool:
     """Whether instances hold nothing that only C code sees: a class of the program's, derived from no C type."""
     for base in cls.__mro__[:-1]:
         made = vars(base).get("__new__")
-        if base.__flags__ & (_HEAP_TYPE | _IMMUTABLE_TYPE) != _HEAP_TYPE or getattr(made, "__self__", None) is base:
+        if not is_mutable_type(base) or getattr(made, "__self__", None) is base:
             return False
     return True
 

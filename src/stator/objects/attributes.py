@@ -11,14 +11,13 @@ from typing import Any
 
 from stator import errors
 from stator.guards.guard import ABSENT, TypeAttrIs
+from stator.guards.raw import is_mutable_type
 from stator.objects.protocol import HANDLERS
 from stator.objects.space import Space
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
 #: classes and modules: their models look attributes up themselves
 _OWN_GETATTR = (type.__getattribute__, types.ModuleType.__getattribute__)
-_HEAP_TYPE = 1 << 9
-_IMMUTABLE_TYPE = 1 << 8
 #: what `host_lookup` returns for a name no class of the MRO has
 MISSING: Any = ABSENT
 
@@ -72,10 +71,9 @@ class Attributes(Space):
             if name in base.__dict__:
                 found = base.__dict__[name]
                 break
-        flags = cls.__flags__
         if self.trace.is_fresh_class(cls):
             self._guard_bases(cls, name)
-        elif flags & _HEAP_TYPE and not flags & _IMMUTABLE_TYPE:
+        elif is_mutable_type(cls):
             self.trace.guard(TypeAttrIs(cls, name, found))
         self._lookups[key] = found
         return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Distinct, Predicate
-from stator.guards.raw import is_subtype, type_lookup, type_name
+from stator.guards.raw import is_mutable_type, is_subtype, type_lookup, type_name
 from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.objects.attributes import MISSING
 from stator.objects.method import BoundMethod
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-_HEAP_TYPE = 1 << 9
-_IMMUTABLE_TYPE = 1 << 8
 _PLAIN_READERS = (object.__getattribute__, type.__getattribute__)
 
 
@@ -205,7 +203,7 @@ _READONLY = ("readonly attribute", "cannot delete __dict__")
 
 def _blank(cls: Any) -> Any:
     """An object of a C type, None where none can be had by its constructor alone."""
-    if cls.__flags__ & (_HEAP_TYPE | _IMMUTABLE_TYPE) == _HEAP_TYPE:
+    if is_mutable_type(cls):
         return None
     made = stand_in_of(cls)
     if made is not None:
@@ -223,8 +221,7 @@ def is_slot(host: Any) -> bool:
     if not isinstance(host, types.MemberDescriptorType):
         return False
     owner = host.__objclass__
-    program_class = owner.__flags__ & (_HEAP_TYPE | _IMMUTABLE_TYPE) == _HEAP_TYPE
-    return bool(program_class and "__slots__" in owner.__dict__)
+    return is_mutable_type(owner) and "__slots__" in owner.__dict__
 
 
 def is_set(descriptor: Any, obj: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.raw import is_subtype, type_lookup
+from stator.guards.raw import is_heap_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, GetAttrSource
 from stator.objects.attributes import MISSING
 from stator.objects.protocol import FALSE, NONE, TRUE, models
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-_HEAP_TYPE = 1 << 9
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
 #: instructions that send an exception on as it is
 _SENDING_ON = frozenset({"RERAISE", "END_ASYNC_FOR", "CLEANUP_THROW"})
@@ -56,7 +55,7 @@ class Hole:
 
 def native_base(cls: type) -> type[BaseException]:
     """The exception class written in C that lays out instances of `cls`."""
-    return next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
+    return next(base for base in cls.__mro__ if not is_heap_type(base))
 
 
 @models(BaseException)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.raw import type_lookup
+from stator.guards.raw import is_heap_type, type_lookup
 from stator.guards.source import CallSource
 from stator.objects.attributes import MISSING
 from stator.objects.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of, native_base
@@ -15,8 +15,6 @@ from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
-
-_HEAP_TYPE = 1 << 9
 
 
 def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Any:
@@ -171,7 +169,7 @@ def _builtin_exceptions() -> list[type[BaseException]]:
     todo: list[type[BaseException]] = [BaseException]
     while todo:
         cls = todo.pop()
-        if not cls.__flags__ & _HEAP_TYPE:
+        if not is_heap_type(cls):
             found[cls] = None
             todo += cls.__subclasses__()
     return list(found)

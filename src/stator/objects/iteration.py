@@ -6,11 +6,10 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from stator.guards.raw import is_heap_type
 from stator.objects.attributes import MISSING
 from stator.objects.space import Space
 from stator.objects.value import Raised, Value
-
-_HEAP_TYPE = 1 << 9
 
 
 class Iteration(Space):
@@ -80,7 +79,7 @@ class Iteration(Space):
     def _quick_next(self, iterator: Value) -> Any:
         """How the model goes on, unless the class of the iterator overrides `__next__`."""
         quick = getattr(iterator, "next_value", None)
-        if quick is None or not iterator.cls.__flags__ & _HEAP_TYPE:
+        if quick is None or not is_heap_type(iterator.cls):
             return quick
         return quick if type(self.host_lookup(iterator.cls, "__next__")) is types.WrapperDescriptorType else None
 

@@ -9,7 +9,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.raw import type_name
+from stator.guards.raw import is_heap_type, type_name
 from stator.objects.attributes import attribute_name
 from stator.objects.instance import new_instance
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, builtin, register
@@ -63,7 +63,7 @@ def _layout(cls: type) -> type:
 
 
 def _is_program_class(cls: type) -> bool:
-    return all(base is object or base.__flags__ & (1 << 9) for base in cls.__mro__)
+    return all(base is object or is_heap_type(base) for base in cls.__mro__)
 
 
 def _refuse_excess_new(space: Space, cls: type) -> None:

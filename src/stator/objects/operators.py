@@ -12,7 +12,7 @@ from typing import Any
 
 from stator import errors
 from stator._core import call_within
-from stator.guards.raw import is_subtype, type_name
+from stator.guards.raw import is_heap_type, is_subtype, type_name
 from stator.interp.signals import DoFirst
 from stator.objects.attributes import MISSING
 from stator.objects.identities import separate
@@ -60,7 +60,6 @@ _INVERTED_BOOL = (
     "is usually not what you expect from the negation of a bool. Use the 'not' operator for boolean negation or "
     "~int(x) for the bitwise inversion of the underlying int."
 )
-_HEAP_TYPE = 1 << 9
 _SEQUENCE_SLOTS = {"__len__", "__getitem__", "__contains__"}
 
 
@@ -428,7 +427,7 @@ def callable_name(host: Any) -> str:
 
 def _has_sequence_slots(cls: type) -> bool:
     """Whether `tp_as_sequence` is set: for every class written in Python, and where C fills one of its slots."""
-    return any(base.__flags__ & _HEAP_TYPE or not _SEQUENCE_SLOTS.isdisjoint(vars(base)) for base in cls.__mro__)
+    return any(is_heap_type(base) or not _SEQUENCE_SLOTS.isdisjoint(vars(base)) for base in cls.__mro__)
 
 
 def _checked_length(length: int) -> int:

@@ -11,13 +11,12 @@ import types
 import weakref
 from typing import Any
 
-from stator.guards.raw import type_lookup
+from stator.guards.raw import is_heap_type, type_lookup
 
 __all__ = ["HELD", "SKELETONS", "SkeletonError", "blank_class", "detach", "is_data_descriptor_of"]
 
 #: classes that exist only while tracing
 SKELETONS: weakref.WeakSet[type] = weakref.WeakSet()
-_HEAP_TYPE = 1 << 9
 _INIT_SUBCLASS = object.__dict__["__init_subclass__"]
 
 
@@ -56,7 +55,7 @@ def _stand_in(bases: tuple[type, ...]) -> type:
     """A base class of the same layout that has no hooks."""
     best = type("Probe", (), {"__slots__": ()}) if not bases else _best_base(bases)
     solid = best
-    while solid.__flags__ & _HEAP_TYPE:
+    while is_heap_type(solid):
         base = solid.__base__
         assert base is not None
         solid = base
@@ -77,9 +76,7 @@ def _best_base(bases: tuple[type, ...]) -> type:
 
 def _layout(cls: type) -> type:
     """The class that the layout of the objects is of, but for a `__dict__` and references: `solid_base`."""
-    while cls.__flags__ & _HEAP_TYPE and not any(
-        type(item) is types.MemberDescriptorType for item in vars(cls).values()
-    ):
+    while is_heap_type(cls) and not any(type(item) is types.MemberDescriptorType for item in vars(cls).values()):
         assert cls.__base__ is not None
         cls = cls.__base__
     return cls

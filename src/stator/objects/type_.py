@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Predicate
-from stator.guards.raw import is_subtype, type_lookup, type_name
+from stator.guards.raw import is_mutable_type, is_subtype, type_lookup, type_name
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.method import DISALLOW_INSTANTIATION
@@ -21,16 +21,9 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-_HEAP_TYPE = 1 << 9
-_IMMUTABLE_TYPE = 1 << 8
 #: types of what a class has as `__del__` where no code of the program's is run
 _C_FINALISERS = (type(MISSING), types.WrapperDescriptorType, types.MethodDescriptorType)
 _PLAIN_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
-
-
-def can_change(cls: type) -> bool:
-    """Whether the program may assign attributes of the class."""
-    return bool(cls.__flags__ & _HEAP_TYPE) and not cls.__flags__ & _IMMUTABLE_TYPE
 
 
 @models(type)
@@ -127,7 +120,7 @@ class ClassValue(Known):
         return NONE
 
     def _check_changeable(self, space: Space, name: Value) -> None:
-        if not can_change(self.host):
+        if not is_mutable_type(self.host):
             shown = space.str_(space.repr(name))
             text = f"cannot set {shown} attribute of immutable type '{_full_name(self.host)}'"
             raise space.error(TypeError, text)
@@ -177,13 +170,13 @@ class ClassValue(Known):
             found = type.__dict__[name].__get__(host)
         except AttributeError as e:
             raise Raised(space.exception(e)) from None
-        if not can_change(host) or name == "__flags__":  # bits of the flags change all the time
+        if not is_mutable_type(host) or name == "__flags__":  # bits of the flags change all the time
             return space.existing(found) if isinstance(found, type) else space.fresh(found)
         return space.wrap(found, GetAttrSource(ConstSource(host, host.__qualname__), name))
 
     def _classes(self, space: Space, name: str) -> Value:
         classes = type.__dict__[name].__get__(self.host)
-        if can_change(self.host):
+        if is_mutable_type(self.host):
             space.guard_identity_of(GetAttrSource(ConstSource(self.host, self.host.__qualname__), name), classes)
         return space.existing(classes, f"{self.host.__qualname__}.{name}")
 
@@ -223,7 +216,7 @@ class ClassValue(Known):
         if self.recipe is not None:
             module, qualname = space.getattr(self, "__module__"), space.getattr(self, "__qualname__")
             return Constant(f"<class '{space.str_(module)}.{space.str_(qualname)}'>")
-        if can_change(self.host):
+        if is_mutable_type(self.host):
             for name in ("__module__", "__qualname__"):
                 space.getattr(self, name).force()
         return Constant(type.__repr__(self.host))
@@ -251,7 +244,7 @@ class ClassValue(Known):
 
 def class_names(space: Space, cls: Any) -> dict[str, None]:
     """`merge_class_dict`: the names in the dicts of a class, or of what claims to be one, and of its bases."""
-    if isinstance(cls, ClassValue) and (not can_change(cls.host) or space.trace.is_fresh_class(cls.host)):
+    if isinstance(cls, ClassValue) and (not is_mutable_type(cls.host) or space.trace.is_fresh_class(cls.host)):
         found: Any = vars(cls.host)
         bases = [space.class_value(base) for base in cls.host.__bases__]
     else:

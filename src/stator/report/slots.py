@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stator import tracer  # noqa: F401  all models are registered by it
+from stator.guards.raw import is_heap_type
 from stator.objects.attributes import is_generic
 from stator.objects.protocol import HANDLERS, IMMUTABLE, SLOTS, is_pure, model_for
 from stator.objects.value import Value
@@ -75,7 +76,7 @@ def _subclasses(root: type) -> Iterator[type]:
 def _made_in_c(cls: type) -> bool:
     """Whether C code defines the type: one of a class statement has no slot wrapper or C method of its own."""
     own = vars(cls).values()
-    if not cls.__flags__ & (1 << 9):
+    if not is_heap_type(cls):
         return True
     return any(getattr(v, "__objclass__", getattr(v, "__self__", None)) is cls for v in own if type(v) in _CALLABLES)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stator import _core, errors
 from stator._core import raise_unchanged, set_code_policy
 from stator.cache.policy import GIVEN_UP
+from stator.guards.raw import is_heap_type
 from stator.guards.source import FunctionSource, LocalSource, Source
 from stator.interp.signals import FrameState
 from stator.objects.value import Unsupported, Value
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from stator.trace import Trace
 
 _serial = itertools.count()
-_HEAP_TYPE = 1 << 9
 
 
 class Residual:
@@ -134,7 +134,7 @@ class Program:
         """Make the classes that nobody refers to any more: the classes they derive from know of them."""
         fresh = self.trace.fresh_classes
         for cls, value in fresh.items():
-            bases = [base for base in cls.__bases__ if base.__flags__ & _HEAP_TYPE]
+            bases = [base for base in cls.__bases__ if is_heap_type(base)]
             if any(base not in fresh or self.writer.is_made(fresh[base]) for base in bases):
                 self.writer.expr(value)
 

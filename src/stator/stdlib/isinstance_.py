@@ -8,7 +8,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals, Predicate
-from stator.guards.raw import is_subtype
+from stator.guards.raw import is_mutable_type, is_subtype
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.attributes import MISSING, is_generic
 from stator.objects.protocol import IMMUTABLE, builtin, pure
@@ -32,7 +32,6 @@ _CLASS = object.__dict__["__class__"]
 _PLAIN_ACCESS = (type, types.ModuleType, types.MethodType)
 #: `Py_TPFLAGS_SEQUENCE` and `Py_TPFLAGS_MAPPING`
 _COLLECTION = 1 << 5 | 1 << 6
-_IMMUTABLE_TYPE = 1 << 8
 _GENERIC = "argument 2 cannot be a parameterized generic"
 
 
@@ -279,7 +278,7 @@ def abc_register(space: Space, classes: Value, cls: Value, /) -> Value:
         raise space.error(RuntimeError, "Refusing to create an inheritance cycle")
     host, subject = known_host(space, classes, "register"), known_host(space, cls, "register")
     pattern = host.__flags__ & _COLLECTION
-    if pattern and not subject.__flags__ & _IMMUTABLE_TYPE:
+    if pattern and is_mutable_type(subject):
         space.trace.patterns[subject] = pattern
     space.trace.registered.append((host, subject))
     space.trace.defer(_abc._abc_register, [classes, cls])
