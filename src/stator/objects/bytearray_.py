@@ -28,7 +28,9 @@ _SLOTS |= frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 _CHANGING = frozenset({"__setitem__", "__delitem__", "__iadd__", "__imul__", "append", "extend", "insert", "pop"})
 _CHANGING |= frozenset({"remove", "reverse", "clear", "__init__"})
 _APART = frozenset({"__new__", "__iter__", "__getattribute__", "__doc__", "__hash__", "__repr__", "__str__"})
-_APART |= frozenset({"__sizeof__", "__reduce__", "__reduce_ex__", "__buffer__", "__release_buffer__", "fromhex"})
+_APART |= frozenset(
+    {"__sizeof__", "__alloc__", "__reduce__", "__reduce_ex__", "__buffer__", "__release_buffer__", "fromhex"}
+)
 
 
 @models(bytearray)

@@ -46,6 +46,8 @@ HANDLERS: dict[int, Handler] = {}
 PURE: set[int] = set()
 #: ids of methods of immutable host types that depend on more than their operands: a break
 IMPURE: set[int] = set()
+#: ids of host callables whose models answer for objects that existed before the trace only
+OF_EXISTING: set[int] = set()
 #: immutable host types: all their methods are pure, their instances are Constants
 IMMUTABLE: set[type] = set()
 #: layers above (tensors) may answer for callables nobody modelled: (space, host, args, kwargs) → Value | None
@@ -278,6 +280,12 @@ def impure(*hosts: Any) -> None:
     for host in hosts:
         IMPURE.add(id(host))
         _KEEP.append(host)
+
+
+def of_existing(*hosts: Any) -> None:
+    """Declare that the models of host callables answer for objects that existed before the trace only."""
+    OF_EXISTING.update(map(id, hosts))
+    _KEEP.extend(hosts)
 
 
 def bad_call(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

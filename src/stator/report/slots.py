@@ -16,7 +16,7 @@ from typing import Any
 from stator import tracer  # noqa: F401  all models are registered by it
 from stator.guards.raw import is_heap_type
 from stator.objects.attributes import is_generic
-from stator.objects.protocol import HANDLERS, IMMUTABLE, SLOTS, is_pure, model_for
+from stator.objects.protocol import HANDLERS, IMMUTABLE, OF_EXISTING, SLOTS, is_pure, model_for
 from stator.objects.value import Value
 
 __all__ = ["MODELLED", "STATUSES", "builtin_types", "entries", "find", "groups", "page", "status", "tables"]
@@ -102,6 +102,8 @@ def status(cls: type, name: str, entry: Any) -> str:
     if type(entry) in _FIELDS:
         return _field_status(cls, name, entry)
     host = entry.__func__ if isinstance(entry, staticmethod | classmethod) else entry
+    if id(host) in OF_EXISTING:
+        return KNOWN
     if id(host) in HANDLERS or is_generic(host):
         return MODELLED
     return KNOWN if is_pure(host) else BREAKS
@@ -195,8 +197,8 @@ Written by `stator slots > docs/slots.md` on CPython {version}, and checked by t
 type defines itself; what it inherits stands under its base.
 
 - **modelled**: traced, whatever the operands;
-- **when known**: CPython itself computes it while tracing, where the object and the operands are known (an attribute:
-  of objects that existed before the trace);
+- **when known**: CPython itself computes it while tracing, where the object and the operands are known (an attribute,
+  and `__sizeof__` of what grows: of objects that existed before the trace);
 - **breaks**: a graph break.
 
 Iterators of C functions, generators and views that existed before the trace are opaque: what is asked of them breaks,

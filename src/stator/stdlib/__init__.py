@@ -31,6 +31,7 @@ from stator.stdlib import (  # noqa: F401
     purity,
     random_,
     repr_,
+    sizes,
     str_,
     threading_,
     typing_,

@@ -28,7 +28,7 @@ def placed(iterator: Any, state: tuple[Any, ...]) -> Any:
     return iterator
 
 
-class _Arrangements(ItertoolsIterator):
+class Arrangements(ItertoolsIterator):
     """Arrangements of pools: the host's own iterator arranges the indices."""
 
     __slots__ = ("indices", "options", "pools", "whole")
@@ -96,7 +96,7 @@ class _Arrangements(ItertoolsIterator):
 
 
 @iterator_type(itertools.product)
-class Product(_Arrangements):
+class Product(Arrangements):
     """`product(*iterables, repeat=…)`."""
 
     __slots__ = ()
@@ -121,7 +121,7 @@ def _size(space: Space, value: Value) -> int:
 
 
 @iterator_type(itertools.permutations)
-class Permutations(_Arrangements):
+class Permutations(Arrangements):
     """`permutations(iterable, r)`."""
 
     __slots__ = ()
@@ -137,7 +137,7 @@ class Permutations(_Arrangements):
 
 
 @iterator_type(itertools.combinations)
-class Combinations(_Arrangements):
+class Combinations(Arrangements):
     """`combinations(iterable, r)`."""
 
     __slots__ = ()
@@ -152,7 +152,7 @@ class Combinations(_Arrangements):
 
 
 @iterator_type(itertools.combinations_with_replacement)
-class CombinationsWithReplacement(_Arrangements):
+class CombinationsWithReplacement(Arrangements):
     """`combinations_with_replacement(iterable, r)`."""
 
     __slots__ = ()

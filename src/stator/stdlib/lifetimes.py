@@ -1,10 +1,9 @@
-"""What shows when objects die and how they lie in memory: garbage collection, reference counts, sizes."""
+"""What shows when objects die: garbage collection, reference counts."""
 
 from __future__ import annotations
 
 import gc
 import sys
-import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -12,7 +11,7 @@ from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
 from stator.interp.signals import DoFirst
 from stator.objects.protocol import builtin, register
-from stator.objects.value import Constant, Known, Unsupported, Value
+from stator.objects.value import Constant, Unsupported, Value
 from stator.stdlib.support import bool_value
 
 if TYPE_CHECKING:
@@ -96,14 +95,3 @@ def _is_tracked(value: Value) -> bool | None:
     if value.cls in (tuple, dict) and any(_is_tracked(part) for part in value.held()):
         return True
     return None
-
-
-@builtin(sys.getsizeof)
-def getsizeof(space: Space, value: Value, default: Value | None = None, /) -> Value | None:
-    """Left to the real function where that would see the very object that ordinary Python has."""
-    value = value.force()
-    if isinstance(value, Known) or (value.source is not None and not space.trace.effects.is_mutated(value)):
-        return None
-    if not isinstance(space.host_lookup(value.cls, "__sizeof__"), types.MethodDescriptorType):
-        return None
-    raise Unsupported(errors.MemoryObserved("sys.getsizeof", value.describe()))
