@@ -587,3 +587,34 @@ def test_objects_that_are_called_for_ever():
         Caller()()
     except RecursionError as e:
         return type(e)
+
+
+def test_a_metaclass_that_looks_at_the_class_when_its_names_are_set():
+    class Meta(type):
+        def __setattr__(cls, name, value):
+            assert "kept" in cls.__dict__["members"], name
+            super().__setattr__(name, value)
+
+    class A(metaclass=Meta):
+        members = {"kept": 1}
+
+    A.__qualname__ = "Other.A"
+    A.__name__ = "B"
+    return A.__name__, A.__qualname__, A.members
+
+
+def test_slot_names_of_a_class_that_names_them_itself():
+    class A:
+        __slotnames__ = ["given"]
+
+        def __getattr__(self, name):
+            if name == "given":
+                return 42
+            raise AttributeError(name)
+
+    class B:
+        __slots__ = ("x", "__y", "unset")
+
+    b = B()
+    b.x, b._B__y = 1, 2
+    return A().__reduce_ex__(2)[2], b.__reduce_ex__(2)[2], B.__slotnames__

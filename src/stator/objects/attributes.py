@@ -53,6 +53,8 @@ def attribute_name(space: Space, name: Value) -> str:
     name = name.force()
     if not issubclass(name.cls, str):
         raise space.error(TypeError, f"attribute name must be string, not '{name.type_name}'")
+    if any(space.host_lookup(name.cls, own) is not getattr(str, own) for own in ("__hash__", "__eq__")):
+        raise Unsupported(errors.UnsupportedSlot(name.cls.__name__, "hash or comparison of an attribute's name"))
     return str.__str__(name.as_host(space))
 
 

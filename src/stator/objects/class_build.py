@@ -362,7 +362,7 @@ class _FreshClass:
             if type(value.force()) is not Constant:
                 return False
             try:
-                setattr(self.skeleton, name, value.force().as_host(space))
+                type.__setattr__(self.skeleton, name, value.force().as_host(space))
             except (TypeError, ValueError) as e:
                 raise Raised(space.exception(e)) from None
             space.touch(self.value)

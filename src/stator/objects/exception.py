@@ -14,7 +14,7 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.raw import is_heap_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, GetAttrSource
-from stator.objects.attributes import MISSING
+from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.protocol import FALSE, NONE, TRUE, models
 from stator.objects.traceback_ import Passed, TracebackValue
 from stator.objects.value import Constant, Raised, Unsupported, Value
@@ -329,7 +329,7 @@ class ExceptionValue(Value):
             if not issubclass(state.cls, dict):
                 raise space.error(TypeError, "state is not a dictionary")
             for key, value in state.pairs(space):  # type: ignore[attr-defined]
-                space.setattr(self, space.str_(key), value)
+                space.setattr(self, attribute_name(space, key), value)
         return NONE
 
     # -- the value protocol -----------------------------------------------------------------------------------------

@@ -286,11 +286,19 @@ def object_getstate(space: Space, self: Value, /) -> Value:
 
 def _slot_values(space: Space, self: Value) -> list[tuple[str, Value]]:
     found = []
-    for name in copyreg._slotnames(self.cls):  # type: ignore[attr-defined]
+    for name in _slot_names(space, self.cls):
         value = space.getattr_or_none(self, name)
         if value is not None:
             found.append((name, value))
     return found
+
+
+def _slot_names(space: Space, cls: type) -> list[str]:
+    """`_PyType_GetSlotNames`."""
+    names: Any = copyreg._slotnames  # type: ignore[attr-defined]
+    if not space.trace.is_fresh_class(cls):
+        return list(names(cls))
+    return [space.str_(name) for name in space.unpack(space.call(space.existing(names), [space.class_value(cls)], {}))]
 
 
 def _iterator(space: Space, self: Value, kind: type) -> Value:
