@@ -2,8 +2,11 @@
 
 import collections
 import copy
+import functools
+import operator
 import sys
 import types
+import weakref
 
 
 class Plain:
@@ -188,3 +191,111 @@ def test_exceptions_taken_apart():
         UnicodeDecodeError("a", b"x", 1, 2, "r").__reduce__(),
         outcome(OSError.__reduce__, ValueError(1)),
     ]
+
+
+# -- texts that show addresses ----------------------------------------------------------------------------------------
+
+
+class Named:
+    __name__ = "named"
+
+
+NAMED = Named()
+EMPTY, FULL = types.CellType(), types.CellType(PLAIN)
+REFERENCES = [weakref.ref(each) for each in (PLAIN, NAMED, plain)]
+DEAD = weakref.ref(Plain())
+
+
+def test_texts_with_addresses():
+    assert repr(EMPTY) == f"<cell at {id(EMPTY):#x}: empty>"
+    assert repr(FULL) == f"<cell at {id(FULL):#x}: Plain object at {id(PLAIN):#x}>"
+    shown = [repr(each) for each in REFERENCES]
+    assert shown[0].startswith(f"<weakref at {id(REFERENCES[0]):#x}; to '")
+    assert shown[0].endswith(f"Plain' at {id(PLAIN):#x}>")
+    assert shown[1].endswith(f"Named' at {id(NAMED):#x} (named)>")
+    assert shown[2].endswith(f"; to 'function' at {id(plain):#x} (plain)>")
+    assert repr(DEAD) == f"<weakref at {id(DEAD):#x}; dead>"
+    return shown, outcome(types.CellType.__repr__, 3), outcome(weakref.ref.__repr__, 3)
+
+
+# -- slots asked for by name ------------------------------------------------------------------------------------------
+
+SECOND = operator.itemgetter(1)
+
+
+@functools.lru_cache
+def cached(x):
+    return x + 1
+
+
+def difference(a, b):
+    return a - b
+
+
+def test_calls_asked_for_by_name():
+    assert SECOND.__call__([1, 2]) == 2 == operator.itemgetter.__call__(SECOND, [1, 2])
+    assert operator.attrgetter("real").__call__(3) == 3 and operator.methodcaller("upper").__call__("a") == "A"
+    assert cached.__call__(3) == 4 and cached.__get__(4)() == 5 and cached.__get__(None, int) is cached
+    assert functools.cmp_to_key(difference).__call__(3) < functools.cmp_to_key(difference)(4)
+    assert [1].__len__.__call__() == 1 == len.__call__.__call__([1])
+    assert WRAPPER.__lt__(WRAPPER) is NotImplemented
+    return [
+        outcome(SECOND.__call__),
+        outcome(SECOND.__call__, 1, 2),
+        outcome(operator.attrgetter.__call__, SECOND, [1]),
+        outcome(types.MethodWrapperType.__call__, 3),
+        outcome(cached.__get__, None),
+        outcome(lambda: WRAPPER < WRAPPER),
+    ]
+
+
+def test_a_cached_result_that_is_also_a_key():
+    assert (cached(5), cached(6), cached(5), cached(6)) == (6, 7, 6, 7)
+
+
+# -- iterators --------------------------------------------------------------------------------------------------------
+
+FORWARD, BACKWARD = type(iter(collections.deque())), type(reversed(collections.deque()))
+
+
+def test_iterators_over_deques():
+    items = collections.deque([1, 2, 3])
+    assert [list(FORWARD(items, n)) for n in (-1, 0, 1, 5)] == [[1, 2, 3], [1, 2, 3], [2, 3], []]
+    assert list(BACKWARD(items, 1)) == [2, 1] and list(FORWARD(items)) == [1, 2, 3]
+    assert FORWARD(items, 1).__reduce__()[1][1] == 1
+    return [outcome(FORWARD, *args) for args in [(), (1,), (items, "a"), (items, 1.0), (items, 1, 2)]]
+
+
+def test_unpacked_aliases():
+    iterator = iter(list[int])
+    assert iterator.__reduce__() == (iter, (list[int],))
+    assert repr(next(iterator)) == "*list[int]" and list(iterator) == [] and iterator.__reduce__() == (iter, ((),))
+    return repr([*tuple[int, str]]), outcome(vars(types.GenericAlias)["__iter__"], 3)
+
+
+def test_views_of_memory():
+    view = memoryview(b"abcd")
+    iterator = iter(view)
+    assert (next(iterator), list(iterator), list(iterator)) == (97, [98, 99, 100], [])
+    assert hash(view) == hash(b"abcd") and view.cast("b")[0] == 97
+    assert view.cast("I").tolist() == memoryview(b"abcd").cast("I").tolist()
+    square = view.cast("B", (2, 2))
+    assert square.tolist() == [[97, 98], [99, 100]] and square.shape == (2, 2)
+    assert [*reversed(view)] == [100, 99, 98, 97] and sum(memoryview(bytearray(b"ab"))) == 195
+    return [
+        outcome(iter, square),
+        outcome(list, square),
+        outcome(view.cast),
+        outcome(view.cast, "Q"),
+        outcome(view.__delitem__, 0),
+        outcome(hash, memoryview(bytearray(b"a"))),
+    ]
+
+
+def test_names_of_a_traceback():
+    try:
+        PLAIN.three  # noqa: B018
+    except AttributeError as error:
+        assert dir(error.__traceback__) == ["tb_frame", "tb_lasti", "tb_lineno", "tb_next"]
+        assert error.__traceback__.__dir__() == ["tb_frame", "tb_next", "tb_lasti", "tb_lineno"]
+    return outcome(types.TracebackType.__dir__, 3)

@@ -11,7 +11,7 @@ from stator.guards.source import CallSource, GetAttrSource, ItemSource
 from stator.objects.instance import fill
 from stator.objects.iterator import IteratorValue, advanced, broken, iterator_type, over_changed, reduction
 from stator.objects.pending import concatenated
-from stator.objects.protocol import FALSE, NONE, TRUE, models, pure
+from stator.objects.protocol import FALSE, NONE, TRUE, bad_call, models, pure
 from stator.objects.recursion import IN_REPR, nested, repr_piece
 from stator.objects.sequence import MAXSIZE, Sequence, too_long
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
@@ -468,6 +468,17 @@ class _DequeIterator(IteratorValue):
         self.size = len(items.items)
         self.state = items.state
 
+    @classmethod
+    def begin(cls, space: Space, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+        """`dequeiter_new`: some steps on; names of arguments are not looked at."""
+        items = args[0].force() if args else None
+        if not isinstance(items, DequeValue) or len(args) > 2:
+            return bad_call(space, cls.host_type, list(args), {})
+        steps = space.int_(args[1]) if len(args) > 1 else 0
+        made = cls(items)
+        made.index = min(max(steps, 0), made.size)
+        return made
+
     def __length_hint__(self, space: Space) -> Value:
         if self.source is not None:
             self.open(space)
@@ -509,6 +520,10 @@ class DequeIterator(_DequeIterator):
     __slots__ = ()
     host_type: ClassVar[Any] = type(iter(deque()))
 
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        return DequeIterator.begin(space, args, kwargs)
+
 
 @iterator_type(type(reversed(deque())))
 class DequeReverseIterator(_DequeIterator):
@@ -517,6 +532,10 @@ class DequeReverseIterator(_DequeIterator):
     __slots__ = ()
     host_type: ClassVar[Any] = type(reversed(deque()))
     backwards = True
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        return DequeReverseIterator.begin(space, args, kwargs)
 
 
 pure(deque.__dict__["__class_getitem__"])

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from stator.objects.answering import answered
 from stator.objects.bytearray_ import ByteArrayValue
 from stator.objects.instance import InstanceValue
+from stator.objects.iterator import IteratorValue, advanced, iterator_type
 from stator.objects.protocol import NONE, NOT_IMPLEMENTED, models
-from stator.objects.value import Constant, Known, NotKnown, Value
+from stator.objects.value import Constant, Known, NotKnown, Raised, Value
 from stator.stdlib.support import bool_value, known_host, refuse
 
 __all__ = ["MemoryView"]
@@ -127,6 +128,21 @@ class MemoryView(Value):
         space.touch(self.obj)
         return self.run(space, memoryview.__setitem__, key, item)
 
+    def tp_delitem(self, space: Space, key: Value, /) -> Value:
+        return self.run(space, vars(memoryview)["__delitem__"], key)
+
+    def tp_hash(self, space: Space) -> Value:
+        return self.run(space, memoryview.__hash__)
+
+    def tp_iter(self, space: Space) -> Value:
+        if self.released:
+            raise refuse("memoryview.__iter__ of one that is released")  # CPython has a SystemError for it
+        try:
+            iter(self.host)
+        except (TypeError, NotImplementedError) as e:
+            raise Raised(space.exception(e)) from None
+        return MemoryIterator(self)
+
     def __enter__(self, space: Space) -> Value:
         return self
 
@@ -143,6 +159,9 @@ class MemoryView(Value):
 
     def hex(self, space: Space, *args: Value) -> Value:
         return self.run(space, memoryview.hex, *args)
+
+    def cast(self, space: Space, format: Value, shape: Value | None = None) -> Value:
+        return self.run(space, memoryview.cast, format, *(() if shape is None else (shape,)))
 
     def toreadonly(self, space: Space) -> Value:
         return self.run(space, memoryview.toreadonly)
@@ -165,3 +184,31 @@ class MemoryView(Value):
         if self.host.readonly or self.obj.changed or len(self.host) != len(self.obj._contents or b""):
             raise refuse("a memoryview that outlives the compiled function")
         return writer.assign("view", f"{writer.const(memoryview)}({writer.expr(self.obj)})")
+
+
+@iterator_type(type(iter(memoryview(b""))))
+class MemoryIterator(IteratorValue):
+    """`iter(memoryview(…))`: its length is fixed when it is made."""
+
+    __slots__ = ("index", "length", "view")
+
+    def __init__(self, view: MemoryView) -> None:
+        super().__init__(type(iter(memoryview(b""))))
+        self.view: MemoryView | None = view
+        self.length = len(view.host)
+        self.index = 0
+
+    def produce(self, space: Space) -> Value | None:
+        if self.view is None:
+            return None
+        space.touch(self)
+        if self.index < self.length:
+            self.index += 1
+            return self.view.run(space, memoryview.__getitem__, Constant(self.index - 1))
+        self.view = None
+        return None
+
+    def rebuilt(self, writer: Writer) -> str:
+        if self.view is None:
+            return advanced(writer, "iter(memoryview(b''))", 1)
+        return advanced(writer, f"iter({writer.expr(self.view)})", self.index)

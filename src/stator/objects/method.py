@@ -192,14 +192,23 @@ class BuiltinValue(Known):
         return f"builtin {getattr(self.host, '__qualname__', self.host)}"
 
 
-def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    host = types.BuiltinFunctionType.__call__
-    if not args or not issubclass(args[0].force().cls, types.BuiltinFunctionType):
-        return bad_call(space, host, args, kwargs)
-    return space.call(args[0], args[1:], kwargs)
+def explicit_call(*classes: Any) -> None:
+    """`cls.__call__`, asked for by its name, of classes whose models have `call`."""
+    for cls in classes:
+        _explicit_call(cls, vars(cls)["__call__"])
 
 
-register(types.BuiltinFunctionType.__call__, _call)
+def _explicit_call(cls: type, host: Any) -> None:
+    def call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        value: Any = args[0].force() if args else None
+        if value is None or not issubclass(value.cls, cls) or not hasattr(value, "call"):
+            return bad_call(space, host, args, kwargs)
+        return value.call(space, args[1:], kwargs, False)  # type: ignore[no-any-return]
+
+    register(host, call)
+
+
+explicit_call(types.BuiltinFunctionType, types.MethodWrapperType)
 
 
 def _equality(host: Any, equal: bool) -> None:

@@ -48,6 +48,7 @@ def _samples() -> Iterator[Any]:
     sequences = [[], (), "", "é", b"", bytearray(), memoryview(b""), range(0), range(1 << 70), collections.deque()]
     yield from map(iter, [*sequences, set(), *views, ordered, _Sequence()])  # type: ignore[arg-type]
     yield from (iter(_generator, None), _function(), _generator(), types.MappingProxyType({}), memoryview(b""))
+    yield iter(list[int])  # type: ignore[call-overload]
     yield from (types.MethodType(_generator, 1), types.CellType(), types.ModuleType("module"), types.SimpleNamespace())
     yield from (
         enumerate([]),

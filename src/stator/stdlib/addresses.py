@@ -6,16 +6,23 @@ is text that is computed when the object has been made.
 
 from __future__ import annotations
 
+import sys
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.raw import type_name
+from stator.objects.cell import CellValue
+from stator.objects.memoryview_ import MemoryView
 from stator.objects.pending import PendingText, joined
-from stator.objects.protocol import builtin
+from stator.objects.protocol import bad_call, builtin
 from stator.objects.value import Constant, Value
+from stator.objects.weakproxy import ProxyValue, referent_of
+from stator.objects.weakref_ import RefValue
 from stator.stdlib.id_ import IdValue
 from stator.stdlib.repr_ import repr_of
 from stator.stdlib.str_ import text_of
+from stator.stdlib.support import refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["address"]
 
 _METHOD_WRAPPER = type(object().__str__)
+_HEAP_TYPE = 1 << 9
 
 
 class _Address(IdValue):
@@ -115,3 +123,78 @@ def _wrapping(word: str) -> Any:
 
 builtin(staticmethod.__repr__)(_wrapping("staticmethod"))
 builtin(classmethod.__repr__)(_wrapping("classmethod"))
+
+
+@builtin(types.CellType.__repr__)
+def cell_repr(space: Space, cell: Value, /) -> Value:
+    """`cell_repr`: of the contents, no more than their type."""
+    cell = cell.force()
+    if not isinstance(cell, CellValue):
+        return bad_call(space, types.CellType.__repr__, [cell], {})
+    if cell.contents is None:
+        return _joined(space, "<cell at ", address(space, cell), ": empty>")
+    contents = cell.contents.force()
+    shown = f": {contents.type_name[:80]} object at "
+    return _joined(space, "<cell at ", address(space, cell), shown, address(space, contents), ">")
+
+
+@builtin(types.FrameType.__repr__)
+def frame_repr(space: Space, frame: Value, /) -> Value:
+    """`frame_repr`: where the frame is."""
+    frame = frame.force()
+    if not issubclass(frame.cls, types.FrameType):
+        return bad_call(space, types.FrameType.__repr__, [frame], {})
+    code = space.known(space.getattr(frame, "f_code"))
+    line = space.known(space.getattr(frame, "f_lineno"))
+    if not isinstance(code, types.CodeType) or type(line) is not int:
+        raise refuse("repr of a frame that is not known")
+    where = f", file {code.co_filename!r}, line {line}, code {code.co_name}>"
+    return _joined(space, "<frame at ", address(space, frame), where)
+
+
+#: how a type is named by `%T`, where messages and texts use that
+_QUALIFIED = sys.version_info >= (3, 13)
+
+
+def _referent_type(space: Space, referent: Value) -> str:
+    if not _QUALIFIED or not referent.cls.__flags__ & _HEAP_TYPE:
+        return referent.type_name
+    cls = space.class_value(referent.cls)
+    module, name = _text(space, cls, "__module__"), _text(space, cls, "__qualname__")
+    return str(name) if module in (None, "builtins", "__main__") else f"{module}.{name}"
+
+
+@builtin(weakref.ref.__repr__)
+def weakref_repr(space: Space, reference: Value, /) -> Value:
+    """`weakref_repr`: with the name of what it leads to, where that has one."""
+    reference = reference.force()
+    if not isinstance(reference, RefValue):
+        return bad_call(space, weakref.ref.__repr__, [reference], {})
+    referent = reference.follow(space).force()
+    if referent.cls is type(None):
+        return _joined(space, "<weakref at ", address(space, reference), "; dead>")
+    to = f"; to '{_referent_type(space, referent)}' at "
+    name = _text(space, referent, "__name__")
+    end = ">" if name is None else f" ({name})>"
+    return _joined(space, "<weakref at ", address(space, reference), to, address(space, referent), end)
+
+
+@builtin(weakref.ProxyType.__repr__, weakref.CallableProxyType.__repr__)
+def proxy_repr(space: Space, proxy: Value, /) -> Value:
+    """`proxy_repr`, which is what `repr` alone shows of a proxy."""
+    proxy = proxy.force()
+    if not isinstance(proxy, ProxyValue):
+        return bad_call(space, weakref.ProxyType.__repr__, [proxy], {})
+    referent = referent_of(space, proxy)
+    name = _referent_type(space, referent)
+    to = f"; to '{name}' at " if _QUALIFIED else f" to {name} at "
+    return _joined(space, "<weakproxy at ", address(space, proxy), to, address(space, referent), ">")
+
+
+@builtin(memoryview.__repr__)
+def memoryview_repr(space: Space, view: Value, /) -> Value:
+    view = view.force()
+    if not isinstance(view, MemoryView):
+        return space.unmodelled(memoryview.__repr__, [view], {})
+    word = "released memory" if view.released else "memory"
+    return _joined(space, f"<{word} at ", address(space, view), ">")

@@ -59,6 +59,13 @@ class Cached(Value):
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         return self if instance is None else BoundMethod(self, instance)
 
+    def __get__(self, space: Space, instance: Value, owner: Value = NONE) -> Value:
+        if not space.trace.is_none(instance):
+            return BoundMethod(self, instance)
+        if space.trace.is_none(owner):
+            raise space.error(TypeError, "__get__(None, None) is invalid")
+        return self
+
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:
             from stator.objects.attr_dict import AttrDict
@@ -271,11 +278,12 @@ class Results:
         place = DictItemSource(ConstSource(self.cache, f"cache of {name}"), key)
         if self.maxsize is None:
             return space.wrap(self.cache[key], place).force()
-        # Links show nothing, but the function's referents list each key followed by its result.
-        stored = next(each for each in self.cache if each == key)
+        # Links show nothing, but the function's referents list the key, the result and the type of each.
+        stored, link = next((each, link) for each, link in self.cache.items() if each == key)
         parts = gc.get_referents(self.function)
-        at = next((i for i, part in enumerate(parts) if part is stored), len(parts))
-        if at + 1 >= len(parts):
+        ends = range(2, len(parts))
+        at = next((i - 2 for i in ends if parts[i] is type(link) and parts[i - 2] is stored), None)
+        if at is None:
             raise refuse(f"{name}, whose cache cannot be read")
         space.trace.guard(IdIs(place, self.cache[key]))
         return space.existing(parts[at + 1], f"result of {name}")

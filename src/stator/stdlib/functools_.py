@@ -11,6 +11,7 @@ from stator.guards.source import GetAttrSource
 from stator.objects.attr_dict import assign_dict
 from stator.objects.attributes import MISSING
 from stator.objects.iterator import reduction
+from stator.objects.method import explicit_call
 from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, bad_call, builtin, models
 from stator.objects.recursion import entered, repr_piece
@@ -243,3 +244,6 @@ class KeyValue(Value):
 @builtin(functools.cmp_to_key)
 def cmp_to_key(space: Space, mycmp: Value | None = None) -> Value:
     return bad_call(space, functools.cmp_to_key, [], {}) if mycmp is None else KeyValue(mycmp, None)
+
+
+explicit_call(_KEY, functools._lru_cache_wrapper)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.source import CallSource, ItemSource
 from stator.objects.iterator import reduction
 from stator.objects.length_hint import length_hint
+from stator.objects.method import explicit_call
 from stator.objects.operators import BINARY, COMPARE, INPLACE
 from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, builtin, models
@@ -302,3 +303,6 @@ class MethodCaller(Getter):
 
     def tp_repr(self, space: Space) -> Value:
         return self.shown(space)
+
+
+explicit_call(operator.itemgetter, operator.attrgetter, operator.methodcaller)

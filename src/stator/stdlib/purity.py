@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.guard import Equals, IdIs
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.attributes import attribute_name
-from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, impure, pure, register
+from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register
 from stator.objects.value import Constant, NotKnown, Raised, Value
 from stator.stdlib.builtins_iter import CallableIterator
 from stator.stdlib.support import known_host, refuse
@@ -70,7 +70,6 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreig
 
 
 IMMUTABLE.add(re.Pattern)
-impure(vars(types.GenericAlias)["__iter__"])  # what it gives has no model
 frozen(re.Match)
 frozen(struct.Struct)
 frozen(types.GenericAlias)
