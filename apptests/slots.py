@@ -5,6 +5,7 @@ import copy
 import functools
 import operator
 import sys
+import time
 import types
 import weakref
 
@@ -299,3 +300,23 @@ def test_names_of_a_traceback():
         assert dir(error.__traceback__) == ["tb_frame", "tb_lasti", "tb_lineno", "tb_next"]
         assert error.__traceback__.__dir__() == ["tb_frame", "tb_next", "tb_lasti", "tb_lineno"]
     return outcome(types.TracebackType.__dir__, 3)
+
+
+# -- structure sequences ----------------------------------------------------------------------------------------------
+
+HOOKS, EPOCH = sys.get_asyncgen_hooks(), time.gmtime(0)
+HOOKS_TYPE = type(HOOKS)
+
+
+def test_structure_sequences():
+    assert repr(HOOKS).startswith("asyncgen_hooks(") and HOOKS.__reduce__() == (HOOKS_TYPE, (tuple(HOOKS), {}))
+    assert time.struct_time(range(9)).tm_year == 0 and time.struct_time(range(9), {"tm_zone": "x"}).tm_zone == "x"
+    assert HOOKS_TYPE((1, 2)).finalizer == 2 and repr(HOOKS_TYPE((1, 2))).endswith("(firstiter=1, finalizer=2)")
+    assert repr(EPOCH).startswith("time.struct_time(tm_year=1970, ")
+    return [
+        *(outcome(HOOKS_TYPE, *args) for args in [(), ((1,),), (1,), ((1, 2, 3),), ((1, 2), {})]),
+        outcome(HOOKS_TYPE.__repr__, (1, 2)),
+        outcome(HOOKS_TYPE.__new__, int),
+        EPOCH.__reduce__(),
+        repr(sys.version_info),
+    ]

@@ -279,3 +279,18 @@ def _maker(cls: type) -> tuple[type | None, Any]:
 
 
 pure(tuple.__dict__["__class_getitem__"])
+
+
+_OWN_OF_STRUCTURES = frozenset({"__new__", "__repr__", "__reduce__", "__replace__"})
+
+
+def _pure_structures() -> None:
+    """What structure sequences have of their own follows from their items."""
+    for cls in type.__subclasses__(tuple):
+        if "n_sequence_fields" in vars(cls):
+            pure(
+                *[vars(cls)[name] for name in ("__new__", "__repr__", "__reduce__", "__replace__") if name in vars(cls)]
+            )
+
+
+_pure_structures()
