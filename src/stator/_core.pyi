@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final, NoReturn, Protocol
 
+_AnySet = set[Any] | frozenset[Any]
+
 class _MissHandler(Protocol):
     def __call__(self, region: Region, func: Any, code: CodeType, args: list[Any], /) -> Entry | None: ...
 
@@ -154,6 +156,24 @@ def raise_unchanged(exception: BaseException | tuple[BaseException], /) -> NoRet
 
 def apply(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] = ..., /) -> Any:
     """``function(*args, **kwargs)``, which gets this very tuple if it is a C function that takes one."""
+
+def set_layout(s: _AnySet, /) -> tuple[Any, ...]:
+    """A byte for each place of the set's table (``.`` free, ``x`` taken, ``o`` deleted), then the elements in order."""
+
+def set_table(s: _AnySet, /) -> tuple[bytes, int, tuple[int, ...]]:
+    """All there is to know of the set's table but its elements: the places, the finger, the hashes in order."""
+
+def set_finger(s: _AnySet, /) -> int:
+    """The place where the set's next ``pop()`` begins to look."""
+
+def fill_table(s: Any, table: tuple[bytes, int, tuple[int, ...]], elements: Sequence[Any], /) -> Any:
+    """Give an empty set a table as `set_table` describes it, with these elements in order; returns the set.
+
+    A finger of -1 leaves the set's where it is.
+
+    Raises:
+        ValueError: the set is not empty, or no set has such a table.
+    """
 
 def exchange(iterator: Iterator[Any], other: Iterator[Any], /) -> None:
     """Each of two iterators of one builtin type goes on where the other would have.

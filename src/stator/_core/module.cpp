@@ -13,6 +13,7 @@
 #include "raising.h"
 #include "recursion.h"
 #include "region.h"
+#include "sets.h"
 #include "state.h"
 #include "tail.h"
 #include "tensors.h"
@@ -123,6 +124,12 @@ PyMethodDef functions[] = {
      "raise_unchanged(exception): raises it as it is; in a tuple: in place of the one being raised, in the handler"},
     {"exchange", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(exchange)), METH_FASTCALL,
      "exchange(iterator, other): each of two iterators of one builtin type goes on where the other would have"},
+    {"set_layout", set_layout, METH_O,
+     "set_layout(s): a byte for each place of the set's table, then the elements in order"},
+    {"set_table", set_table, METH_O, "set_table(s): (places, finger, hashes), all of the set's table but its elements"},
+    {"set_finger", set_finger, METH_O, "set_finger(s): the place where the set's next pop() begins to look"},
+    {"fill_table", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(fill_table)), METH_FASTCALL,
+     "fill_table(s, table, elements): give an empty set a table as set_table() describes it; returns the set"},
     {"finished_frame", finished_frame, METH_VARARGS,
      "finished_frame(code, globals, offset, back, variables): a frame that has ended at the instruction at this byte offset"},
     {"runs_its_code", [](PyObject*, PyObject* function) {

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator._core import fill_table, set_table
 from stator.objects.dict_ import DictValue, class_text
 from stator.objects.dict_table import key_error
 from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, model_for, models
 from stator.objects.recursion import entered, enumeration, list_pieces
-from stator.objects.set_history import Elements, Past
 from stator.objects.set_iterator import SetIterator
-from stator.objects.set_table import SetTable
+from stator.objects.set_table import Operands, SetTable
 from stator.objects.value import ExtensibleValue, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.objects.space import Space
     from stator.residual.writer import Writer
-
-_LINES = {"add": ("add", "update"), "discard": ("discard", "difference_update")}
 
 
 @models(set, frozenset)
@@ -57,15 +55,7 @@ class SetValue(ExtensibleValue):
         space._by_id[id(host)] = self
         space._kept.append(host)
         values = [space.fresh(item) for item in host]
-        keys = [space.key(value) for value in values]
-        held = {id(k): (k, v) for k, v in zip(keys, values, strict=True)}
-        if all(key is item for key, item in zip(keys, host, strict=True)):
-            there = Past.of(host)
-            self.table.become(host, held, there if self.solid is frozenset else Past("copy", there))
-            self.table.shared = True
-        else:
-            for key, value in zip(keys, values, strict=True):
-                self.table.add(space, key, value)
+        self.table.mirror(set_table(host), [(space.key(value), value) for value in values])
         return self
 
     @classmethod
@@ -96,8 +86,9 @@ class SetValue(ExtensibleValue):
             hosts = [self.table.element(key).as_host(space) for key in keys]
         finally:
             self._busy = False
-        if all(key is host for key, host in zip(keys, hosts, strict=True)):
-            return keys.copy() if self.cls is type(keys) else self.cls(keys)
+        table = set_table(keys)
+        if self.table.is_exact(space) and tuple(map(hash, hosts)) == table[2]:
+            return fill_table(self.cls(), table, hosts)
         return self.cls(hosts)
 
     def key(self, space: Space) -> Any:
@@ -120,36 +111,43 @@ class SetValue(ExtensibleValue):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        past = self.table.making(self.solid)
+        table, values = self.table.making()
+        items = f"[{', '.join([writer.expr(value) for value in values])}]" if values else ""
+        solid = writer.const(self.solid)
         if self.cls in (set, frozenset) and writer.shell_of(self) is None:
-            return past.emit(writer, self.cls)
+            return writer.assign(self.cls.__name__, _made(writer, f"{solid}({items})", f"{solid}()", table, items))
         if self.solid is frozenset:
-            made = past.emit(writer, frozenset)
-            name = writer.assign(
-                "frozenset", f"{writer.const(frozenset)}.__new__({class_text(writer, self.cls)}, {made})"
-            )
+            empty = f"{solid}.__new__({class_text(writer, self.cls)})"
+            inserted = f"{empty[:-1]}, {items or '()'})"
+            name = writer.assign("frozenset", _made(writer, inserted, empty, table, items))
             writer.name_value(self, name)
         else:
             name = writer.early(self)
-            writer.line(f"{writer.const(set)}.update({name}, {past.emit(writer, set)})")
+            writer.line(_made(writer, f"{solid}.update({name}, {items or '()'})", name, table, items))
         fill(self, writer, name)
         return name
 
     def effects(self, writer: Writer) -> list[str]:
-        steps = [(method, [writer.expr(value) for value in values]) for method, values in self.table.log]
         assert self.source is not None
         target = writer.source(self.source)
+        steps = self.table.log
+        table: Any = None
+        if steps and self.table.is_laid_out():
+            table, values = self.table.laid_out()
+            steps = [("", values)]
+        written = [(method, [writer.expr(value) for value in values]) for method, values in steps]
         lines = slot_effects(self, writer) if self.slots else []
-        for method, items in steps:
-            one, many = _LINES.get(method, (method, method))
-            single = len(items) == 1 and one != many
-            args = "" if method == "clear" else items[0] if single else f"[{', '.join(items)}]"
-            name = one if single else many
-            args = args[1:-1] if method == "update" else args
-            if self.cls is set:
-                lines.append(f"{target}.{name}({args})")
-            else:
-                lines.append(f"{writer.const(set)}.{name}({', '.join(filter(None, (target, args)))})")
+        if table is not None:
+            ((_, items),) = written
+            lines.append(f"{writer.const(set)}.clear({target})")
+            lines.append(_made(writer, "", target, table, f"[{', '.join(items)}]"))
+            return lines
+        for step in written:
+            for method, args in _calls(*step):
+                if self.cls is set:
+                    lines.append(f"{target}.{method}({args})")
+                else:
+                    lines.append(f"{writer.const(set)}.{method}({', '.join(filter(None, (target, args)))})")
         return lines
 
     # -- making -----------------------------------------------------------------------------------------------------
@@ -182,8 +180,7 @@ class SetValue(ExtensibleValue):
         return result
 
     def tp_init(self, space: Space, iterable: Value | None = None, /) -> Value:
-        if self.source is not None or self.table.size(space):
-            self.clear(space)
+        self.clear(space)
         if iterable is not None:
             space.touch(self)
             _fill(space, self, iterable.force())
@@ -232,7 +229,7 @@ class SetValue(ExtensibleValue):
 
     def _within(self, space: Space, other: SetValue) -> bool:
         mine = self.table.keys(space)
-        return bool(_host_method(mine, "issubset")(mine, other.table.keys(space)))
+        return mine.issubset(other.table.keys(space))
 
     def tp_eq(self, space: Space, other: Value, /) -> Value:
         other = other.force()
@@ -329,7 +326,7 @@ class SetValue(ExtensibleValue):
         other = other.force()
         if isinstance(other, SetValue):
             mine = self.table.keys(space)
-            return _truth(_host_method(mine, "isdisjoint")(mine, other.table.keys(space)))
+            return _truth(mine.isdisjoint(other.table.keys(space)))
         return _truth(not any(self.table.has(space, space.key(item)) for item in space.iterate(other)))
 
     def issubset(self, space: Space, other: Value, /) -> Value:
@@ -374,7 +371,7 @@ class SetValue(ExtensibleValue):
         keys = self.table.keys(space)
         if not keys:
             raise space.error(KeyError, "pop from an empty set")
-        if len(keys) > 1 and (self.source is not None or not self.table.steady()):
+        if len(keys) > 1 and not self.table.is_exact(space):
             raise Unsupported(errors.UnsupportedMethod("set", "pop"))
         space.touch(self)
         return self.table.pop(space)
@@ -391,11 +388,10 @@ class SetValue(ExtensibleValue):
         return NONE
 
     def intersection_update(self, space: Space, *others: Value) -> Value:
-        result = combined(space, "intersection", self, others)
-        if self.source is None:
-            result.table.check_order(space)
+        operands = _operands(space, others)
+        reals = [_snapshot(space, self, real) for real in operands.reals]
         space.touch(self)
-        self.table.replace(space, result.table)
+        self.table.intersect(space, operands, reals)
         return NONE
 
     def difference_update(self, space: Space, *others: Value) -> Value:
@@ -407,8 +403,7 @@ class SetValue(ExtensibleValue):
                 continue
             known = _host_operand(space, other)
             keys = list(known) if known is not None else (space.key(item) for item in space.iterate(other))
-            for key in keys:
-                self.table.discard(space, key)
+            self.table.remove_all(space, keys)
         return NONE
 
     def symmetric_difference_update(self, space: Space, other: Value, /) -> Value:
@@ -420,9 +415,7 @@ class SetValue(ExtensibleValue):
         if _host_operand(space, other) is None:
             other = SetValue.from_items(space, space.unpack(other))
         found = _elements(space, other)
-        for key in list(_host_operand(space, other)):
-            if not self.table.discard(space, key):
-                self.table.add(space, key, found[id(key)])
+        self.table.toggle(space, _host_operand(space, other), found, _is_exact(space, other))
         return NONE
 
 
@@ -430,9 +423,20 @@ def _truth(flag: bool) -> Value:
     return TRUE if flag else FALSE
 
 
-def _host_method(keys: Any, name: str) -> Any:
-    """The builtin method, whatever a subclass makes of it."""
-    return getattr(set if isinstance(keys, set) else frozenset, name)
+def _made(writer: Writer, inserted: str, empty: str, table: Any, items: str) -> str:
+    """The expression for a set: made by inserting its elements, or an empty one given its table."""
+    return inserted if table is None else f"{writer.const(fill_table)}({empty}, {writer.const(table)}, {items or '()'})"
+
+
+def _calls(method: str, operands: list[str]) -> list[tuple[str, str]]:
+    """The methods to call, with their arguments, for a step of the log."""
+    if method == "pop":
+        return [("pop", "")] * len(operands)
+    if method == "discard" or (method == "add" and len(operands) == 1):
+        return [(method, operand) for operand in operands]
+    if method in ("add", "difference_update"):
+        return [("update" if method == "add" else method, f"[{', '.join(operands)}]")]
+    return [(method, ", ".join(operands))]
 
 
 def _host_operand(space: Space, other: Value) -> Any:
@@ -447,9 +451,36 @@ def _host_operand(space: Space, other: Value) -> Any:
 def _elements(space: Space, other: Value) -> dict[int, Value]:
     """The elements of such an operand, by the ids of their keys."""
     if isinstance(other, SetValue):
-        return {id(key): other.table.element(key) for key in other.table.keys(space)}
+        return other.table.elements(space)
     assert isinstance(other, DictValue)
     return {id(key): entry.key for key, entry in other.table.finish(space).items()}
+
+
+def _operands(space: Space, others: tuple[Value, ...]) -> Operands:
+    """What a method is given, each operand run through in turn."""
+    hosts: list[Any] = []
+    reals: list[Value] = []
+    found: dict[int, Value] = {}
+    exact = True
+    for other in others:
+        other = other.force()
+        host = _host_operand(space, other)
+        if host is None:
+            items = [(space.key(item), item) for item in space.iterate(other)]
+            host = [key for key, _ in items]
+            other = space.new_list([item for _, item in items])
+            found = {id(key): item for key, item in reversed(items)} | found
+        else:
+            found = _elements(space, other) | found
+        hosts.append(host)
+        reals.append(other)
+        exact = exact and _is_exact(space, other)
+    return Operands(hosts, reals, found, exact)
+
+
+def _is_exact(space: Space, other: Value) -> bool:
+    """Whether the order of an operand is known."""
+    return not isinstance(other, SetValue) or other.table.is_exact(space)
 
 
 def _fill(space: Space, target: SetValue, other: Value) -> None:
@@ -459,30 +490,20 @@ def _fill(space: Space, target: SetValue, other: Value) -> None:
         for item in space.iterate(other):
             target.table.add(space, space.key(item), item)
     elif other is not target:
-        found = _elements(space, other)
-        past = _past_of(space, other, operand, found)
-        if isinstance(other, SetValue) and target.source is None and not other.table.is_exact(space):
-            combine(space, "copy", other, ())  # a break, where the order of the result cannot be known
-        target.table.merge(space, operand, found, _snapshot(space, target, other), past)
-
-
-def _past_of(space: Space, other: Value, operand: Any, found: dict[int, Value]) -> Past | Elements:
-    """How an operand came to be."""
-    if isinstance(other, SetValue):
-        if other.source is not None and not other.table.log:
-            return Past.of(operand, other)
-        return other.table.past.seal()
-    return Elements("dict", [(key, found[id(key)]) for key in operand])
+        real = _snapshot(space, target, other)
+        target.table.merge(space, operand, _elements(space, other), _is_exact(space, other), real)
 
 
 def _snapshot(space: Space, target: SetValue, other: Value) -> Value:
-    """The operand as it is now, for the update of an existing set in generated code."""
-    if target.source is None:
+    """The operand as it is now, for generated code to do the same to an existing set."""
+    if target.source is None or other is target:
         return other
     if isinstance(other, SetValue):
-        return combine(space, "copy", other, ())
-    assert isinstance(other, DictValue)
-    return other.duplicate(space, DictValue())
+        other.table.check_order(space)
+        copied = SetValue()
+        copied.table.copy_exactly(space, other.table)
+        return copied
+    return other.duplicate(space, DictValue()) if isinstance(other, DictValue) else other
 
 
 def _operator(space: Space, method: str, left: Value, right: Value) -> Value:
@@ -493,37 +514,13 @@ def _operator(space: Space, method: str, left: Value, right: Value) -> Value:
 
 
 def combine(space: Space, method: str, left: SetValue, others: tuple[Value, ...]) -> Value:
-    """A new set, the result of an operation."""
-    result = combined(space, method, left, others)
-    result.table.check_order(space)
-    return result
-
-
-def combined(space: Space, method: str, left: SetValue, others: tuple[Value, ...]) -> SetValue:
-    """Let the host set method compute a new set, and find the elements again by their keys."""
+    """A new set, the result of an operation: the host sets' own method computes it."""
     mine = left.table.keys(space)
-    found = _elements(space, left)
-    begin = _past_of(space, left, mine, found)
-    operands: list[Any] = []
-    pasts: list[Past | Elements] = []
-    exact = left.table.is_exact(space)
-    for other in others:
-        other = other.force()
-        operand = _host_operand(space, other)
-        if operand is None:
-            items = [(space.key(item), item) for item in space.iterate(other)]
-            operand = [key for key, _ in items]
-            found |= {id(key): item for key, item in reversed(items)}
-            pasts.append(Elements("list", items))
-        else:
-            theirs = _elements(space, other)
-            found |= theirs
-            pasts.append(_past_of(space, other, operand, theirs))
-        operands.append(operand)
-        if isinstance(other, SetValue):
-            exact = exact and other.table.is_exact(space)
-    keys = _host_method(mine, method)(mine, *operands)
-    result = SetValue(set if issubclass(left.cls, set) else frozenset)
-    assert isinstance(begin, Past)
-    result.table.result(keys, found, Past(method, begin, *pasts), exact)
+    operands = _operands(space, others)
+    found = operands.elements(method, left.table.elements(space))  # now: comparing elements may change the sets
+    keys = getattr(set, method)(mine, *operands.hosts)
+    exact = left.table.is_exact(space) and operands.exact
+    result = SetValue(left.solid)
+    result.table.result(keys, found, exact or (method == "intersection" and len(keys) < 2))
+    result.table.check_order(space)
     return result
