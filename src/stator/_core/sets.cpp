@@ -40,7 +40,8 @@ PyObject* deleted_mark() {
     return nullptr;
 }
 
-// A table as set_table() describes it, or with a finger of -1 to leave that as it is; checked: as many elements and hashes as places taken, and a place left free.
+// A table as set_table() describes it, or with a finger of -1 to leave that as it is; checked: as many elements and
+// hashes as places taken, and a place left free.
 struct Plan {
     const char* places;
     Py_ssize_t size, used, deleted, finger;
