@@ -320,3 +320,12 @@ def test_structure_sequences():
         EPOCH.__reduce__(),
         repr(sys.version_info),
     ]
+
+
+def test_the_builtins_of_a_function_made_of_code():
+    def length(s):
+        return len(s)
+
+    names = {}
+    made = type(length)(length.__code__, names)
+    return made.__builtins__ is length.__builtins__, made("abc"), names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -105,6 +106,10 @@ class FunctionValue(Value):
         names = space.trace.globals_of(made.globals)
         if names.value(space) is not parts[1]:
             raise Unsupported(errors.UnsupportedCCall("function.__new__ with a dict that is known by two ways"))
+        inherited = space.trace.builtins_of(space.trace.current_frame.globals)
+        usual = inherited is space.trace.globals_of(vars(builtins))
+        if names.get_str(space, "__builtins__") is None and not usual:
+            raise Unsupported(errors.UnsupportedCCall("function.__new__ in a frame with builtins of its own"))
         if parts[2].cls is not type(None):
             made.fields["__name__"] = parts[2]
         made.fields["__module__"] = names.get_str(space, "__name__") or NONE
@@ -183,6 +188,8 @@ class FunctionValue(Value):
             return self.annotations
         if name == "__type_params__":
             return space.new_tuple([])
+        if name == "__builtins__":
+            return space.trace.builtins_of(self.globals).value(space)  # type: ignore[no-any-return]
         fixed = {
             "__qualname__": self.code.co_qualname,
             "__module__": self.globals.get("__name__"),
@@ -347,7 +354,8 @@ class FunctionValue(Value):
         parts.append("None")
         if closure:
             parts.append(_tuple_text(closure))
-        name = writer.assign(self.code.co_name, f"{writer.const(types.FunctionType)}({', '.join(parts)})")
+        make: Any = types.FunctionType if "__builtins__" in self.globals else _with_usual_builtins
+        name = writer.assign(self.code.co_name, f"{writer.const(make)}({', '.join(parts)})")
         writer.name_value(self, name)
         if self._defaults:
             # Like the closure, they may refer to the function.
@@ -386,6 +394,11 @@ def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> No
         function(*hosts, closure, **{key: space.stand_in(v) for key, v in more.items()})
     except (TypeError, ValueError) as e:
         raise Raised(space.exception(e)) from None
+
+
+def _with_usual_builtins(*parts: Any) -> types.FunctionType:
+    """`types.FunctionType(…)` with globals that name no builtins: it takes those of the frame that calls it."""
+    return types.FunctionType(*parts)
 
 
 def _tuple_text(parts: list[str]) -> str:
