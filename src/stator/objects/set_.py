@@ -129,25 +129,21 @@ class SetValue(ExtensibleValue):
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
-        target = writer.source(self.source)
-        steps = self.table.log
-        table: Any = None
-        if steps and self.table.is_laid_out():
+        steps = self._steps(writer, writer.source(self.source))
+        return [*(slot_effects(self, writer) if self.slots else ()), *steps]
+
+    def _steps(self, writer: Writer, target: str) -> list[str]:
+        """What does to the existing set what the trace has done to it."""
+        solid = writer.const(set)
+        if self.table.log and self.table.is_laid_out():
             table, values = self.table.laid_out()
-            steps = [("", values)]
-        written = [(method, [writer.expr(value) for value in values]) for method, values in steps]
-        lines = slot_effects(self, writer) if self.slots else []
-        if table is not None:
-            ((_, items),) = written
-            lines.append(f"{writer.const(set)}.clear({target})")
-            lines.append(_made(writer, "", target, table, f"[{', '.join(items)}]"))
-            return lines
-        for step in written:
-            for method, args in _calls(*step):
-                if self.cls is set:
-                    lines.append(f"{target}.{method}({args})")
-                else:
-                    lines.append(f"{writer.const(set)}.{method}({', '.join(filter(None, (target, args)))})")
+            items = ", ".join([writer.expr(value) for value in values])
+            return [f"{solid}.clear({target})", _made(writer, "", target, table, f"[{items}]")]
+        lines = []
+        for step, values in self.table.log:
+            for method, args in _calls(step, [writer.expr(value) for value in values]):
+                explicit = f"{solid}.{method}({', '.join(filter(None, (target, args)))})"
+                lines.append(f"{target}.{method}({args})" if self.cls is set else explicit)
         return lines
 
     # -- making -----------------------------------------------------------------------------------------------------
