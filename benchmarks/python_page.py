@@ -108,18 +108,12 @@ REASONS = (
 EXCEPTED = {
     "ClassPropertiesAndMethods.test_slots": "counts the objects that the process has",
     "SysModuleTest.test_getallocatedblocks": "counts the blocks of memory that the process has",
-    "SysModuleTest.test_refcount": "counts the references to None",
     "GeneralFloatCases.test_hash_nan": "compares an address with that of the object made again",
     "DictTest.test_oob_indexing_dictiter_iternextitem": (
         "has a finaliser change a dict at the moment when a count of references comes to zero"
     ),
     "DictTest.test_splittable_popitem": "measures how a dict lies in memory, whose keys are shared or not",
-    "ExceptionTests.testSettingException": (
-        "a C function sets an exception of a class that fails to make one: CPython 3.11 finds out in the handler, and "
-        "the frame is then no entry of the traceback"
-    ),
     "SysModuleTest.test_getframemodulename": "asks which module calls the test: it is the ruler's, not unittest's",
-    "TestLRUPy.test_lru_recursion": "nests 2,857 calls with graph breaks in each: longer than 20 s",
 }
 
 

@@ -469,3 +469,22 @@ def exchanging(seed):
 def test_keys_exchanged_during_iteration(seed):
     program, text = exchanging(seed)
     assert stator.compile(program, backend="eager")() == program(), text
+
+
+@pytest.mark.parametrize("kind", [dict.fromkeys, OrderedDict.fromkeys, lambda keys: {*keys, object()}])
+def test_keys_of_a_class_that_refers_to_what_they_are_in(kind):
+    def f():
+        class Bad:
+            def __eq__(self, other):
+                return bool(held)
+
+            def __hash__(self):
+                return 1
+
+        held = kind([Bad()])
+        return Bad, held
+
+    with pytest.raises(stator.GraphBreakError, match="what the class of its keys refers to"):
+        compiled(f)()
+    cls, held = stator.compile(f, backend="eager")()
+    assert [hash(key) for key in held if isinstance(key, cls)] == [1]

@@ -11,6 +11,7 @@ from stator.objects.dict_merge import merge
 from stator.objects.dict_table import Entry, Table, key_error
 from stator.objects.dict_views import ItemsView, KeysView, ValuesView
 from stator.objects.instance import fill, held_attributes, slot_effects
+from stator.objects.keys import check_hashed
 from stator.objects.pending import PendingText, concatenated
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
 from stator.objects.recursion import compared, entered, repr_piece
@@ -146,6 +147,7 @@ class DictValue(ExtensibleValue):
         if self.cls is not dict:
             return self._rebuild(writer, writer.early(self))
         pairs = [(writer.expr(e.key), writer.expr(e.item)) for e in self.table.entries.values() if e.item is not None]
+        check_hashed(writer, self.table.entries)
         shell = writer.shell_of(self)
         if shell is None:
             return writer.assign("dict", "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}")
@@ -155,9 +157,11 @@ class DictValue(ExtensibleValue):
 
     def _rebuild(self, writer: Writer, name: str) -> str:
         self.fill_extra(writer, name)
-        for entry in self.table.entries.values():
+        for stand_in, entry in self.table.entries.items():
             assert entry.item is not None
-            writer.line(self.assign_line(writer, name, writer.expr(entry.key), writer.expr(entry.item)))
+            key = writer.expr(entry.key)
+            check_hashed(writer, [stand_in])
+            writer.line(self.assign_line(writer, name, key, writer.expr(entry.item)))
         fill(self, writer, name)
         return name
 

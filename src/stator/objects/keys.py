@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -11,6 +12,7 @@ from stator.objects.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
+    from stator.residual.writer import Writer
 
 
 class IdentityKey:
@@ -105,3 +107,26 @@ def traced_key(space: Space, value: Value) -> Any:
     if hash_slot is None:
         raise space.error(TypeError, f"unhashable type: '{type_name(cls)}'")
     return TracedKey(space, value)
+
+
+def leaves(keys: Iterable[Any]) -> Iterator[Any]:
+    """What the stand-ins consist of."""
+    left, seen = list(keys), set[int]()
+    while left:
+        key = left.pop()
+        if type(key) is tuple or type(key) is frozenset:
+            if id(key) not in seen:  # sets of sets hold one over and over
+                seen.add(id(key))
+                left += key
+        else:
+            yield key
+
+
+def check_hashed(writer: Writer, keys: Iterable[Any]) -> None:
+    """Refuse keys that cannot be hashed yet: a class that refers to what they are in gets its methods later."""
+    made = writer.trace.fresh_classes
+    for key in leaves(keys):
+        if type(key) is TracedKey:
+            classes = [made[cls] for cls in key.value.cls.__mro__ if cls in made]
+            if any(map(writer.is_unfinished, classes)):
+                raise Unsupported(errors.NotReconstructible("what the class of its keys refers to"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stator import errors
@@ -13,7 +13,7 @@ from stator._core import fill_table, set_finger, set_layout, set_table
 from stator.guards.guard import Equals, Length
 from stator.guards.source import CallSource, ConstSource, ItemSource, Source
 from stator.objects.dict_table import is_lasting, is_plain
-from stator.objects.keys import IdentityKey, TracedKey, grounded
+from stator.objects.keys import IdentityKey, TracedKey, grounded, leaves
 from stator.objects.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -231,9 +231,13 @@ class SetTable:
         if not self.is_exact(space) and len(self._keys) > 1 and _steady(self._keys):
             raise Unsupported(errors.UnsupportedSlot("set", "an operation on a set whose order has an unseen history"))
 
+    def stand_ins(self) -> list[Any]:
+        """The stand-ins of the elements, in the order of insertion."""
+        return [key for key, _ in self._held.values()]
+
     def making(self) -> tuple[Any, list[Value]]:
         """How to make a new set like this one: its table, or None where inserting the elements in order makes it."""
-        keys = [key for key, _ in self._held.values()]
+        keys = self.stand_ins()
         if not self._exact:
             if len(keys) > 1 and _steady(keys):
                 raise Unsupported(errors.NotReconstructible("a set whose order has an unseen history"))
@@ -399,27 +403,14 @@ def _duplicate(keys: set[Any], place: int | None = None) -> set[Any]:
     return twin
 
 
-def _leaves(keys: Iterable[Any]) -> Iterator[Any]:
-    """What the stand-ins consist of."""
-    left, seen = list(keys), set[int]()
-    while left:
-        key = left.pop()
-        if type(key) is tuple or type(key) is frozenset:
-            if id(key) not in seen:  # sets of sets hold one over and over
-                seen.add(id(key))
-                left += key
-        else:
-            yield key
-
-
 def _steady(keys: Iterable[Any]) -> bool:
     """Whether the stand-ins hash as the real elements do, in every call."""
-    return all(map(_hashes_alike, _leaves(keys)))
+    return all(map(_hashes_alike, leaves(keys)))
 
 
 def _compares(keys: Iterable[Any]) -> bool:
     """Whether comparing the stand-ins may run the traced program's methods."""
-    return any(type(key) is TracedKey for key in _leaves(keys))
+    return any(type(key) is TracedKey for key in leaves(keys))
 
 
 def _hashes_alike(key: Any) -> bool:
