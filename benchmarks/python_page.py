@@ -73,7 +73,7 @@ REASONS = (
     Reason(
         r"order",
         "order of sets",
-        "the order of a set depends on its history and on addresses, which a trace has not seen",
+        "an order that depends on addresses is another in each process; where hashes are known, the table is kept",
     ),
     Reason(
         r"^creation of class|metaclass|^import of|compile|exec |eval ",
