@@ -175,6 +175,22 @@ def fill_table(s: Any, table: tuple[bytes, int, tuple[int, ...]], elements: Sequ
         ValueError: the set is not empty, or no set has such a table.
     """
 
+def dict_hashes(d: dict[Any, Any], /) -> tuple[int, ...]:
+    """The hashes that the dict has stored with its keys, in order."""
+
+def write_dict(
+    d: Any, deleted: Sequence[Any], keys: Sequence[Any], items: Sequence[Any], hashes: Sequence[int | None], /
+) -> Any:
+    """Delete keys of a dict, then assign items in order, without hashing or comparing keys; returns the dict.
+
+    A key is one of the dict's if it is the same object; where an object has not been one, it is added. A hash of None
+    is computed.
+
+    Raises:
+        KeyError: what is to be deleted is no key of the dict.
+        ValueError: there are not as many keys as items and hashes, or a hash is -1.
+    """
+
 def exchange(iterator: Iterator[Any], other: Iterator[Any], /) -> None:
     """Each of two iterators of one builtin type goes on where the other would have.
 

@@ -471,8 +471,15 @@ def test_keys_exchanged_during_iteration(seed):
     assert stator.compile(program, backend="eager")() == program(), text
 
 
-@pytest.mark.parametrize("kind", [dict.fromkeys, OrderedDict.fromkeys, lambda keys: {*keys, object()}])
-def test_keys_of_a_class_that_refers_to_what_they_are_in(kind):
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (dict.fromkeys, None),
+        (OrderedDict.fromkeys, "an OrderedDict whose keys have methods"),
+        (lambda keys: {*keys, object()}, "a set some of whose elements have methods"),
+    ],
+)
+def test_keys_of_a_class_that_refers_to_what_they_are_in(kind, reason):
     def f():
         class Bad:
             def __eq__(self, other):
@@ -484,7 +491,8 @@ def test_keys_of_a_class_that_refers_to_what_they_are_in(kind):
         held = kind([Bad()])
         return Bad, held
 
-    with pytest.raises(stator.GraphBreakError, match="what the class of its keys refers to"):
-        compiled(f)()
-    cls, held = stator.compile(f, backend="eager")()
+    if reason is not None:
+        with pytest.raises(stator.GraphBreakError, match=reason):
+            compiled(f)()
+    cls, held = stator.compile(f, backend="eager", fullgraph=reason is None)()
     assert [hash(key) for key in held if isinstance(key, cls)] == [1]

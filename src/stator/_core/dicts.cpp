@@ -1,14 +1,4 @@
-// CPython's internal headers before all others, and their own sins forgiven.
-#define Py_BUILD_CORE 1
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-#include <Python.h>
-#undef HAVE_STD_ATOMIC  // <stdatomic.h> is C; the compiler's own atomics are laid out alike
-extern "C" {
-#include <internal/pycore_dict.h>
-}
-#pragma GCC diagnostic pop
+#include "internal_dict.h"
 
 #include "dicts.h"
 

@@ -6,6 +6,7 @@
 #include "compat.h"
 #include "compiled.h"
 #include "context.h"
+#include "dict_writing.h"
 #include "entry.h"
 #include "hook.h"
 #include "probe.h"
@@ -130,6 +131,9 @@ PyMethodDef functions[] = {
     {"set_finger", set_finger, METH_O, "set_finger(s): the place where the set's next pop() begins to look"},
     {"fill_table", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(fill_table)), METH_FASTCALL,
      "fill_table(s, table, elements): give an empty set a table as set_table() describes it; returns the set"},
+    {"dict_hashes", dict_hashes, METH_O, "dict_hashes(d): the hashes that the dict has stored with its keys, in order"},
+    {"write_dict", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(write_dict)), METH_FASTCALL,
+     "write_dict(d, deleted, keys, items, hashes): delete and assign, no key being hashed or compared; returns the dict"},
     {"finished_frame", finished_frame, METH_VARARGS,
      "finished_frame(code, globals, offset, back, variables): a frame that has ended at the instruction at this byte offset"},
     {"runs_its_code", [](PyObject*, PyObject* function) {

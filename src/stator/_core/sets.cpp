@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "compat.h"
+#include "hashes.h"
 
 namespace stator {
 
@@ -86,6 +87,7 @@ setentry* make_entries(const Plan& plan, setentry* entries, PyObject* mark) {
             return nullptr;
         }
         entries[i] = {Py_NewRef(PySequence_Fast_GET_ITEM(plan.elements, next)), hash};
+        remember_hash(entries[i].key, hash);
         next++;
     }
     return entries;

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator._core import write_dict
 from stator.objects.attributes import MISSING
 from stator.objects.dict_iterators import KeyIterator, ReverseKeyIterator
 from stator.objects.dict_merge import merge
-from stator.objects.dict_table import Entry, Table, key_error
+from stator.objects.dict_table import Table, key_error
 from stator.objects.dict_views import ItemsView, KeysView, ValuesView
 from stator.objects.instance import fill, held_attributes, slot_effects
-from stator.objects.keys import check_hashed
 from stator.objects.pending import PendingText, concatenated
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
 from stator.objects.recursion import compared, entered, repr_piece
@@ -108,7 +108,8 @@ class DictValue(ExtensibleValue):
 
     def duplicate(self, space: Space, result: DictValue) -> DictValue:
         """Copy the entries into a fresh dict, without hashing or comparing keys again."""
-        result.table.entries = {k: Entry(e.key, e.item) for k, e in self.table.finish(space).items()}
+        self.table.finish(space)
+        result.table.entries = self.table.copied()
         result.table.version = self.table.version
         if self.table.host is not None or self.dict_owner is not None:
             result.table.laid_out_anew()
@@ -146,47 +147,57 @@ class DictValue(ExtensibleValue):
             return writer.source(self.source)
         if self.cls is not dict:
             return self._rebuild(writer, writer.early(self))
-        pairs = [(writer.expr(e.key), writer.expr(e.item)) for e in self.table.entries.values() if e.item is not None]
-        check_hashed(writer, self.table.entries)
+        entries = [(e.key, e.item) for e in self.table.entries.values() if e.item is not None]
+        pairs = [(writer.expr(key), writer.expr(item)) for key, item in entries]
         shell = writer.shell_of(self)
-        if shell is None:
-            return writer.assign("dict", "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}")
-        for key, item in pairs:
-            writer.line(self.assign_line(writer, shell, key, item))
-        return shell
+        if shell is None and not self.table.runs_methods():
+            return writer.assign("dict", "{" + ", ".join(f"{key}: {item}" for key, item in pairs) + "}")
+        name = shell or writer.assign("dict", "{}")
+        for line in self._statements(writer, name, [], entries):
+            writer.line(line)
+        return name
 
     def _rebuild(self, writer: Writer, name: str) -> str:
         self.fill_extra(writer, name)
-        for stand_in, entry in self.table.entries.items():
-            assert entry.item is not None
-            key = writer.expr(entry.key)
-            check_hashed(writer, [stand_in])
-            writer.line(self.assign_line(writer, name, key, writer.expr(entry.item)))
+        entries = [(e.key, e.item) for e in self.table.entries.values() if e.item is not None]
+        for line in self._statements(writer, name, [], entries):
+            writer.line(line)
         fill(self, writer, name)
         return name
 
     def fill_extra(self, writer: Writer, name: str) -> None:
         """Lines that give the real object what it holds beside its entries."""
 
-    def assign_line(self, writer: Writer, target: str, key: str, item: str) -> str:
-        """The statement that puts one item into the real dict."""
+    def _statements(
+        self, writer: Writer, target: str, deleted: list[Value], assigned: list[tuple[Value, Value]]
+    ) -> list[str]:
+        """What deletes keys of the real dict, then assigns items in order."""
+        gone = [writer.expr(key) for key in deleted]
+        pairs = [(writer.expr(key), writer.expr(item)) for key, item in assigned]
+        if self.table.runs_methods():
+            keys, items = (f"[{', '.join(texts)}]" for texts in zip(*pairs, strict=True)) if pairs else ("()", "()")
+            hashes = self.written_hashes([key for key, _ in assigned])
+            return [f"{writer.const(write_dict)}({target}, [{', '.join(gone)}], {keys}, {items}, {hashes})"]
         if self.cls is dict:
-            return f"{target}[{key}] = {item}"
-        return f"{writer.const(self.solid)}.__setitem__({target}, {key}, {item})"
+            return [*(f"del {target}[{key}]" for key in gone), *(f"{target}[{key}] = {item}" for key, item in pairs)]
+        solid = writer.const(self.solid)
+        deletions = [f"{solid}.__delitem__({target}, {key})" for key in gone]
+        return [*deletions, *(f"{solid}.__setitem__({target}, {key}, {item})" for key, item in pairs)]
+
+    def written_hashes(self, keys: list[Value]) -> list[int | None]:
+        """The hashes that generated code gives keys which it neither hashes nor compares; None: it asks for it."""
+        known = self.table.written_hashes()
+        return [known[id(key)] for key in keys]
 
     def effects(self, writer: Writer) -> list[str]:
         plan = self.table.plan()
-        deleted = [writer.expr(key) for key in plan.deleted]
-        assigned = [(writer.expr(key), writer.expr(item)) for key, item in plan.assigned]
         assert self.source is not None
         target = writer.source(self.source)
+        statements = self._statements(writer, target, plan.deleted, plan.assigned)
         lines = slot_effects(self, writer) if self.slots else []
-        solid = "" if self.cls is dict else writer.const(self.solid)
         if plan.clear:
-            lines.append(f"{solid}.clear({target})" if solid else f"{target}.clear()")
-        lines += [f"{solid}.__delitem__({target}, {key})" if solid else f"del {target}[{key}]" for key in deleted]
-        lines += [self.assign_line(writer, target, key, item) for key, item in assigned]
-        return lines
+            lines.append(f"{target}.clear()" if self.cls is dict else f"{writer.const(self.solid)}.clear({target})")
+        return lines + statements
 
     # -- making -----------------------------------------------------------------------------------------------------
 

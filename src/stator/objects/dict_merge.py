@@ -46,6 +46,9 @@ def _merge_dict(space: Space, target: DictValue, other: DictValue) -> None:
         return
     entries = list(other.table.finish(space).items())
     target.touch(space)
+    if target.table.complete and not target.table.entries:
+        target.table.fill_from(other.table)  # CPython copies the whole table
+        return
     version = other.table.version
     for key, entry in entries:
         assert entry.item is not None

@@ -7,26 +7,35 @@ by one, and what is written goes into `overlay`; only order and size make it com
 
 from __future__ import annotations
 
-import enum
 import functools
 import types
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stator import errors
-from stator.guards.guard import HasKey, KeysAre, Length, NoKey
+from stator._core import dict_hashes, write_dict
+from stator.guards.guard import Equals, HasKey, KeysAre, Length, NoKey
 from stator.guards.raw import ABSENT, dict_get, dict_keys, dict_values
 from stator.guards.source import CallSource, DictItemSource, DictKeySource, Source
-from stator.objects.keys import OF_IDS, IdentityKey, grounded
+from stator.objects.keys import (
+    OF_IDS,
+    IdentityKey,
+    grounded,
+    is_lasting,
+    is_plain,
+    runs_methods,
+    stored_key,
+    written_hash,
+)
 from stator.objects.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stator.objects.space import Space
 
 #: the number of entries that the smallest dict has room for, with those deleted meanwhile
 _FIRST_ROOM = 5
-_PLAIN = frozenset({str, int, float, complex, bool, bytes, type(None), type(...)})
-_LASTING = (type, types.BuiltinFunctionType, types.ModuleType, enum.Enum)
 
 
 class Entry:
@@ -145,10 +154,9 @@ class Table:
 
     def held(self) -> list[Value]:
         """The keys and items there are, as far as they have been looked at."""
-        entries = dict(self.entries)
+        entries = self.entries
         if not self.complete:
-            before = () if self.cleared else self._seen.items()
-            entries |= {key: entry for key, entry in before if entry is not None} | self.overlay
+            entries = {key: entry for key, entry in self._seen.items() if entry is not None} | self.overlay
         return [part for entry in entries.values() if entry.item is not None for part in (entry.key, entry.item)]
 
     def _direct(self, key: Any) -> bool:
@@ -176,9 +184,8 @@ class Table:
         """The entries, all of them, in order; keys and order of an existing dict are guarded."""
         if self.complete:
             return self.entries
-        for key, key_value, item in self._read_all(space):
-            self.before.append(Original(key, key_value, item))
-            self.entries[key] = Entry(key_value, item)
+        self.before = self._read_all(space)
+        self.entries = filled([(o.key, Entry(o.key_value, o.item)) for o in self.before], self._hashes(space))
         self.complete = True
         for key, entry in self.overlay.items():
             if entry.item is None or key in self.moved:
@@ -188,7 +195,18 @@ class Table:
         self.overlay = {}
         return self.entries
 
-    def _read_all(self, space: Space) -> list[tuple[Any, Value, Value | None]]:
+    def _hashes(self, space: Space) -> list[int | None]:
+        """The hashes of keys that methods of the program's have hashed, as the existing dict has stored them."""
+        traced = [runs_methods(original.key) for original in self.before]
+        if not any(traced):
+            return [None] * len(traced)
+        assert self.host is not None
+        assert self.source is not None
+        stored = stored_hashes(self.host)
+        space.trace.guard(Equals(CallSource(stored_hashes, self.source, "hashes"), stored))
+        return [number if mine else None for number, mine in zip(stored, traced, strict=True)]
+
+    def _read_all(self, space: Space) -> list[Original]:
         assert self.host is not None
         assert self.source is not None
         keys = list(dict_keys(self.host))
@@ -196,21 +214,23 @@ class Table:
             raise Unsupported(errors.OpaqueIterator("an OrderedDict that was changed by methods of dict"))
         stable = all(type(k) is str or is_plain(k) or is_lasting(k) for k in keys)
         space.trace.guard(KeysAre(self.source, tuple(keys)) if stable else Length(self.source, len(keys)))
-        result: list[tuple[Any, Value, Value | None]] = []
+        result: list[Original] = []
+        hashes = keys if stable else stored_hashes(self.host)
         for index, (host_key, host_item) in enumerate(zip(keys, dict_values(self.host), strict=True)):
             if stable:
                 key_value = _stable_key(space, host_key)
+                key = host_key if type(host_key) is str else space.key(key_value)
             else:
                 key_value = space.wrap(host_key, DictKeySource(self.source, index))
-            key = host_key if type(host_key) is str and stable else space.key(key_value)
-            seen = self._seen.get(key)
+                key = stored_key(space, key_value, hashes[index])
+            seen = None if runs_methods(key) else self._seen.get(key)
             if seen is not None:
                 item = seen.item
             else:
                 nth = f"item{index}"
                 source = self.item_source(host_key) if stable else CallSource(nth_item(index), self.source, nth)
                 item = space.wrap(host_item, source)
-            result.append((key, key_value, item))
+            result.append(Original(key, key_value, item))
         return result
 
     # -- writing ----------------------------------------------------------------------------------------------------
@@ -305,19 +325,35 @@ class Table:
         """Whether each entry lies where it was added: the dict is new, and was never laid out anew."""
         return self.host is None and self.version <= _FIRST_ROOM
 
+    def fill_from(self, other: Table) -> None:
+        """Fill an empty, complete table with what another, complete one holds: nothing is hashed or compared."""
+        self.entries = other.copied()
+        for entry in self.entries.values():
+            self._added(entry.key)
+
     def remove_stored(self, key: Any) -> Entry:
         """Remove an entry of a complete table by its own stored key: nothing is compared."""
         self.version += 1
         if next(reversed(self.entries)) is key:
             return self.entries.popitem()[1]
-        entry = self.entries[key]
-        self.entries = {k: e for k, e in self.entries.items() if e is not entry}
+        index, entry = next((i, e) for i, (k, e) in enumerate(self.entries.items()) if k is key)
+        self._arrange([*range(index), *range(index + 1, len(self.entries))])
         return entry
 
     def move(self, key: Any, to_end: bool) -> None:
         """Move an entry of a complete table to one of the ends."""
-        entry = self.remove_stored(key)
-        self.entries = {**self.entries, key: entry} if to_end else {key: entry, **self.entries}
+        self.version += 1
+        index = next(i for i, k in enumerate(self.entries) if k is key)
+        others = [*range(index), *range(index + 1, len(self.entries))]
+        self._arrange([*others, index] if to_end else [index, *others])
+
+    def _arrange(self, order: list[int]) -> None:
+        entries, hashes = list(self.entries.items()), dict_hashes(self.entries)
+        self.entries = filled([entries[i] for i in order], [hashes[i] for i in order])
+
+    def copied(self) -> dict[Any, Entry]:
+        """Entries for a dict that is to have the same keys and items, with the same hashes."""
+        return filled([(k, Entry(e.key, e.item)) for k, e in self.entries.items()], dict_hashes(self.entries))
 
     # -- writing back -----------------------------------------------------------------------------------------------
 
@@ -334,6 +370,16 @@ class Table:
             if entry.item is not None and (id(key) not in kept or kept[id(key)] is not entry.item):
                 assigned.append((entry.key, entry.item))
         return Plan(clear, deleted, assigned)
+
+    def runs_methods(self) -> bool:
+        """Whether hashing or comparing the keys may run methods of the program's."""
+        keys = [*self.entries, *(original.key for original in self.before)] if self.complete else []
+        return any(map(runs_methods, keys))
+
+    def written_hashes(self) -> dict[int, int | None]:
+        """The hashes of the keys for generated code, by id of the key's value; None where it may ask for them."""
+        hashes = zip(self.entries.items(), dict_hashes(self.entries), strict=True)
+        return {id(entry.key): written_hash(key, number) for (key, entry), number in hashes}
 
     def has_other_keys(self) -> bool:
         """Whether keys of an existing dict were added, removed or moved, so that writing back changes its structure."""
@@ -355,17 +401,15 @@ class Table:
         return kept
 
 
-def is_plain(host: Any) -> bool:
-    """Whether a guard can compare the key by value."""
-    kind = type(host)
-    if kind in _PLAIN:
-        return bool(host == host)  # a NaN is found by its identity
-    return kind is tuple and all(is_plain(item) for item in host)
+def stored_hashes(host: dict[Any, Any]) -> tuple[int, ...]:
+    """The hashes of the keys, as the dict has stored them."""
+    return dict_hashes(host)
 
 
-def is_lasting(host: Any) -> bool:
-    """Whether the key is an object that a guard may name by identity: it lives as long as the program does."""
-    return issubclass(type(host), _LASTING)  # isinstance would ask the object's own __class__
+def filled(entries: list[tuple[Any, Entry]], hashes: Sequence[int | None]) -> dict[Any, Entry]:
+    """A dict of the stand-ins and entries: those that hash alike are not compared."""
+    made: dict[Any, Entry] = write_dict({}, (), [k for k, _ in entries], [e for _, e in entries], hashes)
+    return made
 
 
 def _stable_key(space: Space, host: Any) -> Value:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import types
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,10 @@ from stator.objects.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
+
+
+_PLAIN = frozenset({str, int, float, complex, bool, bytes, type(None), type(...)})
+_LASTING = (type, types.BuiltinFunctionType, types.ModuleType, enum.Enum)
 
 
 class IdentityKey:
@@ -63,22 +68,49 @@ def grounded(space: Space, key: Any) -> Any:
     return tuple([grounded(space, part) for part in key]) if type(key) is tuple else key
 
 
-class TracedKey:
-    """Key of a value with its own `__hash__` or `__eq__`: the host dict calls the traced program's methods."""
+class RefKey:
+    """Key of a weak reference: it hashes and compares as its referent does."""
 
-    __slots__ = ("hash", "space", "value")
+    __slots__ = ("referent",)
+
+    def __init__(self, referent: Any) -> None:
+        self.referent = referent
+
+    def __hash__(self) -> int:
+        return hash(self.referent)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RefKey) and bool(self.referent == other.referent)
+
+
+class TracedKey:
+    """Key of a value with its own `__hash__` or `__eq__`: the host dict calls the traced program's methods.
+
+    `hashes_alike` says whether the value will have the same hash at each run; it is not computed for keys whose hash
+    an existing dict or set has stored.
+    """
+
+    __slots__ = ("_hash", "hashes_alike", "space", "value")
 
     def __init__(self, space: Space, value: Value) -> None:
         self.space = space
         self.value = value
-        try:
-            self.hash = int(space.hash(value).as_host(space))
-        except NotKnown:
-            # `object.__hash__`: as the key of an object that compares by identity.
-            self.hash = hash(IdentityKey(space.identity(value)))
+        self._hash: int | None = None
+        self.hashes_alike = True
 
     def __hash__(self) -> int:
-        return self.hash
+        if self._hash is None:
+            try:
+                self._hash = int(self.space.hash(self.value).as_host(self.space))
+            except NotKnown:
+                # `object.__hash__`: as the key of an object that compares by identity.
+                self._hash = hash(IdentityKey(self.space.identity(self.value)))
+                self.hashes_alike = False
+        return self._hash
+
+    def hash_as(self, stored: int) -> None:
+        """Have this hash, which the program's method has given before."""
+        self._hash = stored
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -109,24 +141,70 @@ def traced_key(space: Space, value: Value) -> Any:
     return TracedKey(space, value)
 
 
+#: types of keys that consist of others
+_COMPOSITE = frozenset({tuple, frozenset, RefKey})
+
+
+def stored_key(space: Space, value: Value, stored: int) -> Any:
+    """The key of a value with which an existing dict or set has stored this hash: its own is not asked for again."""
+    key = value.force().key(space)
+    traced = key.referent if type(key) is RefKey else key
+    if type(traced) is TracedKey:
+        traced.hash_as(stored)
+    return key
+
+
+def runs_methods(key: Any) -> bool:
+    """Whether hashing or comparing what the key stands for may run methods of the traced program."""
+    if type(key) in _COMPOSITE:
+        return any(type(leaf) is TracedKey for leaf in leaves([key]))
+    return type(key) is TracedKey
+
+
+def is_plain(host: Any) -> bool:
+    """Whether a guard can compare the key by value."""
+    kind = type(host)
+    if kind in _PLAIN:
+        return bool(host == host)  # a NaN is found by its identity
+    return kind is tuple and all(is_plain(item) for item in host)
+
+
+def is_lasting(host: Any) -> bool:
+    """Whether the key is an object that a guard may name by identity: it lives as long as the program does."""
+    return issubclass(type(host), _LASTING)  # isinstance would ask the object's own __class__
+
+
+def hashes_alike(key: Any) -> bool:
+    """Whether the leaf of a stand-in hashes as the real object does, in every call."""
+    if type(key) is IdentityKey:
+        return is_lasting(key.anchor) and hash(key) == object.__hash__(key.anchor)
+    return key.hashes_alike if type(key) is TracedKey else is_plain(key) or is_lasting(key)
+
+
+def may_be_hashed(key: Any) -> bool:
+    """Whether generated code may hash what the key stands for: no method of the program's runs again."""
+    return not any(type(leaf) is TracedKey and leaf.hashes_alike for leaf in leaves([key]))
+
+
+def written_hash(key: Any, stored: int) -> int | None:
+    """The hash that generated code gives a key; None where it may ask for it."""
+    if may_be_hashed(key):
+        return None
+    if all(map(hashes_alike, leaves([key]))):
+        return stored
+    raise Unsupported(errors.NotReconstructible("a key that holds others, some of which have methods to hash them"))
+
+
 def leaves(keys: Iterable[Any]) -> Iterator[Any]:
     """What the stand-ins consist of."""
     left, seen = list(keys), set[int]()
     while left:
         key = left.pop()
-        if type(key) is tuple or type(key) is frozenset:
+        if type(key) is RefKey:
+            left.append(key.referent)
+        elif type(key) in _COMPOSITE:
             if id(key) not in seen:  # sets of sets hold one over and over
                 seen.add(id(key))
                 left += key
         else:
             yield key
-
-
-def check_hashed(writer: Writer, keys: Iterable[Any]) -> None:
-    """Refuse keys that cannot be hashed yet: a class that refers to what they are in gets its methods later."""
-    made = writer.trace.fresh_classes
-    for key in leaves(keys):
-        if type(key) is TracedKey:
-            classes = [made[cls] for cls in key.value.cls.__mro__ if cls in made]
-            if any(map(writer.is_unfinished, classes)):
-                raise Unsupported(errors.NotReconstructible("what the class of its keys refers to"))

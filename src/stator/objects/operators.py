@@ -321,7 +321,7 @@ class Operators(Space):
         if type(self.identity(slot)) is _WRAPPER:
             return result  # C code's, of the right size already
         try:
-            return self.run_known(_fold_hash, [result])
+            return self.fresh(_fold_hash(self.int_(result)))
         except NotKnown:
             raise Unsupported(errors.UnsupportedCCall(f"hash, which is {result.describe()}")) from None
 

@@ -10,8 +10,9 @@ from stator import errors
 from stator.objects.dict_ import DictValue
 from stator.objects.dict_iterators import KeyIterator, ReverseKeyIterator, look_up
 from stator.objects.dict_merge import merge_mapping
-from stator.objects.dict_table import Entry, Table, is_plain, key_error
+from stator.objects.dict_table import Entry, Table, key_error
 from stator.objects.dict_views import ItemsView, KeysView, ValuesView
+from stator.objects.keys import is_plain
 from stator.objects.pending import PendingText, concatenated
 from stator.objects.protocol import FALSE, HANDLERS, NONE, NOT_IMPLEMENTED, TRUE, models, register
 from stator.objects.recursion import entered, repr_piece
@@ -161,6 +162,9 @@ class OrderedDictValue(DictValue):
         if isinstance(self.table, ScatteredTable):
             raise _scattered()
         return super()._rebuild(writer, name)
+
+    def written_hashes(self, keys: list[Value]) -> list[int | None]:
+        raise Unsupported(errors.NotReconstructible("an OrderedDict whose keys have methods to hash and compare them"))
 
     def _contents(self, space: Space) -> str | PendingText:
         if isinstance(self.table, ScatteredTable):

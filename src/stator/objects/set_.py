@@ -9,7 +9,6 @@ from stator._core import fill_table, set_table
 from stator.objects.dict_ import DictValue, class_text
 from stator.objects.dict_table import key_error
 from stator.objects.instance import fill, held_attributes, slot_effects
-from stator.objects.keys import check_hashed
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, model_for, models
 from stator.objects.recursion import entered, enumeration, list_pieces
 from stator.objects.set_iterator import SetIterator
@@ -56,7 +55,7 @@ class SetValue(ExtensibleValue):
         space._by_id[id(host)] = self
         space._kept.append(host)
         values = [space.fresh(item) for item in host]
-        self.table.mirror(set_table(host), [(space.key(value), value) for value in values])
+        self.table.mirror(space, set_table(host), values)
         return self
 
     @classmethod
@@ -114,8 +113,6 @@ class SetValue(ExtensibleValue):
             return writer.source(self.source)
         table, values = self.table.making()
         items = f"[{', '.join([writer.expr(value) for value in values])}]" if values else ""
-        if table is None:
-            check_hashed(writer, self.table.stand_ins())
         solid = writer.const(self.solid)
         if self.cls in (set, frozenset) and writer.shell_of(self) is None:
             return writer.assign(self.cls.__name__, _made(writer, f"{solid}({items})", f"{solid}()", table, items))

@@ -12,8 +12,16 @@ from stator import errors
 from stator._core import fill_table, set_finger, set_layout, set_table
 from stator.guards.guard import Equals, Length
 from stator.guards.source import CallSource, ConstSource, ItemSource, Source
-from stator.objects.dict_table import is_lasting, is_plain
-from stator.objects.keys import IdentityKey, TracedKey, grounded, leaves
+from stator.objects.keys import (
+    grounded,
+    hashes_alike,
+    is_lasting,
+    is_plain,
+    leaves,
+    may_be_hashed,
+    runs_methods,
+    stored_key,
+)
 from stator.objects.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -31,6 +39,11 @@ def layout(host: Any) -> tuple[Any, ...]:
 def places(host: Any) -> bytes:
     """The places of a set's table: free, taken, or left by a deleted element."""
     return set_table(host)[0]
+
+
+def hashes(host: Any) -> tuple[int, ...]:
+    """The hashes of the elements, as the set has stored them, in the order of its table."""
+    return set_table(host)[2]
 
 
 def finger(host: Any) -> int:
@@ -130,7 +143,9 @@ class SetTable:
                 values.append(space.existing(item) if is_lasting(item) else space.fresh(item))
             else:
                 values.append(space.wrap(item, ItemSource(arranged, index + 1)))
-        self.mirror(set_table(self.host), [(space.key(value), value) for value in values])
+        self.mirror(space, set_table(self.host), values)
+        if self._compared:
+            space.trace.guard(Equals(CallSource(hashes, self.source, "hashes"), hashes(self.host)))
         if self._exact and not stable:
             space.trace.guard(Equals(CallSource(places, self.source, "places"), found[0]))
         self.complete = True
@@ -139,16 +154,17 @@ class SetTable:
         """Whether the contents cannot change: a frozenset embedded in the code."""
         return type(self.source) is ConstSource and isinstance(self.host, frozenset)
 
-    def mirror(self, table: Any, pairs: list[tuple[Any, Value]]) -> None:
-        """Be like a set that is there, of such a table."""
-        keys = [key for key, _ in pairs]
-        self._compared = _compares(keys)
-        if _steady(keys) and tuple(map(hash, keys)) == table[2]:
+    def mirror(self, space: Space, table: Any, values: list[Value]) -> None:
+        """Be like a set that is there, of such a table, with these elements in order."""
+        keys = [stored_key(space, value, number) for value, number in zip(values, table[2], strict=True)]
+        self._compared = any(map(runs_methods, keys))
+        alike = (runs_methods(key) or hash(key) == number for key, number in zip(keys, table[2], strict=True))
+        if _steady(keys) and all(alike):
             self._keys = fill_table(set(), table, keys)
-            self._held = {id(key): (key, value) for key, value in pairs}
+            self._held = {id(key): (key, value) for key, value in zip(keys, values, strict=True)}
         else:
             self._exact = False
-            for key, value in pairs:
+            for key, value in zip(keys, values, strict=True):
                 self._insert(key, value)
 
     def copy_exactly(self, space: Space, other: SetTable) -> None:
@@ -168,7 +184,7 @@ class SetTable:
             return False
         self._held[id(key)] = (key, value)
         self._exact = self._exact and _steady([key])
-        self._compared = self._compared or _compares([key])
+        self._compared = self._compared or runs_methods(key)
         return True
 
     def has(self, space: Space, key: Any) -> bool:
@@ -241,9 +257,11 @@ class SetTable:
         if not self._exact:
             if len(keys) > 1 and _steady(keys):
                 raise Unsupported(errors.NotReconstructible("a set whose order has an unseen history"))
+            if not all(map(may_be_hashed, keys)):
+                raise _runs_again()
             return None, self.held()
         table = set_table(self._keys)
-        if not _compares(keys):
+        if not any(map(runs_methods, keys)):
             inserted = set(keys)
             if set_table(inserted) == table and all(map(operator.is_, inserted, self._keys)):
                 return None, self.held()
@@ -251,7 +269,9 @@ class SetTable:
 
     def is_laid_out(self) -> bool:
         """Whether a real set is to be given its table: to do the same to it would run methods of the program again."""
-        return self._compared and self._exact
+        if self._compared and not self._exact:
+            raise _runs_again()
+        return self._compared
 
     def laid_out(self) -> tuple[Any, list[Value]]:
         """The table to be, with its elements; the finger stays where it is unless it was moved."""
@@ -333,7 +353,7 @@ class SetTable:
         self.keys(space)
         self.note("update", real)
         self._exact = self._exact and exact
-        self._compared = self._compared or _compares(operand)
+        self._compared = self._compared or any(map(runs_methods, operand))
         try:
             self._keys.update(operand)
         finally:
@@ -345,7 +365,7 @@ class SetTable:
     def intersect(self, space: Space, operands: Operands, reals: list[Value]) -> None:
         """`intersection_update`; `reals`: values for the operands that generated code can make."""
         found = operands.elements("intersection", self.elements(space))
-        self._compared = self._compared or any(map(_compares, operands.hosts))
+        self._compared = self._compared or any(runs_methods(key) for host in operands.hosts for key in host)
         self._keys.intersection_update(*operands.hosts)
         self.note("intersection_update", *reals)
         self.result(self._keys, found, (self._exact and operands.exact) or (len(self._keys) < 2 and not self._lost))
@@ -403,17 +423,10 @@ def _duplicate(keys: set[Any], place: int | None = None) -> set[Any]:
     return twin
 
 
+def _runs_again() -> Unsupported:
+    return Unsupported(errors.NotReconstructible("a set some of whose elements have methods to hash them"))
+
+
 def _steady(keys: Iterable[Any]) -> bool:
     """Whether the stand-ins hash as the real elements do, in every call."""
-    return all(map(_hashes_alike, leaves(keys)))
-
-
-def _compares(keys: Iterable[Any]) -> bool:
-    """Whether comparing the stand-ins may run the traced program's methods."""
-    return any(type(key) is TracedKey for key in leaves(keys))
-
-
-def _hashes_alike(key: Any) -> bool:
-    if type(key) is IdentityKey:
-        return is_lasting(key.anchor) and hash(key) == object.__hash__(key.anchor)
-    return type(key) is TracedKey or is_plain(key) or is_lasting(key)
+    return all(map(hashes_alike, leaves(keys)))

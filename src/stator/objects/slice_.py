@@ -63,7 +63,7 @@ class SliceValue(ObjectValue):
 
     def key(self, space: Space) -> Any:
         if sys.version_info >= (3, 12):
-            return slice(*(space.key(member) for member in self.members))
+            return slice(*(member.force().key(space) for member in self.members))
         return super().key(space)
 
     def indices(self, space: Space, length: Value, /) -> Value:

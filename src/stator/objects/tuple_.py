@@ -100,7 +100,7 @@ class TupleValue(Sequence):
             )
             if not same:
                 return super().key(space)
-        return tuple([space.key(item) for item in self.items])
+        return tuple([item.force().key(space) for item in self.items])
 
     # -- the sequence -----------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, WeakrefSource
+from stator.objects.keys import RefKey
 from stator.objects.liveness import WeakTarget, is_alive
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
 from stator.objects.value import ExtensibleValue, Lazy, Unsupported, Value
@@ -35,7 +36,7 @@ def _callback(reference: Any) -> Any:
 class RefValue(ExtensibleValue):
     """A weak reference; `referent` is None where it is dead."""
 
-    __slots__ = ("_target", "callback", "slots")
+    __slots__ = ("_key", "_target", "callback", "slots")
     FIELDS = frozenset({"__callback__"})
 
     def __init__(self, referent: Value | None, callback: Value = NONE, cls: type = weakref.ref) -> None:
@@ -43,6 +44,8 @@ class RefValue(ExtensibleValue):
         self.source: Source | None = None
         self.host: Any = None
         self._target = WeakTarget(referent)
+        #: the key, with the hash that references keep once they have been asked for it
+        self._key: RefKey | None = None
         self.callback = callback
         self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
@@ -121,9 +124,11 @@ class RefValue(ExtensibleValue):
 
     def key(self, space: Space) -> Any:
         referent = self.referent
-        if referent is None:
-            raise Unsupported(errors.UnsupportedMethod("weakref.ReferenceType", "__hash__"))
-        return ("weak reference", space.key(referent))
+        if self._key is None:
+            if referent is None:
+                raise Unsupported(errors.UnsupportedMethod("weakref.ReferenceType", "__hash__"))
+            self._key = RefKey(referent.force().key(space))
+        return self._key
 
     def get_field(self, space: Space, name: str) -> Value | None:
         return self.callback if name == "__callback__" else None

@@ -167,7 +167,9 @@ class Wrapping(Space):
         return value.force().identity(self)
 
     def key(self, value: Value) -> Any:
-        return value.force().key(self)
+        key = value.force().key(self)
+        hash(key)
+        return key
 
     def int_(self, value: Value) -> int:
         """The host int of an index-like value; a symbol is assumed to be the number that it is."""
