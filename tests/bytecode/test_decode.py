@@ -35,7 +35,7 @@ import pytest
 
 from stator.bytecode import CANONICAL, JUMPS, NULL_FIRST, decode
 from stator.bytecode import decode as decode_function
-from stator.bytecode.decode import _cache, pieces
+from stator.bytecode.decode import _decode, _decoded, pieces
 from stator.bytecode.stack import depths
 from stator.bytecode.versions import current
 
@@ -450,8 +450,7 @@ def test_traced_code_decodes_the_same() -> None:
     sys.settrace(lambda *args: None)
     try:
         list(function(3))
-        _cache.pop(id(function.__code__))
-        assert [(instr.op, instr.arg) for instr in decode_function(function.__code__).instrs] == before
+        assert [(instr.op, instr.arg) for instr in _decode(function.__code__).instrs] == before
     finally:
         sys.settrace(old)
 
@@ -466,7 +465,7 @@ def test_decoded_is_kept_as_long_as_the_code_lives() -> None:
     del code
     gc.collect()
     assert dead() is None
-    assert key not in _cache
+    assert key not in _decoded._known
     with pytest.raises(ReferenceError):
         kept.code  # noqa: B018
 

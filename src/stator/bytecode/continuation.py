@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from stator._core import raise_unchanged
 
 from .assemble import Handler, Item, Position, Template, assemble, lay_out
+from .by_code import ByCode
 from .decode import Decoded, decode, is_suspendable
 from .flow import Flow, flow
 from .stack import StackError, depths, handled
@@ -80,8 +81,12 @@ class _Origin(NamedTuple):
     raised: dict[int, int]  # the prologue's instructions that stand for those of place.raised
 
 
-_made: dict[int, dict[_Place, CodeType]] = {}
-_origins: dict[int, _Origin] = {}
+def _none_yet(code: CodeType) -> dict[Any, Any]:
+    return {}
+
+
+_made = ByCode[dict[_Place, CodeType]]()
+_origins = ByCode[_Origin]()
 
 
 def continuation(
@@ -123,17 +128,14 @@ def continuation(
     pushed = results if mode == "value" and not generator else 0
     raised = tuple(original_of(code, at)[1] for at in raised)
     place = _Place(first, mode, tuple(stack), tuple(names), pushed, target, generator, frozenset(cleared), raised)
-    made = _made.get(id(original))
-    if made is None:
-        made = _made[id(original)] = {}
-        weakref.finalize(original, _made.pop, id(original), None).atexit = False
+    made = _made.of(original, _none_yet)
     found = made.get(place)
     if found is None:
         found = made[place] = _build(original, place)
     return found
 
 
-_variants: dict[int, dict[int, tuple[CodeType, CodeType]]] = {}
+_variants = ByCode[dict[int, tuple[CodeType, CodeType]]]()
 
 
 def variant(code: CodeType, inner: CodeType) -> CodeType:
@@ -141,14 +143,10 @@ def variant(code: CodeType, inner: CodeType) -> CodeType:
 
     A frame is resumed at one call as often as its callee breaks, each time with another inner continuation.
     """
-    copies = _variants.get(id(code))
-    if copies is None:
-        copies = _variants[id(code)] = {}
-        weakref.finalize(code, _variants.pop, id(code), None).atexit = False
+    copies = _variants.of(code, _none_yet)
     if id(inner) not in copies:
         copy = code.replace()
-        _origins[id(copy)] = _origins[id(code)]
-        weakref.finalize(copy, _origins.pop, id(copy), None).atexit = False
+        _origins.keep(copy, _origins[code])
         copies[id(inner)] = inner, copy
     return copies[id(inner)][1]
 
@@ -159,7 +157,7 @@ def original_of(code: CodeType, index: int) -> tuple[CodeType, int]:
     A call in a continuation's prologue stands for the instruction it was made at, a constant that is a place for the
     instruction there; what else is in a prologue is itself.
     """
-    origin = _origins.get(id(code))
+    origin = _origins.find(code)
     original = None if origin is None else origin.original()
     if origin is None or original is None:
         return code, index
@@ -173,24 +171,24 @@ def original_of(code: CodeType, index: int) -> tuple[CodeType, int]:
 
 def is_continuation(code: CodeType) -> bool:
     """Whether the code was made here."""
-    return id(code) in _origins
+    return _origins.find(code) is not None
 
 
 def in_prologue(code: CodeType, index: int) -> bool:
     """Whether the instruction belongs to a continuation's prologue, so that there is no continuation at it."""
-    origin = _origins.get(id(code))
+    origin = _origins.find(code)
     return origin is not None and index != origin.call and index < _prologue_length(code, origin)
 
 
 def enterable(code: CodeType, index: int) -> bool:
     """Whether execution can be entered AT the instruction (mode "enter")."""
-    origin = _origins.get(id(code))
+    origin = _origins.find(code)
     return origin is None or not (index == origin.call or in_prologue(code, index))
 
 
 def continuation_freevars(code: CodeType) -> tuple[str, ...]:
     """The variables whose cells a continuation's function needs, in order; names as in Decoded."""
-    origin = _origins.get(id(code))
+    origin = _origins.find(code)
     decoded = decode((origin.original() if origin else None) or code)
     return decoded.cellvars + decoded.freevars
 
@@ -213,7 +211,7 @@ def _resolve(code: CodeType, index: int, mode: str, target: int | None) -> tuple
         return code, index, target
     if target is not None:
         return original, first, original_of(code, target)[1]
-    origin = _origins[id(code)]
+    origin = _origins[code]
     if index == origin.call:
         if mode == "enter":
             raise ContinuationError("the operands of a prologue's call are not the original instruction's")
@@ -534,5 +532,4 @@ def _register(made: CodeType, code: CodeType, place: _Place, prologue: _Prologue
         lasti: Any = prologue.consts[item.arg]
         lasti.index = decoded.index_of_offset(2 * item.start)
         raised[lasti.index] = at
-    _origins[id(made)] = _Origin(weakref.ref(code), place, call, tuple(kept), raised)
-    weakref.finalize(made, _origins.pop, id(made), None).atexit = False
+    _origins.keep(made, _Origin(weakref.ref(code), place, call, tuple(kept), raised))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
+from .by_code import ByCode
 from .versions import current
 from .versions.common import Tables, local_slots
 
@@ -226,16 +227,9 @@ def _handlers(code: CodeType, index_at: list[int], units: int) -> list[Exception
     return handlers
 
 
-_cache: dict[int, Decoded] = {}
+_decoded = ByCode[Decoded]()
 
 
 def decode(code: CodeType) -> Decoded:
     """The canonical form of a code object, made once as long as the code object lives."""
-    found = _cache.get(id(code))
-    if found is not None:
-        return found
-    key = id(code)
-    decoded = _decode(code)
-    _cache[key] = decoded
-    weakref.finalize(code, _cache.pop, key, None).atexit = False
-    return decoded
+    return _decoded.of(code, _decode)

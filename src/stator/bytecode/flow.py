@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
 from types import CodeType
 
 from .assemble import Position
+from .by_code import ByCode
 from .decode import Piece, exception_table, pieces
 from .versions import common, current
 
@@ -85,13 +85,9 @@ def _target(piece: Piece, at: dict[int, int]) -> int | None:
     return None if jump is None else at[piece.end + 2 * jump[1] * piece.arg]
 
 
-_cache: dict[int, Flow] = {}
+_flows = ByCode[Flow]()
 
 
 def flow(code: CodeType) -> Flow:
     """The control flow of a code object, made once as long as it lives."""
-    found = _cache.get(id(code))
-    if found is None:
-        found = _cache[id(code)] = Flow(code)
-        weakref.finalize(code, _cache.pop, id(code), None).atexit = False
-    return found
+    return _flows.of(code, Flow)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import builtins
 import sys
-import weakref
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, NamedTuple
 
 from stator._core import finished_frame, set_code_policy
+from stator.bytecode.by_code import ByCode
 
 
 class Place(NamedTuple):
@@ -225,16 +225,16 @@ def with_frames(
     exc.__traceback__ = traceback
 
 
-#: by id: equal codes may have other files and qualified names
-_untraced: dict[int, CodeType] = {}
+def _untraced_twin(code: CodeType) -> CodeType:
+    twin = code.replace()
+    set_code_policy(twin, 2)
+    return twin
+
+
+_untraced = ByCode[CodeType]()
 
 
 def untraced(function: FunctionType) -> FunctionType:
     """The function, as one that runs as ordinary Python, with all that it calls."""
-    code = function.__code__
-    twin = _untraced.get(id(code))
-    if twin is None:
-        twin = _untraced[id(code)] = code.replace()
-        set_code_policy(twin, 2)
-        weakref.finalize(code, _untraced.pop, id(code), None).atexit = False
+    twin = _untraced.of(function.__code__, _untraced_twin)
     return FunctionType(twin, function.__globals__, function.__name__, None, function.__closure__)
