@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from stator.residual.writer import Writer
 
 
+_NAMES = ("tb_frame", "tb_next", "tb_lasti", "tb_lineno")
+
+
 class Passed:
     """A frame that an exception has left (or was caught in), and where in it."""
 
@@ -89,6 +92,10 @@ class TracebackValue(ObjectValue):
         if name == "tb_frame":
             return space.trace.extension(Frames).value(entry.frame)
         return Constant(entry.line if name == "tb_lineno" else entry.place().at)
+
+    def __dir__(self, space: Space) -> Value:  # type: ignore[override]
+        """`tb_dir`: the same of all."""
+        return space.new_list([Constant(name) for name in _NAMES])
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:

@@ -86,6 +86,12 @@ class Value:
 
         raise Unsupported(errors.NotReconstructible(self.describe()))
 
+    def shell(self, writer: Writer) -> str:
+        """The expression for this (fresh) object without its contents, which refer to it."""
+        from stator import errors
+
+        raise Unsupported(errors.NotReconstructible(f"{self.describe()}, which holds itself"))
+
     def attr_dict(self, space: Space) -> Any:
         """The DictValue of the instance's `__dict__`, or None where instances of the class have none."""
         return None

@@ -128,7 +128,7 @@ class Writer:
         """Emit the empty object now and its contents later: something in its contents refers to it."""
         key = id(value)
         if key not in self._shells:
-            text = value.shell(self)  # type: ignore[attr-defined]
+            text = value.shell(self)
             if key not in self._shells:  # making its class may have asked for the object itself
                 self._shells[key] = self._names[key] = self.assign("obj", text)
         return self._shells[key]

@@ -2,6 +2,7 @@
 
 from stator.stdlib import (  # noqa: F401
     addresses,
+    aliases,
     ast_,
     builtins_,
     builtins_iter,

@@ -11,7 +11,7 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from stator.guards.raw import type_name
+from stator.guards.raw import is_heap_type, type_name
 from stator.objects.cell import CellValue
 from stator.objects.memoryview_ import MemoryView
 from stator.objects.pending import PendingText, joined
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["address"]
 
 _METHOD_WRAPPER = type(object().__str__)
-_HEAP_TYPE = 1 << 9
 
 
 class _Address(IdValue):
@@ -157,7 +156,7 @@ _QUALIFIED = sys.version_info >= (3, 13)
 
 
 def _referent_type(space: Space, referent: Value) -> str:
-    if not _QUALIFIED or not referent.cls.__flags__ & _HEAP_TYPE:
+    if not _QUALIFIED or not is_heap_type(referent.cls):
         return referent.type_name
     cls = space.class_value(referent.cls)
     module, name = _text(space, cls, "__module__"), _text(space, cls, "__qualname__")

@@ -15,7 +15,7 @@ from stator.objects.attributes import MISSING
 from stator.objects.function import FunctionValue
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import MODELS, NONE, models
-from stator.objects.value import Constant, Unsupported, Value
+from stator.objects.value import Constant, ExtensibleValue, Unsupported, Value
 from stator.objects.weakref_ import RefValue
 from stator.stdlib.support import known_host, refuse
 from stator.stdlib.typing_ import FormValue
@@ -30,10 +30,10 @@ _CACHED = functools._lru_cache_wrapper
 
 
 @models(_CACHED)
-class Cached(Value):
+class Cached(ExtensibleValue):
     """A function with a cache."""
 
-    __slots__ = ("_attrs", "host")
+    __slots__ = ()
 
     def __init__(self, host: Any, source: Source | None, cls: type) -> None:
         self.cls = cls
@@ -65,13 +65,6 @@ class Cached(Value):
         if space.trace.is_none(owner):
             raise space.error(TypeError, "__get__(None, None) is invalid")
         return self
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
 
     def __copy__(self, space: Space, *ignored: Value) -> Value:
         return self

@@ -1,0 +1,52 @@
+"""Iterators of generic aliases: `*list[int]`."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator.objects.iterator import IteratorValue, advanced, iterator_type, reduction
+from stator.objects.protocol import bad_call, builtin
+from stator.objects.value import Constant
+from stator.stdlib.support import known_host
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+    from stator.objects.value import Value
+    from stator.residual.writer import Writer
+
+_ITER: Any = iter
+_ALIAS_ITERATOR = type(_ITER(list[int]))
+
+
+@iterator_type(_ALIAS_ITERATOR)
+class AliasIterator(IteratorValue):
+    """`iter(list[int])`, which gives `*list[int]` and ends."""
+
+    __slots__ = ("alias", "ended")
+
+    def __init__(self, alias: types.GenericAlias) -> None:
+        super().__init__(_ALIAS_ITERATOR)
+        self.alias = alias
+        self.ended = False
+
+    def produce(self, space: Space) -> Value | None:
+        if self.ended:
+            return None
+        space.touch(self)
+        self.ended = True
+        return Constant(next(iter(self.alias)))
+
+    def reduced(self, space: Space) -> Value:
+        return reduction(space, _ITER, [space.new_tuple([]) if self.ended else Constant(self.alias)])
+
+    def rebuilt(self, writer: Writer) -> str:
+        return advanced(writer, f"iter({writer.const(self.alias)})", int(self.ended))
+
+
+@builtin(vars(types.GenericAlias)["__iter__"])
+def alias_iter(space: Space, alias: Value, /) -> Value:
+    host = known_host(space, alias, "types.GenericAlias.__iter__")
+    if not isinstance(host, types.GenericAlias):
+        return bad_call(space, vars(types.GenericAlias)["__iter__"], [alias], {})
+    return AliasIterator(host)
