@@ -107,7 +107,7 @@ class Trace(Services):
         self.registered: list[tuple[type, type]] = []
         #: classes that count as sequences or mappings in patterns since they have been registered: `Py_TPFLAGS_…`
         self.patterns: dict[type, int] = {}
-        self.traced_codes: dict[CodeType, None] = {}
+        self.traced_codes: dict[int, CodeType] = {}
         self.root_code: Any = None
         #: whether generated code could call the frame's function again, with the same arguments
         self.repeatable = False
@@ -232,7 +232,7 @@ class Trace(Services):
             for i, (name, arg) in enumerate(zip(code.co_varnames[:total], args, strict=False))
             if arg is not unbound
         }
-        self.traced_codes[code] = None
+        self.traced_codes[id(code)] = code
         self.root_code = code
         self.root_args = args
         self.repeatable = len(bound) == total
@@ -258,7 +258,7 @@ class Trace(Services):
 
     def inline(self, function: FunctionValue, bound: dict[str, Value], tail: bool) -> Value:
         """Run the frame of a call inside this trace."""
-        if function.code in GIVEN_UP:
+        if GIVEN_UP and function.code in GIVEN_UP:
             raise Unsupported(errors.FrameGivenUp(function.qualname, "its first instruction cannot be traced"))
         parent = self.frame
         suspendable = is_suspendable(function.code)
@@ -284,8 +284,9 @@ class Trace(Services):
 
     def enter_frame(self, frame: Frame) -> None:
         self.depth += 1
-        self.deepest = max(self.deepest, self.depth)
-        self.traced_codes[frame.code] = None
+        if self.depth > self.deepest:
+            self.deepest = self.depth
+        self.traced_codes[id(frame.code)] = frame.code
         if self.depth >= self.calls_left:
             raise NearRecursionLimit
         if self.depth > self.config.inline_depth_limit:

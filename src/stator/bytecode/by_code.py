@@ -31,6 +31,7 @@ class ByCode(Generic[T]):
 
     def keep(self, code: CodeType, known: T) -> T:
         """Remember this of the code object."""
+        if id(code) not in self._known:
+            weakref.finalize(code, self._known.pop, id(code), None).atexit = False
         self._known[id(code)] = known
-        weakref.finalize(code, self._known.pop, id(code), None).atexit = False
         return known

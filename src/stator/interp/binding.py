@@ -31,6 +31,8 @@ def bind(
     names = code.co_varnames
     positional = code.co_argcount
     keyword_only = code.co_kwonlyargcount
+    if len(args) == positional and not (kwargs or keyword_only or code.co_flags & (_VARARGS | _VARKEYWORDS)):
+        return dict(zip(names, args, strict=False))
     bound: dict[str, Value] = dict(zip(names[:positional], args, strict=False))
     extra = args[positional:]
     if extra and not code.co_flags & _VARARGS:

@@ -20,12 +20,12 @@ def GET_ITER(f: Frame, instr: Instr) -> None:
 @opcode
 def FOR_ITER(f: Frame, instr: Instr) -> None:
     """for item in …"""
-    item = f.space.next(f.peek())
+    item = f.space.next(f.stack[-1])
     if item is None:
-        f.pop()
+        f.stack.pop()
         f.index = instr.arg
     else:
-        f.push(item)
+        f.stack.append(item)
 
 
 @opcode

@@ -15,8 +15,9 @@ def _bool(value: bool) -> Constant:
 @opcode
 def BINARY_OP(f: Frame, instr: Instr) -> None:
     """left op right; left op= right"""
-    right, left = f.pop(), f.pop()
-    f.push(f.space.binary(instr.arg, left, right))
+    stack = f.stack
+    right, left = stack.pop(), stack.pop()
+    stack.append(f.space.binary(instr.arg, left, right))
 
 
 @opcode

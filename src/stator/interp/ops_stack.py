@@ -11,7 +11,7 @@ from stator.objects.value import NULL, Constant, Raised, Value
 @opcode
 def LOAD_CONST(f: Frame, instr: Instr) -> None:
     """A constant."""
-    f.push(f.trace.constant(instr.arg))
+    f.stack.append(f.trace.constant(instr.arg))
 
 
 @opcode

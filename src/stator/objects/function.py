@@ -51,7 +51,10 @@ _SUSPENDS = 0x20 | 0x80 | 0x200
 class FunctionValue(Value):
     """A function: an existing one (`host`), or one made by the traced program."""
 
-    __slots__ = ("_attrs", "_cells", "_defaults", "_kwdefaults", "annotations", "code", "fields", "globals", "host")
+    __slots__ = (
+        *("_attrs", "_cells", "_defaults", "_guarded", "_kwdefaults"),
+        *("annotations", "code", "fields", "globals", "host"),
+    )
     FIELDS = frozenset({"__name__", "__qualname__", "__module__", "__doc__", "__globals__", "__code__", "__closure__"})
     FIELDS |= frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
 
@@ -67,6 +70,8 @@ class FunctionValue(Value):
         self._cells: list[CellValue] | None = []
         self._defaults: list[Value] | None = []
         self._kwdefaults: dict[str, Value] | None = {}
+        #: the code that a guard has been made on
+        self._guarded: types.CodeType | None = None
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> FunctionValue:
@@ -295,8 +300,10 @@ class FunctionValue(Value):
         """The trace depends on what the function's code is."""
         if not runs_its_code(self.host):
             raise Unsupported(errors.UnsupportedCCall(f"{self.qualname}, whose calls C code has replaced"))
-        if self.source is not None and type(self.source) is not FunctionSource:
-            space.trace.guard(CodeIs(self.source, self.code))
+        if self._guarded is not self.code:
+            self._guarded = self.code
+            if self.source is not None and type(self.source) is not FunctionSource:
+                space.trace.guard(CodeIs(self.source, self.code))
 
     def _mismatch(self, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Raised:
         """CPython words the TypeError: the same signature, called with as many nothings, never runs its body."""

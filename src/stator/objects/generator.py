@@ -29,7 +29,7 @@ _THROWN_IN_PARTS = "the (type, exc, tb) signature of throw() is deprecated, use 
 class GeneratorValue(ObjectValue):
     """A generator or coroutine: its frame, which runs whenever something is sent; None once it is finished."""
 
-    __slots__ = ("frame", "running", "started")
+    __slots__ = ("frame", "protected", "running", "started")
     FIELDS = frozenset({"__name__", "__qualname__", "gi_code", "gi_running", "gi_suspended", "gi_yieldfrom"})
     FIELDS |= frozenset({"cr_code", "cr_running", "cr_suspended", "cr_await"})
 
@@ -42,6 +42,8 @@ class GeneratorValue(ObjectValue):
             frame.generator = self
         self.started = False
         self.running = False
+        #: whether it is among the trace's unfinished ones
+        self.protected = False
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> GeneratorValue:
@@ -214,7 +216,9 @@ class GeneratorValue(ObjectValue):
         space.touch(self)
         frame = self.frame
         assert frame is not None
-        space.trace.unfinished.discard(self)
+        if self.protected:
+            self.protected = False
+            space.trace.unfinished.discard(self)
         frame.parent = space.trace.frame
         frame.result = None
         if not frame.handlers:
@@ -224,11 +228,11 @@ class GeneratorValue(ObjectValue):
 
     def _run(self, space: Space, frame: Frame, raised: Raised | None) -> Value:
         """Run to the next yield; raises StopIteration at the end."""
-        from stator.objects import exception
-
         try:
             space.trace.enter_frame(frame)
             if raised is not None:
+                from stator.objects import exception
+
                 if frame.handlers:
                     exception.set_context(space, raised.value, frame.handled)
                 frame.unwind(raised, frame.instrs[max(frame.index - 1, 0)])
@@ -244,6 +248,7 @@ class GeneratorValue(ObjectValue):
         if frame.instrs[frame.index - 1].op == "YIELD_VALUE":
             frame.parent = None
             if _is_protected(frame):
+                self.protected = True
                 space.trace.unfinished.add(self)
             return result
         self.frame = None

@@ -11,6 +11,9 @@ from stator.objects.attributes import MISSING
 from stator.objects.space import Space
 from stator.objects.value import Raised, Value
 
+#: classes of iterators that nobody derives another `__next__` from; they live as long as the interpreter
+_STATIC = set[type]()
+
 
 class Iteration(Space):
     """Part of the space: iter, next, iterate, unpack."""
@@ -79,7 +82,10 @@ class Iteration(Space):
     def _quick_next(self, iterator: Value) -> Any:
         """How the model goes on, unless the class of the iterator overrides `__next__`."""
         quick = getattr(iterator, "next_value", None)
-        if quick is None or not is_heap_type(iterator.cls):
+        if quick is None or iterator.cls in _STATIC:
+            return quick
+        if not is_heap_type(iterator.cls):
+            _STATIC.add(iterator.cls)
             return quick
         return quick if type(self.host_lookup(iterator.cls, "__next__")) is types.WrapperDescriptorType else None
 

@@ -37,6 +37,7 @@ BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
     "^": (operator.xor, "__xor__", "__rxor__"),
 }
 INPLACE: dict[str, str] = {f"{symbol}=": f"__i{entry[1][2:]}" for symbol, entry in BINARY.items()}
+_INPLACE_FUNCTIONS = {symbol: getattr(operator, method) for symbol, method in INPLACE.items()}
 #: symbol → (host function, method, method of the swapped comparison)
 COMPARE: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
     "<": (operator.lt, "__lt__", "__gt__"),
@@ -60,6 +61,8 @@ _INVERTED_BOOL = (
     "is usually not what you expect from the negation of a bool. Use the 'not' operator for boolean negation or "
     "~int(x) for the bitwise inversion of the underlying int."
 )
+#: types of numbers, which have no operators that act in place
+_NUMBERS = frozenset({int, float, complex, bool})
 _SEQUENCE_SLOTS = {"__len__", "__getitem__", "__contains__"}
 
 
@@ -99,14 +102,26 @@ class Operators(Space):
             return self._inplace(symbol, left, right)
         function, method, reflected = BINARY[symbol]
         if type(left) is Constant and type(right) is Constant:
-            return self.run_known(function, [left, right])
+            return self._of_constants(function, left, right)
         result = self._binary_slots(method, reflected, left, right)
         if result is NOT_IMPLEMENTED:
             shown = "** or pow()" if symbol == "**" else symbol
             raise self._operand_error(shown, left, right)
         return result
 
+    def _of_constants(self, function: Callable[[Any, Any], Any], left: Constant, right: Constant) -> Value:
+        """As `run_known`; what numbers compute calls nothing that could meet the recursion limit or import a module."""
+        if type(left.host) not in _NUMBERS or type(right.host) not in _NUMBERS:
+            return self.run_known(function, [left, right])
+        try:
+            result = function(left.host, right.host)
+        except Exception as e:
+            raise Raised(self.exception(e)) from None
+        return self.fresh(result)
+
     def _inplace(self, symbol: str, left: Value, right: Value) -> Value:
+        if type(left) is Constant and type(right) is Constant and type(left.host) in _NUMBERS:
+            return self._of_constants(_INPLACE_FUNCTIONS[symbol], left, right)
         _, method, reflected = BINARY[symbol[:-1]]
         slot = self.special(left, INPLACE[symbol])
         if slot is not None:
@@ -119,7 +134,7 @@ class Operators(Space):
             if not self.is_not_implemented(result):
                 return result
         if type(left) is Constant and type(right) is Constant:
-            return self.run_known(getattr(operator, INPLACE[symbol]), [left, right])
+            return self.run_known(_INPLACE_FUNCTIONS[symbol], [left, right])
         result = self._binary_slots(method, reflected, left, right)
         if result is NOT_IMPLEMENTED:
             raise self._operand_error("**=" if symbol == "**=" else symbol, left, right)

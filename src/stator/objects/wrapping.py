@@ -203,10 +203,12 @@ class Wrapping(Space):
 
     def touch(self, value: Value) -> None:
         """`value` is about to be mutated: note it, in order, if it existed before the trace."""
-        self.trace.epoch += 1
-        self.trace.keep_shared(value)
+        trace = self.trace
+        trace.epoch += 1
+        if trace.shared:
+            trace.keep_shared(value)
         if value.source is not None:
-            self.trace.effects.mutated(value)
+            trace.effects.mutated(value)
 
 
 #: what bears names that C code keeps: reading those runs no code of the program's

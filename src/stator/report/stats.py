@@ -95,7 +95,7 @@ class Counters:
         with self._lock:
             self.frames += 1
             self.guards += guards
-            self.codes.update(trace.traced_codes)
+            self.codes.update(trace.traced_codes.values())
             if residual.graph is not None:
                 self.graphs += 1
                 self.ops += residual.graph.ops
