@@ -332,9 +332,11 @@ class Trace(Services):
     def close_lost(self) -> None:
         """Close the generators that the program has let go of."""
         while self.lost:
+            generator = self.lost.pop(0)
             try:
-                self.lost.pop(0).close(self.space)
+                generator.tp_del(self.space)
             except (Raised, Unsupported, NotKnown):  # what is raised goes to the hook for unraisable errors
+                self.lost.append(generator)
                 raise Unsupported(errors.LifetimeObserved("a generator that fails when it is closed")) from None
 
     def end(self, frame: Frame) -> None:
@@ -350,7 +352,12 @@ class Trace(Services):
         """The step at which the trace was told to end, or may not go beyond."""
         if self.lost:
             self.next_stop = self.stop_at if self.stop_at >= self.steps else self.config.trace_step_limit
-            self.close_lost()
+            frame = self.current_frame
+            frame.index -= 1  # the instruction before has let go of them
+            try:
+                self.close_lost()
+            finally:
+                frame.index += 1
             if self.steps < self.next_stop:
                 return
         if self.steps >= self.config.trace_step_limit:

@@ -1,6 +1,7 @@
 """The pages of the catalogue: they name existing codes, keep their headings, and their examples do what they say."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,13 @@ WITH_EXAMPLES = [path for path in PAGES if path.stem not in WITHOUT_EXAMPLES]
 @pytest.fixture(autouse=True)
 def _no_debugger(monkeypatch):
     monkeypatch.setenv("PYTHONBREAKPOINT", "0")
+
+
+@pytest.fixture(autouse=True)
+def _hooks_as_before():
+    hooks = sys.get_asyncgen_hooks()
+    yield
+    sys.set_asyncgen_hooks(*hooks)
 
 
 def sections(path):

@@ -7,7 +7,9 @@ import inspect
 from stator.bytecode.decode import Instr
 from stator.interp.frame import Frame, opcode
 from stator.objects import generator
+from stator.objects.async_generator import Wrapped
 from stator.objects.protocol import NONE
+from stator.objects.suspendable import stop_value
 from stator.objects.value import Raised
 
 
@@ -50,7 +52,7 @@ def SEND(f: Frame, instr: Instr) -> None:
         if not issubclass(e.value.cls, StopIteration):
             raise
         f.pop()
-        f.push(generator.stop_value(f.space, e.value))
+        f.push(stop_value(f.space, e.value))
         f.index = instr.arg
 
 
@@ -68,7 +70,7 @@ def CLEANUP_THROW(f: Frame, instr: Instr) -> None:
         raise Raised(value)
     f.popn(2)
     f.push(NONE)
-    f.push(generator.stop_value(f.space, value))
+    f.push(stop_value(f.space, value))
 
 
 @opcode
@@ -86,7 +88,7 @@ def YIELD_VALUE(f: Frame, instr: Instr) -> None:
 @opcode
 def ASYNC_GEN_WRAP(f: Frame, instr: Instr) -> None:
     """yield value, in an async generator"""
-    generator.refuse_async(f.code)
+    f.push(Wrapped(f.pop()))
 
 
 @opcode

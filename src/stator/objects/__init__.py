@@ -1,5 +1,6 @@
 from stator.objects import (  # noqa: F401
     alternate,
+    async_generator,
     attr_dict,
     bytearray_,
     bytes_,

@@ -6,6 +6,7 @@ the tables that the tracer itself goes by (`stator.objects.protocol`).
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import platform
 import types
@@ -44,6 +45,9 @@ _CALLABLES: tuple[type, ...] = (
     types.ClassMethodDescriptorType,
 )
 _CALLABLES += (staticmethod, classmethod, types.BuiltinFunctionType)
+#: the trees behind contextvars; what C code wraps its functions in; what stands for sys.stderr until there is one
+_INTERNAL = frozenset({"hamt", "hamt_array_node", "hamt_bitmap_node", "hamt_collision_node", "keys", "values", "items"})
+_INTERNAL |= {"instancemethod", "InterpreterID", "stderrprinter"}
 _DISALLOW_INSTANTIATION = 1 << 7
 _ROWS = {"tp": "slots", "am": "slots", "bf": "slots", "nb": "numbers", "sq": "items", "mp": "items"}
 
@@ -55,7 +59,7 @@ def builtin_types() -> list[type]:
     """The builtin types and the C types of the modules, iterators and views among them, ordered by name."""
     for name in _MODULES:
         importlib.import_module(name)
-    found = {cls for cls in _subclasses(object) if cls.__module__ in _HOMES and _made_in_c(cls)}
+    found = {cls for cls in _subclasses(object) if cls.__module__ in _HOMES and _made_in_c(cls) and not _internal(cls)}
     return sorted(found, key=lambda cls: (cls.__module__ != "builtins", cls.__module__, cls.__name__.lower()))
 
 
@@ -71,6 +75,11 @@ def _subclasses(root: type) -> Iterator[type]:
             if sub not in seen:
                 seen.add(sub)
                 todo.append(sub)
+
+
+def _internal(cls: type) -> bool:
+    """Whether programs meet no object of the type: only CPython itself, C code or CPython's own tests make one."""
+    return cls.__module__ == "builtins" and cls.__name__ in _INTERNAL and not hasattr(builtins, cls.__name__)
 
 
 def _made_in_c(cls: type) -> bool:
@@ -194,7 +203,9 @@ def _cell(kind: str, names: list[str], whole: bool) -> str:
 _HEAD = """# What of the builtin types is traced
 
 Written by `stator slots > docs/slots.md` on CPython {version}, and checked by the tests to be so. Listed is what each
-type defines itself; what it inherits stands under its base.
+type defines itself; what it inherits stands under its base. Left out are types of which no program meets an object:
+those of the tables behind contextvars (`hamt`, its keys, values and items), `instancemethod` and `InterpreterID`, which
+only C code and CPython's own tests make, and what stands for `sys.stderr` while the interpreter starts.
 
 - **modelled**: traced, whatever the operands;
 - **when known**: CPython itself computes it while tracing, where the object and the operands are known (an attribute,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.interp.frame import Frame
     from stator.interp.signals import FrameState
-    from stator.objects.generator import GeneratorValue
+    from stator.objects.suspendable import Suspendable
     from stator.residual.writer import Writer
 
 
@@ -225,13 +225,16 @@ def _frame_function(writer: Writer, frame: Frame, code: CodeType) -> str:
     )
 
 
-def suspended_generator(writer: Writer, value: GeneratorValue) -> str:
+def suspended_generator(writer: Writer, value: Suspendable) -> str:
     """A generator of the traced program that is still suspended, as a real one."""
-    frame = value.frame
+    frame = value.frame or value.unused
     if frame is None:
         return writer.assign("finished", f"{writer.const(finished)}()")
     if not value.started:
-        return writer.assign(frame.code.co_name, _first_call(writer, frame))
+        name = writer.assign(frame.code.co_name, _first_call(writer, frame))
+        if value.frame is None:
+            writer.line(value.closing_step(writer, name))
+        return name
     index = frame.index - 1
     kinds, values, raised = stack_state(writer, frame, frame.stack)
     live = live_names(frame.decoded, frame.index) | live_names(frame.decoded, index)
@@ -248,7 +251,7 @@ def suspended_generator(writer: Writer, value: GeneratorValue) -> str:
     )
     args = ", ".join(values + [writer.expr(frame.locals[n]) for n in names])
     name = writer.assign(frame.code.co_name, f"{_function(writer, frame, code)}({args})")
-    writer.line(f"{name}.send(None)" if value.is_coroutine else f"next({name})")
+    writer.line(value.first_step(writer, name))
     return name
 
 

@@ -15,7 +15,7 @@ from stator.objects.value import NotKnown, Unsupported, Value
 from stator.objects.wrapping import plain_name
 
 if TYPE_CHECKING:
-    from stator.objects.generator import GeneratorValue
+    from stator.objects.suspendable import Suspendable
     from stator.trace import Trace
 
 #: what generated code finds, whatever the program does to the module
@@ -190,7 +190,7 @@ class Writer:
             return math.isfinite(host)
         return host is None or host is ... or host is NotImplemented or type(host) in (int, bool, str, bytes)
 
-    def generator(self, value: GeneratorValue) -> str:
+    def generator(self, value: Suspendable) -> str:
         """A suspended generator of the traced program, made anew at the place where it is suspended."""
         from stator.residual.resume import suspended_generator
 

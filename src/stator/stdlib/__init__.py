@@ -3,6 +3,7 @@
 from stator.stdlib import (  # noqa: F401
     addresses,
     aliases,
+    anext_,
     ast_,
     builtins_,
     builtins_iter,

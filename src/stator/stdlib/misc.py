@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import _string  # type: ignore[import-not-found]
+import _symtable  # type: ignore[import-not-found]
 import codecs
 import collections
 import contextvars
+import datetime
 import functools
 import importlib
 import importlib.util
@@ -42,6 +44,10 @@ for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(
 
 # Codecs are asked for real, as by `str.encode`.
 pure(codecs.encode, codecs.decode)
+# What C modules hand to each other and to their own Python part.
+_internals: list[Any] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
+_charmap: Any = codecs.charmap_build("".join(map(chr, range(256))))
+pure(type(_charmap).size, *(type(internal).__repr__ for internal in _internals))
 
 
 # -- imports --------------------------------------------------------------------------------------------------------

@@ -95,8 +95,8 @@ def warn(
     skip_file_prefixes: Value | None = None,
 ) -> Value:
     """Said after the graph, as coming from the user's line; filters act then, unless one turns warnings into errors."""
-    if skip_file_prefixes is not None or space.known(source) is not None:
-        raise refuse("warnings.warn with source or skip_file_prefixes")
+    if skip_file_prefixes is not None:
+        raise refuse("warnings.warn with skip_file_prefixes")
     message = message.force()
     if message.cls is not str:
         raise refuse("warnings.warn of an object that is no str")
@@ -107,7 +107,7 @@ def warn(
         raise space.error(TypeError, f"category must be a Warning subclass, not '{name}'")
     module, filename, line = _place(space, max(space.int_(stacklevel), 1))
     where: list[Value] = [Constant(filename), Constant(line), Constant(module)]
-    arguments = [message, space.class_value(kind), *where]
+    arguments = [message, space.class_value(kind), *where, source]
     ordinary = is_ordinary(warnings)
     if not ordinary or _redirected(space):
         return space.call(space.existing(show_warning), arguments, {})
@@ -117,14 +117,14 @@ def warn(
     return NONE
 
 
-def deliver(message: str, category: type[Warning], filename: str, lineno: int, module: str) -> None:
+def deliver(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Any) -> None:
     """What `warnings.warn` does once it knows where the warning comes from."""
     namespace = sys.modules[module].__dict__
     registry = namespace.setdefault("__warningregistry__", {})
-    warnings.warn_explicit(message, category, filename, lineno, module, registry)
+    warnings.warn_explicit(message, category, filename, lineno, module, registry, source=source)
 
 
-def show_warning(message: str, category: type[Warning], filename: str, lineno: int, module: str) -> None:
+def show_warning(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Any) -> None:
     """The same as a program that is traced, where the filters are the traced program's own: `warn_explicit`."""
     text = category(message)
     action = warnings.defaultaction  # type: ignore[attr-defined]
@@ -139,9 +139,10 @@ def show_warning(message: str, category: type[Warning], filename: str, lineno: i
         raise text
     if action != "always":
         # What has been shown before is in a registry that only the real function can keep.
-        warnings.warn_explicit(message, category, filename, lineno, module)
+        warnings.warn_explicit(message, category, filename, lineno, module, source=source)
         return
-    warnings._showwarnmsg(warnings.WarningMessage(text, category, filename, lineno))  # type: ignore[attr-defined]
+    shown = warnings.WarningMessage(text, category, filename, lineno, source=source)
+    warnings._showwarnmsg(shown)  # type: ignore[attr-defined]
 
 
 @builtin(_warnings._filters_mutated)  # type: ignore[attr-defined]

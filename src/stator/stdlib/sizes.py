@@ -20,8 +20,8 @@ from stator.guards.guard import Equals
 from stator.guards.raw import type_name
 from stator.guards.source import CallSource
 from stator.objects.frame_ import FrameValue
-from stator.objects.generator import GeneratorValue
 from stator.objects.protocol import bad_call, builtin, of_existing
+from stator.objects.suspendable import Suspendable
 from stator.objects.tuple_ import TupleValue
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
 from stator.stdlib.combinatorics import Arrangements
@@ -111,7 +111,7 @@ _FRAME = sys._getframe().__sizeof__() - _words(sys._getframe().f_code) * _WORD
 
 
 def _of_generator(space: Space, value: Any) -> int | None:
-    if not isinstance(value, GeneratorValue) or value.source is not None or value.frame is None:
+    if not isinstance(value, Suspendable) or value.source is not None or value.frame is None:
         return None
     return _GENERATOR + _words(original_of(value.frame.code, 0)[0]) * _WORD
 

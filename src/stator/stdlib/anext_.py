@@ -1,0 +1,94 @@
+"""`aiter` and `anext`: what `Python/bltinmodule.c` and `Objects/iterobject.c` make of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.objects.generator import aiter_, awaitable
+from stator.objects.protocol import builtin, models
+from stator.objects.value import ObjectValue, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stator.guards.source import Source
+    from stator.objects.space import Space
+
+
+async def _nothing() -> Any:
+    yield
+
+
+_probe: Any = anext(_nothing(), None)
+_ANEXT_AWAITABLE: Any = type(_probe)
+_probe.close()
+
+
+@builtin(aiter)
+def aiter_of(space: Space, value: Value, /) -> Value:
+    if space.special(value.force(), "__aiter__") is None:
+        raise space.error(TypeError, f"'{value.force().type_name}' object is not an async iterable")
+    iterator = aiter_(space, value).force()
+    if space.special(iterator, "__anext__") is None:
+        raise space.error(TypeError, f"aiter() returned not an async iterator of type '{iterator.type_name}'")
+    return iterator
+
+
+@builtin(anext)
+def anext_of(space: Space, iterator: Value, default: Value | None = None, /) -> Value:
+    slot = space.special(iterator.force(), "__anext__")
+    if slot is None:
+        raise space.error(TypeError, f"'{iterator.force().type_name}' object is not an async iterator")
+    found = space.call(slot, [iterator], {})
+    return found if default is None else AnextAwaitable(found.force(), default)
+
+
+@models(_ANEXT_AWAITABLE)
+class AnextAwaitable(ObjectValue):
+    """`anext(iterator, default)`: the end of the iterator gives the default."""
+
+    __slots__ = ("default", "wrapped")
+
+    def __init__(self, wrapped: Value, default: Value) -> None:
+        self.cls = _ANEXT_AWAITABLE
+        self.source: Source | None = None
+        self.host: Any = None
+        self.wrapped = wrapped
+        self.default = default
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        raise Unsupported(errors.OutsideGenerator(type(host).__name__))
+
+    def __await__(self, space: Space) -> Value:
+        return self
+
+    def __iter__(self, space: Space) -> Value:
+        return self
+
+    def __next__(self, space: Space) -> Value:
+        return self._or_default(space, space.advance)
+
+    def send(self, space: Space, value: Value, /) -> Value:
+        return self._or_default(space, lambda waiting: space.call_method(waiting, "send", value))
+
+    def throw(self, space: Space, *args: Value) -> Value:
+        return self._or_default(space, lambda waiting: space.call_method(waiting, "throw", *args))
+
+    def close(self, space: Space) -> Value:
+        return self._or_default(space, lambda waiting: space.call_method(waiting, "close"))
+
+    def _or_default(self, space: Space, ask: Callable[[Value], Value]) -> Value:
+        try:
+            return ask(awaitable(space, self.wrapped, 0))
+        except Raised as e:
+            if not issubclass(e.value.cls, StopAsyncIteration):
+                raise
+        stop = space.error(StopIteration)
+        if not space.trace.is_none(self.default):
+            stop.value.set_args(space, [self.default])  # type: ignore[attr-defined]
+        raise stop
+
+
+__all__ = ["AnextAwaitable"]
