@@ -97,8 +97,8 @@ class AsyncGeneratorValue(Suspendable):
         self.own()
         hooks = _hooks(None)
         if hooks != (None, None):
-            assert self.frame is not None or self.closed
-            raise Unsupported(errors.SuspendedCoroutine(self.describe()))
+            name = self.kind if self.frame is None else f"{self.kind} {self.frame.code.co_qualname}"
+            raise Unsupported(errors.SuspendedCoroutine(name))
         space.trace.guard(Equals(CallSource(_hooks, ConstSource(sys, "sys"), "asyncgen_hooks"), hooks))
 
     # -- methods ----------------------------------------------------------------------------------------------------
