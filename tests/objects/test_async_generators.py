@@ -101,3 +101,21 @@ def test_a_generator_in_a_try_is_closed_in_time():
         log.clear()
         assert function() == 3
         assert log == [1, "closed", "after"]
+
+
+def test_what_stops_an_awaitable_that_yields_nothing():
+    async def nothing():
+        yield
+        yield ()
+
+    def stops():
+        generator = nothing()
+        found = []
+        for _ in range(2):
+            try:
+                generator.asend(None).send(None)
+            except StopIteration as stop:
+                found.append((stop.args, stop.value))
+        return found
+
+    assert stator.compile(stops, backend="eager", fullgraph=True)() == stops()

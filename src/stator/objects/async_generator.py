@@ -12,7 +12,7 @@ from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.frame_ import Frames
 from stator.objects.protocol import NONE, models
-from stator.objects.suspendable import Suspendable, thrown
+from stator.objects.suspendable import Suspendable, stop_with, thrown, warn_of_parts
 from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -88,9 +88,7 @@ class AsyncGeneratorValue(Suspendable):
         if type(found) is not Wrapped:
             return found
         self.awaited = False
-        stop = space.error(StopIteration)
-        stop.value.set_args(space, [found.value])  # type: ignore[attr-defined]
-        raise stop
+        raise stop_with(space, found.value)
 
     def _begin(self, space: Space) -> None:
         """`async_gen_init_hooks`: the hooks of an event loop are called outside."""
@@ -115,9 +113,7 @@ class AsyncGeneratorValue(Suspendable):
         return SendValue(self, value)
 
     def athrow(self, space: Space, *args: Value) -> Value:
-        if len(args) > 1 and sys.version_info >= (3, 12):
-            text = "the (type, exc, tb) signature of athrow() is deprecated, use the single-arg signature instead."
-            space.warn(DeprecationWarning, text)
+        warn_of_parts(space, "athrow", args[1] if len(args) > 1 else None)
         self._begin(space)
         return ThrowValue(self, args)
 
@@ -225,9 +221,7 @@ class _Awaitable(ObjectValue):
         raise NotImplementedError
 
     def throw(self, space: Space, kind: Value, value: Value | None = None, traceback: Value | None = None, /) -> Value:
-        if value is not None and sys.version_info >= (3, 12):
-            text = "the (type, exc, tb) signature of throw() is deprecated, use the single-arg signature instead."
-            space.warn(DeprecationWarning, text)
+        warn_of_parts(space, "throw", value)
         self.check_open(space)
         return self.thrown(space, thrown(space, kind, value))
 

@@ -147,7 +147,7 @@ class DictValue(ExtensibleValue):
             return writer.source(self.source)
         if self.cls is not dict:
             return self._rebuild(writer, writer.early(self))
-        entries = [(e.key, e.item) for e in self.table.entries.values() if e.item is not None]
+        entries = self.pairs(writer.trace.space)
         pairs = [(writer.expr(key), writer.expr(item)) for key, item in entries]
         shell = writer.shell_of(self)
         if shell is None and not self.table.runs_methods():
@@ -159,7 +159,7 @@ class DictValue(ExtensibleValue):
 
     def _rebuild(self, writer: Writer, name: str) -> str:
         self.fill_extra(writer, name)
-        entries = [(e.key, e.item) for e in self.table.entries.values() if e.item is not None]
+        entries = self.pairs(writer.trace.space)
         for line in self._statements(writer, name, [], entries):
             writer.line(line)
         fill(self, writer, name)

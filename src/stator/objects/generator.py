@@ -14,7 +14,7 @@ from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.frame_ import Frames
 from stator.objects.protocol import MODELS, NONE, models
-from stator.objects.suspendable import Suspendable, protects, thrown
+from stator.objects.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
 from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 _warn_unawaited: Any = warnings._warn_unawaited_coroutine  # type: ignore[attr-defined]
-_THROWN_IN_PARTS = "the (type, exc, tb) signature of throw() is deprecated, use the single-arg signature instead."
 
 
 def _depth(_: Any) -> int:
@@ -71,10 +70,7 @@ class GeneratorValue(Suspendable):
         return space.error(StopIteration)
 
     def ended(self, space: Space, result: Value) -> Raised:
-        stop = space.error(StopIteration)
-        if not space.trace.is_none(result):
-            stop.value.set_args(space, [result])  # type: ignore[attr-defined]
-        return stop
+        return stop_with(space, result)
 
     def next_value(self, space: Space) -> Value | None:
         try:
@@ -101,8 +97,7 @@ class GeneratorValue(Suspendable):
     def throw(self, space: Space, kind: Value, value: Value | None = None, traceback: Value | None = None) -> Value:
         """`generator.throw(exception)`."""
         self.own()
-        if value is not None and sys.version_info >= (3, 12):
-            space.warn(DeprecationWarning, _THROWN_IN_PARTS)
+        warn_of_parts(space, "throw", value)
         return self.throw_in(space, thrown(space, kind, value))
 
     def close(self, space: Space) -> Value:

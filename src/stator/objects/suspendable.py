@@ -215,6 +215,21 @@ def protects(instrs: Sequence[Instr], suspended_at: Instr) -> bool:
     return handler is not None and instrs[handler.target].op != "STOPITERATION_ERROR"
 
 
+def stop_with(space: Space, value: Value) -> Raised:
+    """`_PyGen_SetStopIterationValue`: the StopIteration that brings a value; without one for None."""
+    stop = space.error(StopIteration)
+    if not space.trace.is_none(value):
+        stop.value.set_args(space, [value])  # type: ignore[attr-defined]
+    return stop
+
+
+def warn_of_parts(space: Space, method: str, value: Value | None) -> None:
+    """From 3.12 on, exceptions are not to be thrown in as type, value and traceback."""
+    if value is not None and sys.version_info >= (3, 12):
+        text = f"the (type, exc, tb) signature of {method}() is deprecated, use the single-arg signature instead."
+        space.warn(DeprecationWarning, text)
+
+
 def stop_value(space: Space, stop: Value) -> Value:
     """The `value` of a StopIteration."""
     return space.getattr(stop, "value")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.objects.generator import aiter_, awaitable
 from stator.objects.protocol import builtin, models
+from stator.objects.suspendable import stop_with
 from stator.objects.value import ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -85,10 +86,7 @@ class AnextAwaitable(ObjectValue):
         except Raised as e:
             if not issubclass(e.value.cls, StopAsyncIteration):
                 raise
-        stop = space.error(StopIteration)
-        if not space.trace.is_none(self.default):
-            stop.value.set_args(space, [self.default])  # type: ignore[attr-defined]
-        raise stop
+        raise stop_with(space, self.default)
 
 
 __all__ = ["AnextAwaitable"]
