@@ -417,3 +417,17 @@ def test_partials_take_attributes():
     made.__setstate__((int, (), {"base": 3}, {"other": 2}))
     errors = [message(made.__setstate__, state) for state in ((), (int, ()), (int, {}, {}, {}), (5, (), {}, {}))]
     return made("11"), made.other, hasattr(made, "note"), copied("11"), copied.note, errors, made.__reduce__()[2]
+
+
+def test_an_object_that_holds_its_dict():
+    plain = Point(1)
+    attributes = vars(plain)
+    plain.own = attributes
+    return attributes["own"] is attributes, plain.own is plain.__dict__, attributes.keys()
+
+
+def test_a_dict_returned_that_its_object_holds():
+    plain = Point(1)
+    plain.own = vars(plain)
+    found = [vars(plain), plain]
+    return found[0] is found[1].own, found[1].own is vars(found[1])

@@ -5,7 +5,6 @@ import sys
 import traceback
 import types
 
-from apptests.marks import expected_break
 from apptests.raising import message
 
 
@@ -401,7 +400,6 @@ def test_text_of_groups():
     assert str(ExceptionGroup("outer", [KEPT_GROUP])) == "outer (1 sub-exception)"
 
 
-@expected_break("a new module")
 def test_modules_that_are_called():
     module = types.ModuleType("tool")
     found = [message(module)]

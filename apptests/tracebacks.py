@@ -2,6 +2,9 @@
 
 import sys
 import traceback
+import types
+
+from apptests.raising import message
 
 
 def caught(function, *args):
@@ -216,3 +219,52 @@ def test_who_called_the_frame_that_failed():
     names = [callers(e) for e in errors]
     assert names[0] == ["refuses", "error_of", "test_who_called_the_frame_that_failed"], names
     assert names[1:] == [["refuses", "<lambda>", "error_of"]] * 2, names
+
+
+# -- tracebacks that the program makes --------------------------------------------------------------------------------
+
+
+def test_a_traceback_made():
+    frame = sys._getframe()
+    inner = types.TracebackType(None, frame, 2, 7)
+    made = types.TracebackType(inner, frame, True, 8)
+    assert type(made) is types.TracebackType
+    assert (made.tb_lasti, made.tb_lineno, made.tb_next is inner, made.tb_frame is frame) == (1, 8, True, True)
+    assert (inner.tb_lasti, inner.tb_lineno, inner.tb_next) == (2, 7, None)
+    error = KeyError("a").with_traceback(made)
+    assert error.__traceback__ is made and error.__traceback__.tb_next is inner
+    del frame
+    return [line for _, line in traceback.walk_tb(error.__traceback__)]
+
+
+def test_a_traceback_that_grows():
+    def outer():
+        made = types.TracebackType(None, sys._getframe(), 0, 1)
+        raise KeyError("a").with_traceback(made)
+
+    try:
+        outer()
+    except KeyError as error:
+        names = [(frame.f_code.co_name, line > 1) for frame, line in traceback.walk_tb(error.__traceback__)]
+        kept = error
+    expected = [("test_a_traceback_that_grows", True), ("outer", True), ("outer", False)]
+    assert names == expected, names
+    found = traceback.extract_tb(kept.__traceback__)
+    return [entry.name for entry in found], str(kept)
+
+
+def test_calls_of_the_class_of_tracebacks():
+    make, frame = types.TracebackType, sys._getframe()
+    return [
+        message(make),
+        message(make, None, frame, 0),
+        message(make, 3, frame, 0, 1),
+        message(make, None, 3, 0, 1),
+        message(make, None, frame, "a", 1),
+        message(make, None, frame, 0, None),
+        message(make, None, frame, 1 << 40, 1),
+        message(make, None, frame, 0, -(1 << 40)),
+        message(make, None, frame, 0, 1, 2),
+        message(make.__new__),
+        message(make.__new__, int, None, frame, 0, 1),
+    ]

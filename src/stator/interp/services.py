@@ -125,18 +125,26 @@ class Services:
                 raise Unsupported(errors.UnsupportedCCall("a relative import with globals that belong to no module"))
             package = frame.globals.get("__package__") or frame.globals.get("__name__", "").rpartition(".")[0]
             full = importlib.util.resolve_name("." * depth + name, package)
-        module = sys.modules.get(full)
-        spec = getattr(module, "__spec__", None)
-        if module is None or getattr(spec, "_initializing", False):
+        module = self.loaded(full)
+        host = None if module is None else self.space.known(module)
+        if module is None or getattr(getattr(host, "__spec__", None), "_initializing", False):
             self.first_import(full)
         names = self.space.known(fromlist)
         if not names:
             top = full if depth else name.partition(".")[0]
-            return self.space.existing(sys.modules[top])
-        for item in names if hasattr(module, "__path__") else ():
-            if isinstance(item, str) and not hasattr(module, item):
+            return self.loaded(top) or self.first_import(top)
+        for item in names if hasattr(host, "__path__") else ():
+            if isinstance(item, str) and not hasattr(host, item):
                 self.first_import(f"{full}.{item}")
-        return self.space.existing(module)
+        return module
+
+    def loaded(self, name: str) -> Value | None:
+        """`sys.modules[name]` as the program has left it, or None; guarded only where the trace has met that dict."""
+        known = self.space._by_id.get(id(sys.modules))
+        if known is None:
+            return self.space.existing(sys.modules[name]) if sys.modules.get(name) is not None else None
+        found = known.find(self.space, Constant(name))
+        return None if found is None or found.force().cls is type(None) else found
 
     def first_import(self, full: str) -> NoReturn:
         """Have a module imported; a break where that was no use, or where its body could see what is not done yet.
@@ -156,8 +164,9 @@ class Services:
             return value
         host = space.known(module)
         full = f"{getattr(host, '__name__', '<unknown module name>')}.{name}"
-        if full in sys.modules:
-            return space.existing(sys.modules[full])
+        found = self.loaded(full)
+        if found is not None:
+            return found
         # CPython words the ImportError (circular imports, unknown locations); raised by the real statement.
         raise Unsupported(errors.ImportWithSideEffects(full))
 

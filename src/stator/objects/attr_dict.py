@@ -135,12 +135,15 @@ class AttrDict(DictValue):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        owner = self.dict_owner
-        if owner is None:
-            return super().reconstruct(writer)
+        return super().reconstruct(writer) if self.dict_owner is None else self._text(writer)
+
+    def shell(self, writer: Writer) -> str:
+        return super().shell(writer) if self.dict_owner is None else self._text(writer)
+
+    def _text(self, writer: Writer) -> str:
         from stator.objects.instance import dict_text
 
-        return dict_text(writer, owner.cls, writer.expr(owner))
+        return dict_text(writer, self.dict_owner.cls, writer.expr(self.dict_owner))
 
 
 class AssignedDict(AttrDict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,13 @@ from stator.guards.source import ConstSource, GlobalSource, Source
 from stator.objects.attr_dict import AttrDict, AttrTable
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.dict_table import Entry
-from stator.objects.protocol import models
-from stator.objects.value import Known, Raised, Unsupported, Value
+from stator.objects.instance import InstanceValue
+from stator.objects.protocol import NONE, bad_call, models
+from stator.objects.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
+    from stator.residual.writer import Writer
 
 
 #: the builtins that the tracer itself runs on: where the program has replaced one, nothing is traced
@@ -33,6 +36,13 @@ _HINTS = sys.version_info >= (3, 12)
 
 #: what int and str call for long numbers, from 3.12 on
 _LONG_NUMBERS = ("int_to_decimal_string", "int_from_string", "int_divmod")
+
+
+#: what `module_init_dict` puts into a module's dict
+_FIRST = ("__name__", "__doc__", "__package__", "__loader__", "__spec__")
+
+#: what `module_getattro` asks of a module's spec
+_SAID_OF_IMPORTS = ("_initializing", "has_location", "origin")
 
 
 def is_undermined() -> bool:
@@ -91,28 +101,50 @@ class ModuleDict(AttrDict):
 
 
 @models(types.ModuleType)
-class ModuleValue(Known):
-    """A module."""
+class ModuleValue(InstanceValue):
+    """A module. Which one an existing module is, is guarded, so that it is known."""
 
-    __slots__ = ("_attrs",)
-
-    def __init__(self, host: types.ModuleType, source: Source | None = None) -> None:
-        super().__init__(host, source)
-        self._attrs: ModuleDict | None = None
+    __slots__ = ()
+    __hash__ = object.__hash__
+    FIELDS = frozenset({"__annotations__"})
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> ModuleValue:
         space.guard_identity_of(source, host)
-        return cls(host, ConstSource(host, _name(host)))
+        self = cls(type(host))
+        self.host = host
+        self.source = ConstSource(host, _name(host))
+        return self
 
     @classmethod
     def from_fresh(cls, space: Space, host: Any) -> Value:
         return space.existing(host)
 
+    def as_host(self, space: Space) -> Any:
+        return super().as_host(space) if self.source is None else self.host
+
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:
-            self._attrs = ModuleDict(self, self.host)
+            self._attrs = AttrDict(self) if self.source is None else ModuleDict(self, self.host)
         return self._attrs
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """`module_get_annotations`: they are in the module's dict, from when they are first asked for."""
+        if name != "__annotations__":
+            return super().get_field(space, name)
+        attrs = self.attr_dict(space)
+        if attrs.get_str(space, name) is None:
+            attrs.set_str(space, name, space.new_dict([]))
+        return attrs.get_str(space, name)  # type: ignore[no-any-return]
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        if name != "__annotations__":
+            return False
+        if value is not None:
+            self.attr_dict(space).set_str(space, name, value)
+        elif not self.attr_dict(space).del_str(space, name):
+            raise space.error(AttributeError, name)
+        return True
 
     def call_hint(self, space: Space) -> str:
         """`object_is_not_callable`: a function of the module's own name may be meant."""
@@ -124,7 +156,7 @@ class ModuleValue(Known):
         return f". Did you mean: '{known}.{known}(...)'?"
 
     def describe(self) -> str:
-        return f"module {_name(self.host)}"
+        return "a new module" if self.source is None else f"module {_name(self.host)}"
 
     def getattr(self, space: Space, name: str, tail: bool = False) -> Value:
         """`module_getattro`: the ordinary way, then the module's own `__getattr__`."""
@@ -146,22 +178,38 @@ class ModuleValue(Known):
 
     def _missing(self, space: Space, name: str) -> Raised:
         """CPython words the AttributeError, which depends on whether the module is still being imported."""
+        likeness = types.ModuleType.__new__(types.ModuleType)
+        attrs = self.attr_dict(space)
+        own, spec = attrs.get_str(space, "__name__"), attrs.get_str(space, "__spec__")
+        if own is not None and issubclass(own.force().cls, str):
+            likeness.__dict__["__name__"] = space.str_(own)
+        if spec is not None:
+            likeness.__dict__["__spec__"] = _likeness_of(space, spec.force())
         try:
-            types.ModuleType.__getattribute__(self.host, name)
+            text = str(types.ModuleType.__getattribute__(likeness, name))
         except AttributeError as e:
-            return Raised(space.exception(e))
-        # The traced program has deleted it.
-        text = f"module '{_name(self.host)}' has no attribute '{name}'"
+            text = str(e)
         raised: Raised = space.error(AttributeError, text)
         raised.value.set_field("name", space.fresh(name))  # type: ignore[attr-defined]
         raised.value.set_field("obj", self)  # type: ignore[attr-defined]
         return raised
 
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        return ModuleValue(cls.force().as_host(space))
+
+    def tp_init(self, space: Space, name: Value, doc: Value = NONE) -> Value:
+        if not issubclass(name.force().cls, str):
+            return bad_call(space, types.ModuleType.__init__, [self, name, doc], {})
+        for key, value in zip(_FIRST, (name, doc, NONE, NONE, NONE), strict=True):
+            self.attr_dict(space).set_str(space, key, value)
+        return NONE
+
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
         return self.getattr(space, attribute_name(space, name))
 
     def tp_repr(self, space: Space) -> Value:
-        return space.fresh(repr(self.host))
+        return space.call(space.existing(importlib._bootstrap._module_repr), [self], {})  # type: ignore[attr-defined]
 
     def tp_dir(self, space: Space) -> Value:
         hook = self.attr_dict(space).get_str(space, "__dir__")
@@ -172,11 +220,23 @@ class ModuleValue(Known):
             raise space.error(TypeError, f"{self.type_name}.__dict__ is not a dictionary")
         return space.new_list(list(space.unpack(names)))
 
+    def shell(self, writer: Writer) -> str:
+        return f"{writer.const(types.ModuleType)}.__new__({writer.const(self.cls)})"
+
 
 def namespace_of(module: types.ModuleType) -> dict[str, Any]:
     """The module's real `__dict__`, whatever a subclass does."""
     own: Any = vars(types.ModuleType)["__dict__"]
     return own.__get__(module)  # type: ignore[no-any-return]
+
+
+def _likeness_of(space: Space, spec: Value) -> Any:
+    """An object that says of an import what the module's spec says of it."""
+    if spec.source is not None:
+        return spec.identity(space)
+    said = {name: space.getattr_or_none(spec, name) for name in _SAID_OF_IMPORTS}
+    known = {name: space.known(value) for name, value in said.items() if value is not None}
+    return types.SimpleNamespace(**{name: host for name, host in known.items() if host is not NotKnown})
 
 
 def _name(module: types.ModuleType) -> str:

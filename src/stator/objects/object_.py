@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import struct
 import sys
 import types
 import weakref
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
 
 _ABSTRACT = 1 << 20
+_MANAGED_DICT = 1 << 4
+_POINTER = struct.calcsize("P")
 _NEW = object.__dict__["__new__"]
 
 
@@ -264,11 +267,18 @@ def _state(space: Space, self: Value, required: bool) -> Value:
     getter = space.getattr_or_none(self, "__getstate__")
     if getter is None:
         raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__getstate__"))
-    if required and self.cls.__itemsize__:
+    if required and space.host_lookup(self.cls, "__getstate__") is object.__getstate__ and _holds_more(space, self.cls):
         raise space.error(TypeError, f"cannot pickle {self.cls.__name__!r} object")
-    if required and not _is_program_class(self.cls):
-        raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__reduce_ex__"))
     return space.call(getter, [], {})
+
+
+def _holds_more(space: Space, cls: type) -> bool:
+    """`object_getstate_default`: whether there are C fields besides the dict, the weak references and `__slots__`."""
+    if cls.__itemsize__:
+        return True
+    own_dict = cls.__dictoffset__ != 0 and not cls.__flags__ & _MANAGED_DICT
+    pointers = own_dict + (cls.__weakrefoffset__ > 0) + len(_slot_names(space, cls))
+    return cls.__basicsize__ > object.__basicsize__ + pointers * _POINTER
 
 
 @builtin(object.__getstate__)

@@ -191,6 +191,8 @@ def _host_safe(method: Any, default: Any) -> Any:
 
 
 _BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
+#: where the methods that make objects have the type whose signature is theirs
+_CONSTRUCTED = {"__new__": "__self__", "__init__": "__objclass__"}
 
 
 class _Signature:
@@ -198,6 +200,7 @@ class _Signature:
 
     def __init__(self, host: Any, function: types.FunctionType, skip: int) -> None:
         self.host = host
+        self.name = getattr(host, "__name__", "")
         code = function.__code__
         self.positional = code.co_varnames[skip : code.co_argcount]
         self.most = len(self.positional)
@@ -221,10 +224,9 @@ class _Signature:
 
     def _takes_by_name(self, names: tuple[str, ...]) -> bool:
         """Whether CPython takes these parameters, which it requires, by name too."""
+        owner = getattr(self.host, _CONSTRUCTED.get(self.name, ""), None)  # as a constructor says nothing of its own
         try:
-            owner: Any = getattr(self.host, "__self__", None)
-            made = isinstance(owner, type) and self.host.__name__ == "__new__"  # which says nothing of its own
-            parameters = inspect.signature(owner if made else self.host).parameters
+            parameters = inspect.signature(owner if isinstance(owner, type) else self.host).parameters
         except (TypeError, ValueError):
             return False
         return all(name in parameters and parameters[name].kind is _BY_NAME for name in names)

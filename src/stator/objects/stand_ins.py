@@ -97,6 +97,8 @@ def _from_modules() -> Iterator[Any]:
 
 def stand_in_of(cls: type) -> Any:
     """Some instance of the type, or None."""
+    if cls is types.FrameType:
+        return sys._getframe()
     if cls is types.TracebackType:
         return types.TracebackType(None, sys._getframe(), 0, 1)
     if cls not in _types():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import TYPE_CHECKING, Any
 
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
-from stator.objects.protocol import models
-from stator.objects.value import Constant, ObjectValue, Value
+from stator.objects.protocol import bad_call, models
+from stator.objects.value import Constant, ObjectValue, Raised, Value
 from stator.residual.runtime import Place
 
 if TYPE_CHECKING:
@@ -44,6 +45,28 @@ class Passed:
         return Place(id(frame), code, frame.globals, instrs[at].offset, self.line, instrs[last].offset)
 
 
+class Told(Passed):
+    """An entry that the program has made itself, of a frame of the trace."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, frame: Frame, at: int, line: int) -> None:
+        super().__init__(frame, frame.last())
+        self.at = at
+        self.line = line
+
+    def place(self) -> Place:
+        return super().place()._replace(at=self.at)
+
+
+def _leads_to(frame: Frame, entries: list[Passed]) -> bool:
+    """Whether the frame is that of the outermost entry, or one that has called it."""
+    at: Frame | None = entries[-1].frame if entries else frame
+    while at is not None and at is not frame:
+        at = at.parent
+    return at is frame
+
+
 def places(entries: list[Passed]) -> list[Place]:
     """The entries for generated code, innermost first."""
     return [entry.place() for entry in entries]
@@ -62,7 +85,7 @@ def callers(entries: list[Passed]) -> list[Place]:
 class TracebackValue(ObjectValue):
     """A traceback: that of an exception of the trace, or an existing one."""
 
-    __slots__ = ("entries", "exception")
+    __slots__ = ("entries", "exception", "inner")
     FIELDS = frozenset({"tb_lasti", "tb_lineno", "tb_next"})
 
     def __init__(self, entries: list[Passed], exception: ExceptionValue | None = None) -> None:
@@ -71,6 +94,8 @@ class TracebackValue(ObjectValue):
         self.source: Source | None = None
         #: innermost first; the traceback object itself stands for the last
         self.entries = entries
+        #: what follows, where the program has made the object itself
+        self.inner: Value | None = None
         self.host: Any = None
 
     @classmethod
@@ -81,11 +106,33 @@ class TracebackValue(ObjectValue):
         self.host = host
         return self
 
+    @staticmethod
+    def tp_new(space: Space, cls: Value, tb_next: Value, tb_frame: Value, tb_lasti: Value, tb_lineno: Value) -> Value:
+        from stator.objects.frame_ import FrameValue
+
+        inner, frame = tb_next.force(), tb_frame.force()
+        entries = inner.entries if isinstance(inner, TracebackValue) else []
+        new = entries or inner.cls is type(None)
+        if not isinstance(frame, FrameValue) or not new or not _leads_to(frame.frame, entries):
+            return bad_call(space, types.TracebackType, [tb_next, tb_frame, tb_lasti, tb_lineno], {})
+        at, line = (space.int_(space.index(number)) for number in (tb_lasti, tb_lineno))
+        try:
+            types.TracebackType(None, sys._getframe(), at, line)
+        except OverflowError as e:
+            raise Raised(space.exception(e)) from None
+        if line == -1:  # from 3.12 on: that of `at`
+            return space.unmodelled(types.TracebackType, [tb_next, tb_frame, tb_lasti, tb_lineno], {})
+        made = TracebackValue([*entries, Told(frame.frame, at, line)])
+        made.inner = inner
+        return made
+
     def get_field(self, space: Space, name: str) -> Value | None:
         from stator.objects.frame_ import Frames
 
         if self.source is not None:
             return None
+        if name == "tb_next" and self.inner is not None:
+            return self.inner
         if name == "tb_next":
             return None if self.exception is None else self.exception.traceback_after(space, len(self.entries) - 1)
         entry = self.entries[-1]

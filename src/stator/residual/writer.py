@@ -176,11 +176,11 @@ class Writer:
         if type(host) is not MadeGlobals:
             return self.const(host)
         value = host.names.items
-        if value.source is None and not self.is_made(value) and id(value) not in self._making:
+        holder = value.dict_owner or value
+        if holder.source is None and not self.is_made(holder) and id(holder) not in self._making:
             # What it holds may be functions that have it as their globals.
-            name = self.early(value)
-            value.reconstruct(self)
-            return name
+            self.early(holder)
+            holder.reconstruct(self)
         return self.expr(value)
 
     @staticmethod

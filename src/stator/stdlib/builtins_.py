@@ -7,8 +7,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.guard import IdIs
-from stator.guards.source import ConstSource, DictItemSource
 from stator.objects.attributes import MISSING
 from stator.objects.protocol import NONE, builtin
 from stator.objects.value import Constant, Unsupported, Value
@@ -327,20 +325,20 @@ def import_(
         raise Unsupported(errors.UnsupportedCCall("__import__ of a relative name"))
     full = str(known_host(space, name, "__import__"))
     wanted = full if space.truth(fromlist) else full.partition(".")[0]
-    if full not in sys.modules or sys.modules.get(wanted) is None:
+    module = space.trace.loaded(full)
+    if module is None:
         space.trace.first_import(full)
     for item in space.unpack(fromlist) if space.truth(fromlist) else ():
         submodule = f"{full}.{space.str_(item)}"
-        if not hasattr(sys.modules[full], submodule.rpartition(".")[2]) and submodule not in sys.modules:
+        if not hasattr(space.known(module), submodule.rpartition(".")[2]) and space.trace.loaded(submodule) is None:
             space.trace.first_import(submodule)
     return imported_module(space, wanted)
 
 
 def imported_module(space: Space, name: str) -> Value:
     """`sys.modules[name]`, guarded to stay what it is."""
-    module = sys.modules[name]
-    space.trace.guard(IdIs(DictItemSource(ConstSource(sys.modules, "sys.modules"), name), module))
-    return space.existing(module, f"sys.modules[{name!r}]")
+    found = space.call_method(space.existing(sys.modules, "sys.modules"), "get", Constant(name)).force()
+    return space.trace.first_import(name) if found.cls is type(None) else found
 
 
 @builtin(breakpoint)

@@ -75,10 +75,12 @@ register(importlib.util.find_spec, _find_spec)
 def _import_module(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`importlib.import_module` of a module by its full name."""
     name = known_host(space, args[0], "importlib.import_module") if len(args) == 1 and not kwargs else None
-    if isinstance(name, str) and isinstance(sys.modules.get(name), types.ModuleType):
-        return imported_module(space, name)
-    if isinstance(name, str) and not name.startswith("."):
-        space.trace.first_import(name)
+    if isinstance(name, str):
+        module = space.trace.loaded(name)
+        if module is not None and issubclass(module.force().cls, types.ModuleType):
+            return imported_module(space, name)
+        if not name.startswith("."):
+            space.trace.first_import(name)
     return space.existing(importlib.import_module).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
 
 
