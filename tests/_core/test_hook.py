@@ -195,6 +195,31 @@ def test_a_new_entry_must_fit_the_frame_it_was_made_for(on_miss):
         _core.Region().call(identity, 1)
 
 
+def test_a_frame_is_traced_again_if_its_guards_fail_at_once(on_miss):
+    seen = []
+
+    def handler(region, func, code, args):
+        seen.append(code.co_name)
+        cls = str if len(seen) < 3 else int
+        return _core.Entry(program_for(code, [TypeIs(LocalSource(0, "x"), cls)]), lambda x: x + 1)
+
+    on_miss(handler)
+    assert _core.Region().call(identity, 1) == 2
+    assert seen == ["identity"] * 3
+
+
+def test_a_frame_runs_as_it_is_if_its_guards_go_on_failing(on_miss):
+    entries = []
+
+    def handler(region, func, code, args):
+        entries.append(_core.Entry(program_for(code, [TypeIs(LocalSource(0, "x"), str)]), None))
+        return entries[-1] if len(entries) < 4 else None
+
+    on_miss(handler)
+    assert _core.Region().call(identity, 1) == 1
+    assert len(entries) == 4
+
+
 def test_hook_is_off_in_targets_and_handlers_and_on_again_after(on_miss):
     states = []
 

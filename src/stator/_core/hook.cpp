@@ -50,34 +50,46 @@ PyObject* run_without_hook(Context& context, PyThreadState* thread, Frame* frame
     return run_default(thread, frame, 0);
 }
 
-// Asks the miss handler; the entry it made is run on this very frame.
+// What another thread or a collection changes while a frame is traced, the guards see: it is traced once more.
+constexpr int kMostTraces = 16;
+
+// Asks the miss handler for an entry whose guards the frame passes. Sets none where the frame's own bytecode is to run.
+Outcome make_entry(Context& context, PyObject* region, PyObject* code, const Call& call, OutputArray& outputs,
+                   Ref& entry) {
+    for (int traces = 0; traces < kMostTraces; ++traces) {
+        {
+            RegionScope off(context, nullptr);
+            entry = call_miss_handler(context, region, code, call);
+        }
+        if (!entry) return Outcome::kError;
+        if (entry.get() == Py_None) return Outcome::kNative;
+        Outcome outcome = run_new_entry(context, reinterpret_cast<Entry*>(entry.get()), call, outputs);
+        if (outcome != Outcome::kMiss) return outcome;
+    }
+    QuietScope quiet(context);
+    Ref text = failure_text(reinterpret_cast<Entry*>(entry.get())->program, call);
+    if (text) {
+        PyErr_Format(PyExc_RuntimeError, "a guard fails for the very call it was made for: %S", text.get());
+    }
+    return Outcome::kError;
+}
+
+// The entry that the miss handler makes is run on this very frame.
 PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache* cache, const Call& call,
                bool in_tail) {
-    PyCodeObject* code = frame_code(frame);
     Ref region = Ref::borrow(as_object(context.region));
     Ref entry;
-    {
-        RegionScope off(context, nullptr);
-        entry = call_miss_handler(context, region.get(), as_object(code), call);
-        if (!entry) return leave(thread, frame, nullptr, &cache->stand_in);
-        if (entry.get() == Py_None) entry = Ref();
-    }
-    if (!entry) return run_default(thread, frame, 0);
     OutputArray outputs;
-    switch (run_new_entry(context, reinterpret_cast<Entry*>(entry.get()), call, outputs)) {
-        case Outcome::kNative: {
-            QuietScope quiet(context);
-            entry = Ref();
-        }
-            return run_default(thread, frame, 0);
-        case Outcome::kHit:
-            return run_and_leave(context, thread, frame, cache, std::move(entry), outputs, in_tail);
-        default: {
-            QuietScope quiet(context);
-            entry = Ref();
-        }
-            return leave(thread, frame, nullptr, &cache->stand_in);
+    Outcome outcome = make_entry(context, region.get(), as_object(frame_code(frame)), call, outputs, entry);
+    if (outcome == Outcome::kHit) {
+        return run_and_leave(context, thread, frame, cache, std::move(entry), outputs, in_tail);
     }
+    {
+        QuietScope quiet(context);
+        entry = Ref();
+    }
+    if (outcome == Outcome::kNative) return run_default(thread, frame, 0);
+    return leave(thread, frame, nullptr, &cache->stand_in);
 }
 
 }  // namespace
