@@ -1,6 +1,7 @@
 """Exceptions: attributes, chaining, texts, groups, what `raise` and `except` accept."""
 
 import contextlib
+import re
 import sys
 import traceback
 import types
@@ -416,3 +417,16 @@ def test_modules_that_are_called():
     plain = ("TypeError", "'module' object is not callable")
     hint = ". Did you mean: 'tool.tool(...)'?" if sys.version_info >= (3, 12) else ""
     assert found == [plain, plain, (plain[0], plain[1] + hint), plain, plain, plain], found
+
+
+# -- what is raised while CPython computes ----------------------------------------------------------------------------
+
+
+def test_attributes_of_errors_of_the_standard_library():
+    found = []
+    for pattern in ("(a", "(?P<1>a)", "a**"):
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            found += [error.msg, error.pattern, error.pos, error.lineno, error.args, vars(error), error.__cause__]
+    return found

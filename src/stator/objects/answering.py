@@ -12,7 +12,7 @@ from typing import Any
 from stator.guards.raw import is_mutable_type, type_lookup, type_name
 from stator.objects.attributes import MISSING
 from stator.objects.exception import native_base
-from stator.objects.protocol import SLOTS
+from stator.objects.protocol import RESTRICTED, SLOTS
 from stator.objects.sequence import Sequence
 from stator.objects.space import Space
 from stator.objects.value import Constant, NotKnown, Raised, Value
@@ -63,6 +63,8 @@ class _Answers:
     def run(self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> Any:
         hosts = [self.host(arg) for arg in args]
         named = {name: self.host(arg) for name, arg in kwargs.items()}
+        if id(function) in RESTRICTED:
+            RESTRICTED[id(function)](self.space, hosts, named)
         result, failure = None, None
         try:
             result = function(*hosts, **named)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.raw import is_heap_type, is_subtype, type_lookup
+from stator.guards.raw import instance_dict, is_heap_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.protocol import FALSE, NONE, TRUE, models
@@ -399,6 +399,8 @@ def made_of(space: Space, real: BaseException) -> ExceptionValue:
     known = space._by_id.get(id(real)) or made.get(id(real))
     if known is None:
         known = made[id(real)] = ExceptionValue(space, real)
+        for name, item in (instance_dict(real) or {}).items():
+            known.attr_dict(space).set_str(space, name, value_of(space, item))
     return known
 
 

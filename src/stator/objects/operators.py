@@ -16,7 +16,7 @@ from stator.guards.raw import is_heap_type, is_subtype, type_name
 from stator.interp.signals import DoFirst
 from stator.objects.attributes import MISSING
 from stator.objects.identities import separate
-from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE
+from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE
 from stator.objects.space import Space
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
 
@@ -79,6 +79,8 @@ class Operators(Space):
             named = {k: v.as_host(self) for k, v in kwargs.items()} if kwargs else {}
         finally:
             self.computing = False
+        if id(function) in RESTRICTED:
+            RESTRICTED[id(function)](self, hosts, named)
         depth = self.trace.recursion_limit - self.trace.depth
         modules = len(sys.modules)
         try:

@@ -48,6 +48,8 @@ PURE: set[int] = set()
 IMPURE: set[int] = set()
 #: ids of host callables whose models answer for objects that existed before the trace only
 OF_EXISTING: set[int] = set()
+#: ids of pure host callables against what looks at their operands first: it raises Unsupported where they are not pure
+RESTRICTED: dict[int, Callable[[Any, list[Any], dict[str, Any]], None]] = {}
 #: immutable host types: all their methods are pure, their instances are Constants
 IMMUTABLE: set[type] = set()
 #: layers above (tensors) may answer for callables nobody modelled: (space, host, args, kwargs) → Value | None
@@ -282,6 +284,18 @@ def impure(*hosts: Any) -> None:
     for host in hosts:
         IMPURE.add(id(host))
         _KEEP.append(host)
+
+
+def restricts(*hosts: Any) -> Callable[[F], F]:
+    """Function decorator: `function(space, args, kwargs)` looks at host operands before the callables run for real."""
+
+    def decorate(function: F) -> F:
+        for host in hosts:
+            RESTRICTED[id(host)] = function
+            _KEEP.append(host)
+        return function
+
+    return decorate
 
 
 def of_existing(*hosts: Any) -> None:

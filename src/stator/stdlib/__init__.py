@@ -10,6 +10,7 @@ from stator.stdlib import (  # noqa: F401
     cached_property_,
     caches,
     code_,
+    codecs_,
     collections_,
     combinatorics,
     datetime_,

@@ -42,8 +42,6 @@ for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(
         pure(_host)
 
 
-# Codecs are asked for real, as by `str.encode`.
-pure(codecs.encode, codecs.decode)
 # What C modules hand to each other and to their own Python part.
 _internals: list[Any] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
 _charmap: Any = codecs.charmap_build("".join(map(chr, range(256))))

@@ -25,7 +25,9 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.guard import Equals, IdIs
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.attributes import attribute_name
-from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register
+from stator.objects.calls import has_buffer
+from stator.objects.instance import InstanceValue
+from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register, restricts
 from stator.objects.value import Constant, NotKnown, Raised, Value
 from stator.stdlib.builtins_iter import CallableIterator
 from stator.stdlib.support import known_host, refuse
@@ -71,6 +73,7 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreig
 
 IMMUTABLE.add(re.Pattern)
 frozen(re.Match)
+_realise_match = REALISERS[re.Match]
 frozen(struct.Struct)
 frozen(types.GenericAlias)
 frozen(types.UnionType)
@@ -122,8 +125,9 @@ def _inert_host(host: Any) -> bool:
     return type(host) in IMMUTABLE or (isinstance(host, int) and type(host).__module__ == "re")
 
 
-pure_python(re.compile, re._compile, re.match, re.fullmatch, re.search)  # type: ignore[attr-defined]
-pure_python(re.split, re.findall, re.escape, re.sub, re.subn)
+_REGULAR: list[Any] = [re.compile, re.match, re.fullmatch, re.search, re.split, re.findall, re.sub, re.subn]
+_REGULAR.append(re._compile)  # type: ignore[attr-defined]
+pure_python(re.escape, *_REGULAR)
 pure_python(json.dumps, json.loads)
 pure_python(traceback._extract_caret_anchors_from_line_segment)  # type: ignore[attr-defined]
 pure_python(textwrap.dedent, fnmatch.fnmatch, fnmatch.fnmatchcase, fnmatch.translate)
@@ -132,6 +136,31 @@ pure_python(posixpath.normpath, posixpath.isabs, posixpath.commonprefix)
 
 
 # -- regular expressions --------------------------------------------------------------------------------------------
+
+
+@restricts(*_REGULAR)
+def no_debugging(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """With the flag DEBUG, what is compiled is also printed."""
+    if any(isinstance(arg, int) and arg & re.DEBUG for arg in (*args, *kwargs.values())):
+        raise refuse("re.compile with re.DEBUG")
+
+
+@restricts(re.Pattern.match, re.Pattern.search, re.Pattern.fullmatch, re.Pattern.finditer)
+def fixed_texts(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """A match refers to the text, whose contents may change before it is asked."""
+    if any(map(_can_change, (*args, *kwargs.values()))):
+        raise refuse("re.Pattern.match of what can be changed")
+
+
+def _can_change(text: Any) -> bool:
+    return has_buffer(text) and type(text) is not bytes
+
+
+def _match(space: Space, host: re.Match[Any], source: Source) -> Value:
+    return (InstanceValue.from_host if _can_change(host.string) else _realise_match)(space, host, source)
+
+
+REALISERS[re.Match] = _match
 
 
 def _matches(pattern: re.Pattern[Any], text: Any) -> tuple[re.Match[Any], ...]:
@@ -204,6 +233,7 @@ class Matches(CallableIterator):
 def finditer(space: Space, pattern: Value, string: Value, *bounds: Value) -> Value:
     args = [pattern.force(), string.force(), *(bound.force() for bound in bounds)]
     hosts = [known_host(space, arg, "re.Pattern.finditer") for arg in args]
+    fixed_texts(space, hosts, {})
     try:
         return Matches(args, list(re.Pattern.finditer(*hosts)))
     except Exception as e:

@@ -1,0 +1,49 @@
+"""Codecs: text is encoded and decoded for real, unless a codec or error handler of the program's has a part in it."""
+
+from __future__ import annotations
+
+import codecs
+import encodings
+import encodings.aliases
+import pkgutil
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.guard import Predicate
+from stator.guards.source import ConstSource
+from stator.objects.protocol import pure, restricts
+from stator.stdlib.support import refuse
+
+if TYPE_CHECKING:
+    from stator.objects.space import Space
+
+#: what the standard library has codecs for; its search function is asked first
+_STANDARD = frozenset(module.name for module in pkgutil.iter_modules(encodings.__path__))
+_STANDARD |= encodings.aliases.aliases.keys()
+
+pure(codecs.encode, codecs.decode)
+
+
+def _is_unhandled(name: str) -> bool:
+    try:
+        codecs.lookup_error(name)
+    except LookupError:
+        return True
+    return False
+
+
+@restricts(str, bytes, bytearray, str.encode, bytes.decode, bytearray.decode, codecs.encode, codecs.decode)
+def standard_codecs(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """What codecs and error handlers of the program's do is not known, nor when they are registered."""
+    given = dict(zip(("encoding", "errors"), args[1:], strict=False)) | kwargs
+    encoding, errors = given.get("encoding"), given.get("errors")
+    if isinstance(encoding, str) and encodings.normalize_encoding(encoding).lower() not in _STANDARD:
+        raise refuse(f"codecs.lookup({encoding!r})")
+    if not isinstance(errors, str):
+        return
+    if _is_unhandled(errors):
+        space.trace.guard(
+            Predicate((ConstSource(errors, repr(errors)),), _is_unhandled, f"{errors!r} handles no errors")
+        )
+    elif type(codecs.lookup_error(errors)) is not types.BuiltinFunctionType:
+        raise refuse(f"codecs.lookup_error({errors!r})")
