@@ -204,7 +204,7 @@ class Constant(Known):
         return host
 
     def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None and not writer.is_literal(self.host):
+        if self.source is not None and not writer.is_unique(self.host):
             return writer.source(self.source)
         return writer.const(self.host)
 

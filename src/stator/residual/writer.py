@@ -9,6 +9,7 @@ import re
 import types
 from typing import TYPE_CHECKING, Any
 
+from stator._core import is_interned
 from stator.guards.source import ConstSource, Source
 from stator.objects.globals_ import MadeGlobals
 from stator.objects.value import NotKnown, Unsupported, Value
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 #: what generated code finds, whatever the program does to the module
 _BUILTINS = dict(vars(builtins))
 _WORD = re.compile(r"\W+")
+#: the constants that the compiler interns
+_INTERNED = re.compile(r"[A-Za-z0-9_]*")
 #: the types of what `builtins` contains by its own name; the names of other objects are the program's to compute
 _NAMED = (type, types.BuiltinFunctionType)
 _RESERVED = frozenset({"run", "tail", "raising", "graph", "error", "result", "END"})
@@ -182,6 +185,13 @@ class Writer:
             self.early(holder)
             holder.reconstruct(self)
         return self.expr(value)
+
+    @classmethod
+    def is_unique(cls, host: Any) -> bool:
+        """Whether a literal stands for the object wherever it is from: other texts may be sentinels."""
+        if type(host) is str:
+            return len(host) < 2 or (is_interned(host) and _INTERNED.fullmatch(host) is not None)
+        return cls.is_literal(host) and not (type(host) is bytes and len(host) > 1)
 
     @staticmethod
     def is_literal(host: Any) -> bool:
