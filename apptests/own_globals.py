@@ -1,5 +1,6 @@
 """`exec` and `eval` with globals of their own: a dict that belongs to no module."""
 
+from apptests.marks import expected_break
 from apptests.raising import message
 
 SHARED = {"base": 40}
@@ -105,3 +106,16 @@ def app_errors_of_own_globals():
         assert e.__traceback__.tb_next.tb_lineno == 2
     else:
         raise AssertionError
+
+
+class Counted(dict):
+    def __missing__(self, key):
+        return len(key)
+
+
+COUNTED = eval("lambda: one + three", Counted())
+
+
+@expected_break("derived from dict")
+def test_globals_that_answer_for_what_is_missing():
+    return COUNTED(), COUNTED() + 1

@@ -2,6 +2,8 @@
 
 import abc
 import collections.abc
+import sys
+import typing
 
 from apptests.raising import message
 
@@ -106,3 +108,38 @@ def test_patterns():
     assert matched(More()) is None
     collections.abc.Sequence.register(Several)
     assert matched(More()) == (0, 10) and matched(Several()) == (0, 10)
+
+
+# -- hooks of the program's -------------------------------------------------------------------------------------------
+
+
+@typing.runtime_checkable
+class HasNumber(typing.Protocol):
+    number: int
+
+
+class Numbered:
+    def __init__(self):
+        self.number = 3
+
+
+class Asking(abc.ABC):
+    @classmethod
+    def __subclasshook__(cls, subclass):
+        frame = sys._getframe(1)
+        assert (frame.f_code.co_name, frame.f_globals["__name__"]) == ("__subclasscheck__", "abc")
+        return hasattr(subclass, "answer") or NotImplemented
+
+
+class WithAnswer:
+    answer = 42
+
+
+def test_protocols_with_attributes():
+    found = [isinstance(value, HasNumber) for value in (Numbered(), 3, Numbered, HasNumber)]
+    return found, message(issubclass, Numbered, HasNumber)
+
+
+def test_hooks_see_the_frames_of_abc():
+    found = [isinstance(WithAnswer(), Asking), issubclass(int, Asking), isinstance(Numbered(), Asking)]
+    return found, [isinstance(WithAnswer(), Asking), issubclass(int, Asking)]

@@ -41,3 +41,33 @@ def test_unions_with_what_is_no_type():
         assert str(e) == "unsupported operand type(s) for |: 'type' and 'Other'"
     else:
         raise AssertionError
+
+
+# -- aliases of the program's own classes -----------------------------------------------------------------------------
+
+
+ITEM = typing.TypeVar("ITEM")
+
+
+class Told(dict, typing.Generic[ITEM]):
+    made = 0
+
+    def __init__(self, *args):
+        type(self).made += 1
+        super().__init__(*args)
+
+    @classmethod
+    def count(cls):
+        return cls.made
+
+
+TOLD = types.GenericAlias(Told, int)
+
+
+def test_calls_of_aliases():
+    Told.made = 0
+    made = [TOLD(), TOLD({"a": 1}), list[int]("ab")]
+    assert Told.made == 2 == TOLD.made == TOLD.count()
+    assert made[0].__orig_class__ is TOLD and vars(made[1]) == {"__orig_class__": TOLD}
+    Told.made = 5
+    return made, TOLD.count(), TOLD.__origin__ is Told, TOLD.__args__, hasattr(TOLD, "missing")

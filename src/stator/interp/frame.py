@@ -14,6 +14,7 @@ from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import Decoded, Instr, decode
 from stator.interp.signals import BreakHere, FrameState, Restart
 from stator.objects.cell import CellValue
+from stator.objects.globals_ import MadeGlobals
 from stator.objects.protocol import models
 from stator.objects.value import NULL, Constant, Raised, Unsupported, Value
 
@@ -103,6 +104,9 @@ class Frame:
         self.decoded: Decoded = decode(self.code)
         self.instrs = self.decoded.instrs
         self.globals: dict[str, Any] = function.globals
+        if type(self.globals) not in (dict, MadeGlobals):
+            why = "its globals are of a class derived from dict"
+            raise Unsupported(errors.FrameGivenUp(self.code.co_qualname, why))
         self.locals = bound
         self.cells: dict[str, CellValue] = {}
         self.namespace: Any = None

@@ -53,6 +53,7 @@ class FieldDescriptor(Known):
         if instance is None:
             return self
         instance = instance.force()
+        self._check(space, instance)
         host = self.host
         handler = HANDLERS.get(id(host))
         if handler is not None:
@@ -134,7 +135,6 @@ class FieldDescriptor(Known):
         instance = instance.force()
         if instance.cls is type(None):
             return self
-        self._check(space, instance)
         return self.descr_get(space, instance, instance.cls, False)
 
     def _check(self, space: Space, instance: Value) -> None:

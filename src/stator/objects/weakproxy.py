@@ -23,7 +23,6 @@ _ASKED: dict[str, Callable[..., Any]] = {
     "__getattribute__": getattr,
     "__setattr__": setattr,
     "__delattr__": delattr,
-    "__next__": next,
     "__contains__": operator.contains,
     "__getitem__": operator.getitem,
     "__setitem__": operator.setitem,
@@ -120,6 +119,15 @@ def _ask(host: Any, function: Callable[..., Any], swapped: bool = False) -> None
     register(host, model)
 
 
+def _next(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`proxy_iternext`, which has words of its own."""
+    referent = referent_of(space, args[0])
+    if space.special(referent, "__next__") is None:
+        words = "Weakref proxy referenced a non-iterator"
+        raise space.error(TypeError, f"{words} '{referent.type_name}' object")
+    return space.call(space.existing(next), [referent], kwargs)
+
+
 def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return space.call(referent_of(space, args[0]), args[1:], kwargs)
 
@@ -136,6 +144,7 @@ def _install(cls: Any) -> None:
     for name, function in asked.items():
         if name in cls.__dict__:
             _ask(cls.__dict__[name], function)
+    register(cls.__dict__["__next__"], _next)
     if "__call__" in cls.__dict__:
         register(cls.__dict__["__call__"], _call)
 

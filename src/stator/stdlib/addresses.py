@@ -16,7 +16,7 @@ from stator.objects.cell import CellValue
 from stator.objects.memoryview_ import MemoryView
 from stator.objects.pending import PendingText, joined
 from stator.objects.protocol import bad_call, builtin
-from stator.objects.value import Constant, Value
+from stator.objects.value import Constant, Raised, Value
 from stator.objects.weakproxy import ProxyValue, referent_of
 from stator.objects.weakref_ import RefValue
 from stator.stdlib.id_ import IdValue
@@ -173,7 +173,10 @@ def weakref_repr(space: Space, reference: Value, /) -> Value:
     if referent.cls is type(None):
         return _joined(space, "<weakref at ", address(space, reference), "; dead>")
     to = f"; to '{_referent_type(space, referent)}' at "
-    name = _text(space, referent, "__name__")
+    try:
+        name = _text(space, referent, "__name__")
+    except Raised:  # of a `__getattr__`, which CPython ignores
+        name = None
     end = ">" if name is None else f" ({name})>"
     return _joined(space, "<weakref at ", address(space, reference), to, address(space, referent), end)
 

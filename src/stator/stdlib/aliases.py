@@ -1,13 +1,14 @@
-"""Iterators of generic aliases: `*list[int]`."""
+"""Generic aliases, `list[int]`: calls and attributes are those of the class; their iterators, `*list[int]`."""
 
 from __future__ import annotations
 
 import types
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.attributes import attribute_name
 from stator.objects.iterator import IteratorValue, advanced, iterator_type, reduction
 from stator.objects.protocol import bad_call, builtin
-from stator.objects.value import Constant
+from stator.objects.value import Constant, Raised
 from stator.stdlib.support import known_host
 
 if TYPE_CHECKING:
@@ -42,6 +43,32 @@ class AliasIterator(IteratorValue):
 
     def rebuilt(self, writer: Writer) -> str:
         return advanced(writer, f"iter({writer.const(self.alias)})", int(self.ended))
+
+
+@builtin(vars(types.GenericAlias)["__call__"])
+def alias_call(space: Space, alias: Value, /, *args: Value, **kwargs: Value) -> Value:
+    """`ga_call`: the object is told which alias it is of, if it can be."""
+    made = space.call(_origin(space, alias), list(args), kwargs)
+    try:
+        space.setattr(made, "__orig_class__", alias)
+    except Raised as e:
+        if not issubclass(e.value.cls, (AttributeError, TypeError)):
+            raise
+    return made
+
+
+@builtin(vars(types.GenericAlias)["__getattribute__"])
+def alias_getattribute(space: Space, alias: Value, name: Value, /) -> Value:
+    """`ga_getattro`: what has no double underscores is an attribute of the class."""
+    text = attribute_name(space, name)
+    if text.startswith("__"):
+        return space.run_known(vars(types.GenericAlias)["__getattribute__"], [alias.force(), name.force()])
+    return space.getattr(_origin(space, alias), text)
+
+
+def _origin(space: Space, alias: Value) -> Value:
+    host = known_host(space, alias, "types.GenericAlias.__call__")
+    return space.existing(vars(types.GenericAlias)["__origin__"].__get__(host))
 
 
 @builtin(vars(types.GenericAlias)["__iter__"])

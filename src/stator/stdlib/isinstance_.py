@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import _abc  # type: ignore[import-not-found]
+import _collections_abc
 import abc
+import contextlib
+import os
 import types
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals, Predicate
-from stator.guards.raw import is_mutable_type, is_subtype
+from stator.guards.raw import is_mutable_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.attributes import MISSING, is_generic
 from stator.objects.protocol import IMMUTABLE, builtin, pure
@@ -27,6 +30,10 @@ _SUBCLASSCHECK = type.__dict__["__subclasscheck__"]
 _ABC_INSTANCECHECK = abc.ABCMeta.__dict__["__instancecheck__"]
 _ABC_SUBCLASSCHECK = abc.ABCMeta.__dict__["__subclasscheck__"]
 _SUBCLASSES = type.__dict__["__subclasses__"]
+#: what a class inherits that has no hook of its own
+_NO_HOOK = object.__dict__["__subclasshook__"]
+#: the globals of hooks that only look for methods
+_PURE_HOOKS = frozenset(id(vars(module)) for module in (_collections_abc, contextlib, os))
 _CLASS = object.__dict__["__class__"]
 #: classes whose attribute access is C code of their own that leaves `__class__` alone
 _PLAIN_ACCESS = (type, types.ModuleType, types.MethodType)
@@ -56,7 +63,7 @@ def is_instance(space: Space, value: Value, classes: Value) -> bool:
         check = space.host_lookup(kind, "__instancecheck__")
         if check is _INSTANCECHECK:
             return real_instance(space, value, cls)
-        if check is _ABC_INSTANCECHECK:
+        if check is _ABC_INSTANCECHECK and not _asks_program(cls):
             return abc_instance(space, classes, value)
     elif issubclass(kind, tuple):
         with nested(space, " in __instancecheck__"):
@@ -103,7 +110,7 @@ def is_subclass(space: Space, cls: Value, classes: Value) -> bool:
         check = space.host_lookup(kind, "__subclasscheck__")
         if check is _SUBCLASSCHECK:
             return real_subclass(space, cls, classes)
-        if check is _ABC_SUBCLASSCHECK:
+        if check is _ABC_SUBCLASSCHECK and not _asks_program(known_host(space, classes, "issubclass")):
             return abc_subclass(space, classes, cls)
     elif issubclass(kind, tuple):
         with nested(space, " in __subclasscheck__"):
@@ -208,7 +215,8 @@ def abc_instance(space: Space, classes: Value, value: Value) -> bool:
 
 def abc_subclass(space: Space, classes: Value, cls: Value) -> bool:
     """`classes.__subclasscheck__(cls)` for a class whose metaclass is ABCMeta or derives from it."""
-    if space.host_lookup(classes.cls, "__subclasscheck__") is _ABC_SUBCLASSCHECK:
+    host = known_host(space, classes, "issubclass")
+    if space.host_lookup(classes.cls, "__subclasscheck__") is _ABC_SUBCLASSCHECK and not _asks_program(host):
         return _abc_real_subclass(space, classes, cls)
     return space.truth(space.call_method(classes, "__subclasscheck__", cls))
 
@@ -217,8 +225,9 @@ def _abc_real_subclass(space: Space, classes: Value, cls: Value) -> bool:
     if not issubclass(cls.cls, type):
         raise space.error(TypeError, "issubclass() arg 1 must be a class")
     host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
-    if space.trace.is_fresh_class(host):
-        return _fresh_abc_subclass(space, classes, cls)
+    made = any(is_subtype(each, host) and _asks_program(each) for each in space.trace.fresh_classes)
+    if made or space.trace.is_fresh_class(host) or _asks_program(host):
+        return _traced_abc_subclass(space, classes, cls)
     if host in subject.__mro__ and space.host_lookup(classes.cls, "__subclasscheck__") is _ABC_SUBCLASSCHECK:
         hook = getattr(host.__subclasshook__, "__func__", MISSING)
         if hook is MISSING:
@@ -237,8 +246,19 @@ def _abc_real_subclass(space: Space, classes: Value, cls: Value) -> bool:
     return answer
 
 
-def _fresh_abc_subclass(space: Space, classes: Value, cls: Value) -> bool:
-    """`_abc._abc_subclasscheck` of an abstract class that the traced program has made: its hook is traced."""
+def _asks_program(cls: type) -> bool:
+    """Whether the class has a `__subclasshook__` that is traced, below the frames of `abc` that lead to it."""
+    hook = type_lookup(cls, "__subclasshook__")
+    if hook is _NO_HOOK:
+        return False
+    return type(hook) is not classmethod or id(getattr(hook.__func__, "__globals__", None)) not in _PURE_HOOKS
+
+
+def _traced_abc_subclass(space: Space, classes: Value, cls: Value) -> bool:
+    """`_abc._abc_subclasscheck` of an abstract class with a hook of the program's, or which the trace has made."""
+    known = _known_abc_answer(space, classes, cls)
+    if known is not None:
+        return known
     answer = space.call(space.getattr(classes, "__subclasshook__"), [cls], {}).force()
     if not space.is_not_implemented(answer):
         if answer.cls is not bool:
@@ -247,12 +267,29 @@ def _fresh_abc_subclass(space: Space, classes: Value, cls: Value) -> bool:
     host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
     if is_subtype(subject, host) or _registered(space, host, cls):
         return True
+    if not space.trace.is_fresh_class(host):
+        classes_found = [ref() for ref in _abc._get_dump(host)[0]]
+        if any(is_subclass(space, cls, space.existing(each)) for each in classes_found if each is not None):
+            return True
+        return any(is_subclass(space, cls, each) for each in space.unpack(space.call_method(classes, "__subclasses__")))
     plain = space.host_lookup(classes.cls, "__subclasses__") is _SUBCLASSES
     if not plain or space.host_lookup(host, "__subclasses__") is not MISSING:
         derived = space.unpack(space.call_method(classes, "__subclasses__"))
     else:
         derived = [space.class_value(each) for each in type.__subclasses__(host) if space.trace.is_fresh_class(each)]
     return any(is_subclass(space, cls, each) for each in derived)
+
+
+def _known_abc_answer(space: Space, classes: Value, cls: Value) -> bool | None:
+    """What an existing abstract class remembers of a class; the registrations so far are guarded."""
+    host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
+    if space.trace.is_fresh_class(host):
+        return None
+    token = known_host(space, abc_cache_token(space), "issubclass")
+    _, yes, no, version = _abc._get_dump(host)
+    if any(ref() is subject for ref in yes):
+        return True
+    return False if version == token and any(ref() is subject for ref in no) else None
 
 
 def _registered(space: Space, host: type, cls: Value) -> bool:
