@@ -194,6 +194,9 @@ def write_dict(
         ValueError: there are not as many keys as items and hashes, or a hash is -1.
     """
 
+def has_buffer(type: type, /) -> bool:
+    """Whether instances of the type let others read their bytes: it fills `bf_getbuffer`."""
+
 def exchange(iterator: Iterator[Any], other: Iterator[Any], /) -> None:
     """Each of two iterators of one builtin type goes on where the other would have.
 

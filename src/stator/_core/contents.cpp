@@ -16,4 +16,13 @@ PyObject* exchange(PyObject*, PyObject* const* args, Py_ssize_t count) {
     Py_RETURN_NONE;
 }
 
+PyObject* has_buffer(PyObject*, PyObject* type) {
+    if (!PyType_Check(type)) {
+        PyErr_SetString(PyExc_TypeError, "has_buffer() takes a type");
+        return nullptr;
+    }
+    const PyBufferProcs* procs = reinterpret_cast<PyTypeObject*>(type)->tp_as_buffer;
+    return PyBool_FromLong(procs && procs->bf_getbuffer);
+}
+
 }  // namespace stator

@@ -7,4 +7,7 @@ namespace stator {
 // exchange(iterator, other): each of two iterators of one builtin type goes on where the other would have.  Fastcall
 PyObject* exchange(PyObject*, PyObject* const* args, Py_ssize_t count);
 
+// has_buffer(type): do its instances let others read their bytes?
+PyObject* has_buffer(PyObject*, PyObject* type);
+
 }  // namespace stator

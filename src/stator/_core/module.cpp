@@ -125,6 +125,7 @@ PyMethodDef functions[] = {
      "raise_unchanged(exception): raises it as it is; in a tuple: in place of the one being raised, in the handler"},
     {"exchange", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(exchange)), METH_FASTCALL,
      "exchange(iterator, other): each of two iterators of one builtin type goes on where the other would have"},
+    {"has_buffer", has_buffer, METH_O, "has_buffer(type): do its instances let others read their bytes?"},
     {"set_layout", set_layout, METH_O,
      "set_layout(s): a byte for each place of the set's table, then the elements in order"},
     {"set_table", set_table, METH_O, "set_table(s): (places, finger, hashes), all of the set's table but its elements"},

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stator import errors
+from stator._core import has_buffer
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
 from stator.objects.answering import answered
@@ -209,7 +210,7 @@ def _model(name: str, host: Any) -> None:
         try:
             result = array.run(space, host, args[1:], kwargs)
         except NotKnown:
-            if name in _SLOTS:
+            if name in _SLOTS and not has_buffer(args[1].force().cls):
                 return NOT_IMPLEMENTED
             raise refuse(f"bytearray.{name}") from None
         return array if result is array.contents(space) else space.fresh(result)

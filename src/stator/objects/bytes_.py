@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stator._core import has_buffer
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import builtin
 from stator.objects.value import Constant, Value
-from stator.stdlib.support import hooked, known_host, literal
+from stator.stdlib.support import hooked, known_host, literal, refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -45,6 +46,8 @@ def to_bytes(space: Space, value: Value) -> Value:
         return space.run_known(bytes, [Constant(space.int_(value))])
     if issubclass(value.cls, (bytes, bytearray, memoryview)):
         return hooked(space, bytes, [value])
+    if has_buffer(value.cls):
+        raise refuse("bytes.__new__ of a buffer")
     if space.special(value, "__iter__") is None and space.special(value, "__getitem__") is None:
         raise space.error(TypeError, f"cannot convert '{value.type_name}' object to bytes")
     numbers = [space.int_(item) for item in space.iterate(value)]

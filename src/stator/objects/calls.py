@@ -6,6 +6,7 @@ import types
 from typing import Any
 
 from stator import errors
+from stator._core import has_buffer
 from stator.objects.attributes import is_generic
 from stator.objects.operators import callable_name
 from stator.objects.protocol import CALL_HOOKS, HANDLERS, bad_call, is_pure
@@ -78,8 +79,9 @@ class Calls(Space):
         name = getattr(host, "__name__", "")
         if len(args) == 2 and name == "__add__" and issubclass(owner, (str, bytes)):
             # `sq_concat` has the last word, and raises, unless there are bytes to be had.
-            stand_ins = [self.stand_in(arg) for arg in args]
-            return None if has_buffer(stand_ins[1]) else self.run_known(host, [Known(host) for host in stand_ins])
+            if has_buffer(args[1].force().cls):
+                return None
+            return self.run_known(host, [Known(self.stand_in(arg)) for arg in args])
         if len(args) != 2 or name not in _BINARY_SLOTS or getattr(owner, "__module__", "") != "builtins":
             return None  # others may take what they can convert: a Decimal compares itself with any Rational
         other = args[1].force()
@@ -107,17 +109,6 @@ class Calls(Space):
 
     def isinstance_of(self, value: Value, cls: type) -> bool:
         return issubclass(value.force().cls, cls)
-
-
-def has_buffer(host: Any) -> bool:
-    """Whether the object lets others read its bytes."""
-    try:
-        memoryview(host).release()
-    except TypeError:
-        return False
-    except ValueError:  # a view that was let go of
-        pass
-    return True
 
 
 def _binary_slots() -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stator.objects.calls import has_buffer
+from stator._core import has_buffer
 from stator.objects.int_ import strict_subclass
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import builtin
@@ -37,7 +37,7 @@ def to_float(space: Space, value: Value) -> Value:
         return value
     if space.special(value, "__float__") is not None:
         return as_double(space, value)
-    if issubclass(value.cls, _TEXTS) or has_buffer(getattr(value, "host", None)):
+    if issubclass(value.cls, _TEXTS) or has_buffer(value.cls):
         return hooked(space, float, [value])
     if space.special(value, "__index__") is None:
         words = "float() argument must be a string or a real number, not"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stator.objects.calls import has_buffer
+from stator._core import has_buffer
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import FALSE, TRUE, builtin
 from stator.objects.value import Constant, Value
@@ -51,7 +51,7 @@ def to_int(space: Space, value: Value) -> Value:
     if trunc is not None:
         space.warn(DeprecationWarning, "The delegation of int() to __trunc__ is deprecated.")
         return _of_trunc(space, space.call(trunc, [value], {}).force())
-    if issubclass(value.cls, _TEXTS) or has_buffer(getattr(value, "host", None)):
+    if issubclass(value.cls, _TEXTS) or has_buffer(value.cls):
         return hooked(space, int, [value])
     words = "int() argument must be a string, a bytes-like object or a real number, not"
     raise space.error(TypeError, f"{words} '{value.type_name}'")

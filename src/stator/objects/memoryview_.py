@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from stator._core import has_buffer
 from stator.objects.answering import answered
 from stator.objects.bytearray_ import ByteArrayValue
 from stator.objects.instance import InstanceValue
@@ -61,6 +62,7 @@ class MemoryView(Value):
     def tp_new(space: Space, cls: Value, object: Value) -> Value:
         object = object.force()
         if isinstance(object, MemoryView):
+            object.check(space)
             return MemoryView(memoryview(object.as_host(space)), object.obj)
         if isinstance(object, ByteArrayValue):
             made = MemoryView(memoryview(object.contents(space)), object)
@@ -86,6 +88,11 @@ class MemoryView(Value):
     def held(self) -> Iterable[Value]:
         return (self.obj,)
 
+    def check(self, space: Space) -> None:
+        """`CHECK_RELEASED`."""
+        if self.released:
+            raise space.error(ValueError, "operation forbidden on released memoryview object")
+
     def run(self, space: Space, method: Any, *args: Value) -> Value:
         """Let the host view do it."""
         try:
@@ -101,6 +108,7 @@ class MemoryView(Value):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name == "obj":
+            self.check(space)
             return self.obj
         return self.run(space, getattr, Constant(name)) if name in _FACTS else None
 
@@ -108,7 +116,7 @@ class MemoryView(Value):
 
     def tp_eq(self, space: Space, other: Value, /) -> Value:
         other = other.force()
-        if not issubclass(other.cls, (bytes, bytearray, memoryview)):
+        if not has_buffer(other.cls):
             return NOT_IMPLEMENTED
         return bool_value(self.as_host(space) == known_host(space, other, "memoryview.__eq__"))
 
@@ -144,6 +152,7 @@ class MemoryView(Value):
         return MemoryIterator(self)
 
     def __enter__(self, space: Space) -> Value:
+        self.check(space)
         return self
 
     def __exit__(self, space: Space, *args: Value) -> Value:
