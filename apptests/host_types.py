@@ -100,3 +100,17 @@ def test_equal_texts_stay_two_objects():
     b = a[:4] + a[4:]
     interrupt()
     return a == b, operator.is_(a, b)
+
+
+class Constants:
+    text, number, data, ratio = "a text", 10**30, b"bytes", 0.25
+
+
+@expected_break("a C function")
+def test_what_was_looked_at_is_handed_on_itself():
+    text, number, data, ratio = Constants.text, Constants.number, Constants.data, Constants.ratio
+    size = len(text) + len(data) + int(number + ratio)
+    interrupt()
+    assert text is Constants.text and number is Constants.number
+    assert data is Constants.data and ratio is Constants.ratio
+    return size

@@ -3,6 +3,7 @@
 import gc
 import sys
 import weakref
+import zlib
 
 from apptests.marks import expected_break
 
@@ -231,3 +232,14 @@ def test_reference_to_what_a_container_keeps():
     reference = weakref.ref(nodes["key"][0])
     same = reference() is nodes["key"][0]
     return same, {reference} == {weakref.ref(nodes["key"][0])}
+
+
+def sum_of(data):
+    return len(data) + data[0]
+
+
+@expected_break("zlib.compress")
+def test_guards_do_not_hold_the_bytes_they_compare():
+    data = zlib.compress(b"abc")
+    held = sys.getrefcount(data)
+    return sum_of(data), sys.getrefcount(data) - held

@@ -175,9 +175,6 @@ def fill_table(s: Any, table: tuple[bytes, int, tuple[int, ...]], elements: Sequ
         ValueError: the set is not empty, or no set has such a table.
     """
 
-def is_interned(object: Any, /) -> bool:
-    """Whether it is a string that others of its text are made to be the same as."""
-
 def dict_hashes(d: dict[Any, Any], /) -> tuple[int, ...]:
     """The hashes that the dict has stored with its keys, in order."""
 

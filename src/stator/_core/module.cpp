@@ -140,9 +140,6 @@ PyMethodDef functions[] = {
     {"runs_its_code", [](PyObject*, PyObject* function) {
          return PyBool_FromLong(PyFunction_Check(function) && runs_its_code(function)); }, METH_O,
      "Does a call of the Python function run its code, or has C code replaced what it does?"},
-    {"is_interned", [](PyObject*, PyObject* text) {
-         return PyBool_FromLong(PyUnicode_CheckExact(text) && PyUnicode_CHECK_INTERNED(text)); }, METH_O,
-     "is_interned(object): whether it is a string that equal constants of code are the same object as"},
     {"set_revalidation_minimum", set_revalidation_minimum, METH_O,
      "Programs of fewer operations are walked at each call; returns what was set before"},
     {"set_force_eager", set_force_eager, METH_O,

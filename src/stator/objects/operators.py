@@ -18,7 +18,7 @@ from stator.objects.attributes import MISSING
 from stator.objects.identities import separate
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE
 from stator.objects.space import Space
-from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.objects.value import CACHED, Constant, NotKnown, Raised, Unsupported, Value
 
 #: symbol → (host function, method, reflected method)
 BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
@@ -266,12 +266,12 @@ class Operators(Space):
             left, right = (Constant(self.trace.decide(v)) if v.symbolic else v for v in (left, right))
         a, b = left.identity(self), right.identity(self)
         if a is b:
-            if type(a) in _CACHED and not _CACHED[type(a)](a):
+            if type(a) in CACHED and not CACHED[type(a)](a):
                 for value in (left, right):  # an equal one would do for all other guards
                     self.guard_identity_of(value.source, a)
             return True
-        if type(left) is Constant and type(right) is Constant and type(a) is type(b) and type(a) in _CACHED:
-            return bool(a == b and _CACHED[type(a)](a))
+        if type(left) is Constant and type(right) is Constant and type(a) is type(b) and type(a) in CACHED:
+            return bool(a == b and CACHED[type(a)](a))
         separate(self, left, right)
         return False
 
@@ -469,14 +469,6 @@ def _fold_hash(number: int) -> int:
     return hash(_HashProbe(number))
 
 
-#: builtin types of which equal instances are one object, and for which of them that holds
-_CACHED: dict[type, Callable[[Any], bool]] = {
-    int: lambda number: -5 <= number <= 256,
-    str: lambda text: len(text) <= 1 and text.isascii(),
-    bytes: lambda data: len(data) <= 1,
-    float: lambda number: False,
-    complex: lambda number: False,
-}
 _WRAPPER = types.WrapperDescriptorType
 _REPEATS = frozenset({"__mul__", "__rmul__", "__imul__"})
 #: builtin types that fill `sq_repeat`

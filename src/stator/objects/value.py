@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stator.guards.raw import type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from stator.guards.source import Source
     from stator.objects.space import Space
@@ -192,6 +192,23 @@ class Known(Value):
         return f"<{type(self).__name__} {self.host!r:.80}>"
 
 
+#: builtin types of which equal instances are one object, and for which of them that holds
+CACHED: dict[type, Callable[[Any], bool]] = {
+    int: lambda number: -5 <= number <= 256,
+    str: lambda text: len(text) <= 1 and text.isascii(),
+    bytes: lambda data: len(data) <= 1,
+    float: lambda number: False,
+    complex: lambda number: False,
+}
+_SINGLETONS = frozenset({bool, type(None), type(...), type(NotImplemented)})
+
+
+def is_unique(host: Any) -> bool:
+    """Whether what has its type and equals it is this very object."""
+    cls = type(host)
+    return cls in _SINGLETONS or (cls in CACHED and CACHED[cls](host))
+
+
 class Constant(Known):
     """A known object of an immutable type: int, str, None, range, dtype, re.Match …"""
 
@@ -204,8 +221,8 @@ class Constant(Known):
         return host
 
     def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None and not writer.is_unique(self.host):
-            return writer.source(self.source)
+        if self.source is not None and not is_unique(self.host):
+            return writer.source(self.source)  # what is equal to it is another object
         return writer.const(self.host)
 
 

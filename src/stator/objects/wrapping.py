@@ -53,7 +53,7 @@ class Wrapping(Space):
                 literal = self.trace.literal(host, source)
                 if literal is not None:
                     return literal
-                self.trace.guard(IdIs(source, host) if host is None else Equals(source, host))
+                self.trace.guard(IdIs(source, host) if host is None else Equals(source, _equal(host)))
             return Constant(host, source)
         if cls in IMMUTABLE:
             realiser = REALISERS.get(cls)
@@ -209,6 +209,11 @@ class Wrapping(Space):
             trace.keep_shared(value)
         if value.source is not None:
             trace.effects.mutated(value)
+
+
+def _equal(host: Any) -> Any:
+    """What a guard compares the object with: not bytes themselves, which `sys.getrefcount` would show that it holds."""
+    return bytes(memoryview(host)) if type(host) is bytes else host
 
 
 #: what bears names that C code keeps: reading those runs no code of the program's

@@ -9,10 +9,9 @@ import re
 import types
 from typing import TYPE_CHECKING, Any
 
-from stator._core import is_interned
 from stator.guards.source import ConstSource, Source
 from stator.objects.globals_ import MadeGlobals
-from stator.objects.value import NotKnown, Unsupported, Value
+from stator.objects.value import NotKnown, Unsupported, Value, is_unique
 from stator.objects.wrapping import plain_name
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 #: what generated code finds, whatever the program does to the module
 _BUILTINS = dict(vars(builtins))
 _WORD = re.compile(r"\W+")
-#: the constants that the compiler interns
-_INTERNED = re.compile(r"[A-Za-z0-9_]*")
 #: the types of what `builtins` contains by its own name; the names of other objects are the program's to compute
 _NAMED = (type, types.BuiltinFunctionType)
 _RESERVED = frozenset({"run", "tail", "raising", "graph", "error", "result", "END"})
@@ -143,7 +140,7 @@ class Writer:
     def source(self, source: Source) -> str:
         """The parameter that the guard program fills with what is found at `source`."""
         if type(source) is ConstSource:
-            return self.const(source.obj)
+            return self.const(source.obj) if is_unique(source.obj) else self._named(source.obj, None)
         found = self.params.get(source)
         if found is None:
             found = self.params[source] = self.name(_hint(source.expr()))
@@ -158,6 +155,10 @@ class Writer:
         """A literal, a builtin's own name, or the name of a known object embedded in the program's globals."""
         if self.is_literal(host) and (type(host) is not str or self._may_write(host)):
             return repr(host)
+        return self._named(host, hint)
+
+    def _named(self, host: Any, hint: str | None) -> str:
+        """The name of the very object."""
         named: Any = host
         if type(host) in _NAMED and vars(builtins).get(named.__name__) is host:
             return str(named.__name__)
@@ -185,13 +186,6 @@ class Writer:
             self.early(holder)
             holder.reconstruct(self)
         return self.expr(value)
-
-    @classmethod
-    def is_unique(cls, host: Any) -> bool:
-        """Whether a literal stands for the object wherever it is from: other texts may be sentinels."""
-        if type(host) is str:
-            return len(host) < 2 or (is_interned(host) and _INTERNED.fullmatch(host) is not None)
-        return cls.is_literal(host) and not (type(host) is bytes and len(host) > 1)
 
     @staticmethod
     def is_literal(host: Any) -> bool:
