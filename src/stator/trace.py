@@ -48,6 +48,8 @@ TRACE_HOOKS: list[Callable[[Any], None]] = []
 
 #: items that one trace may take out of iterators
 _MOST_ITEMS = 1_000_000
+#: how many such items a guard is worth, by the time that it takes to make, compile and check, and the memory
+_GUARD_COST = 10
 #: instructions before which a break cannot be placed: a frame's prologue, and the finishing of a function (3.13)
 _PROLOGUE = frozenset({"MAKE_CELL", "COPY_FREE_VARS", "RETURN_GENERATOR", "SET_FUNCTION_ATTRIBUTE"})
 
@@ -158,6 +160,7 @@ class Trace(Services):
             if frame is not None and guard.where is None:
                 guard.where = (frame.code, frame.line())
             self.guards[key] = guard
+            self.count_item(_GUARD_COST)
 
     def defer(self, function: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
         """Perform `function(*args, **kwargs)` after the graph, in order: it acts on the world outside the program."""
@@ -375,7 +378,7 @@ class Trace(Services):
         """The inlined calls that took most of the trace would be too long by themselves too."""
         found: dict[CodeType, None] = {}
         at = self.frame
-        while at.parent is not None:
+        while at is not None and at.parent is not None:
             if (self.steps - at.begun) * 2 > self.steps and not is_suspendable(at.code):
                 found[at.code] = None
             at = at.parent

@@ -36,6 +36,13 @@ class Identities:
                 self._trace.guard(Distinct(source, tuple(group)))
             group[source] = None
 
+    def set_apart(self, left: Value, right: Value) -> None:
+        """Assume that two existing objects are two: of others, which a group would bring in, nothing is said."""
+        group = self._groups.get(left.cls, {})
+        if left.source not in group or right.source not in group:
+            assert left.source is not None and right.source is not None
+            self._trace.guard(Distinct(left.source, (right.source,)))
+
     def single_out(self, value: Value, others: list[Value]) -> None:
         """Assume that an existing object is none of the others, which may be one object among themselves."""
         group = self._groups.get(value.cls, {})
@@ -68,9 +75,7 @@ def _rivals(value: Value, others: Iterable[Value]) -> list[Value]:
 def separate(space: Space, left: Value, right: Value) -> None:
     """The trace depended on two objects being two."""
     if _rivals(left, (right,)):
-        identities = space.trace.extension(Identities)
-        identities.add(left)
-        identities.add(right)
+        space.trace.extension(Identities).set_apart(left, right)
 
 
 def used_as_key(space: Space, value: Value) -> None:
