@@ -121,6 +121,8 @@ class Trace(Services):
         self.root_args: list[Any] = []
         self.break_stack: list[tuple[CodeType, int]] = []
         self.host_failure: Exception | None = None
+        #: how host functions are called, `compute(function, *args, **kwargs)`, where it depends on the traced program
+        self.compute: Callable[..., Any] | None = None
         self._globals: dict[int, Any] = {}
         self._made_globals: dict[int, MadeGlobals] = {}
         self._constants: dict[int, Constant] = {}
@@ -147,7 +149,7 @@ class Trace(Services):
         ):
             cyclic.clear()
         self.class_overlays.clear()
-        self.recorder = self.frame = None
+        self.recorder = self.frame = self.compute = None
         self.root_args = []
 
     # -- what the trace assumes and does ----------------------------------------------------------------------------

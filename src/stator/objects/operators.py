@@ -83,6 +83,8 @@ class Operators(Space):
             RESTRICTED[id(function)](self, hosts, named)
         depth = self.trace.recursion_limit - self.trace.depth
         modules = len(sys.modules)
+        if self.trace.compute is not None:
+            hosts, function = [function, *hosts], self.trace.compute
         try:
             result = call_within(depth, function, *hosts, **named)
         except Exception as e:

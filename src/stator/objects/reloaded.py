@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["adopt", "adopt_type"]
 
 
+#: modules that keep a state of their own, which is another one for a second copy
+_STATEFUL = frozenset({"decimal"})
+
+
 def adopt(host: Any) -> bool:
     """Give a C callable the model of the one it is a second copy of; whether there is one."""
     owner = getattr(host, "__objclass__", None) or getattr(host, "__self__", None)
@@ -25,12 +29,14 @@ def adopt(host: Any) -> bool:
         return adopt_type(owner) and id(host) in HANDLERS
     if type(host) is not types.BuiltinFunctionType or not isinstance(owner, types.ModuleType):
         return False
+    if owner.__name__ in _STATEFUL:
+        return False
     return _take(host, getattr(sys.modules.get(owner.__name__), host.__name__, None))
 
 
 def adopt_type(cls: type) -> bool:
     """Give a C type, and its methods, the model of the type it is a second copy of; whether there is one."""
-    if cls in MODELS:
+    if cls in MODELS or cls.__module__ in _STATEFUL:
         return False
     first = getattr(sys.modules.get(cls.__module__), cls.__qualname__, None)
     if first is cls or not isinstance(first, type) or first not in MODELS or not _alike(cls, first):

@@ -14,6 +14,7 @@ from stator.stdlib import (  # noqa: F401
     collections_,
     combinatorics,
     datetime_,
+    decimal_,
     frames_,
     functools_,
     id_,

@@ -1,13 +1,12 @@
 """What is pure: types whose methods, and functions which, may run for real on known operands.
 
 Pure means: no side effect, and a result that depends on the operands alone. Where something else has a part in the
-result (the decimal context) it is guarded; where it is the time of day, the call is refused.
+result, such as the time of day, the call is refused.
 """
 
 from __future__ import annotations
 
 import binascii
-import decimal
 import fnmatch
 import json
 import posixpath
@@ -24,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals, IdIs
 from stator.guards.source import CallSource, ConstSource
-from stator.objects.attributes import attribute_name
 from stator.objects.calls import has_buffer
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register, restricts
@@ -59,8 +57,6 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreig
         if type(host) is not cls:
             return foreign(space, host, source)
         space.guard_type(host, source)
-        if cls is decimal.Decimal:
-            _guard_context(space)
         if type(source) is not ConstSource:
             if state is None:
                 space.trace.guard(IdIs(source, host))
@@ -77,7 +73,6 @@ _realise_match = REALISERS[re.Match]
 frozen(struct.Struct)
 frozen(types.GenericAlias)
 frozen(types.UnionType)
-frozen(decimal.Decimal, str)
 
 pure(str.maketrans, bytes.maketrans)
 pure(binascii.crc32, binascii.hexlify, binascii.unhexlify, binascii.a2b_base64, binascii.b2a_base64)
@@ -238,37 +233,3 @@ def finditer(space: Space, pattern: Value, string: Value, *bounds: Value) -> Val
         return Matches(args, list(re.Pattern.finditer(*hosts)))
     except Exception as e:
         raise Raised(space.exception(e)) from None
-
-
-# -- decimal --------------------------------------------------------------------------------------------------------
-
-
-def _context_state(module: Any) -> str:
-    context = module.getcontext()
-    return f"{context.prec} {context.rounding} {context.Emin} {context.Emax} {context.clamp} {context.traps}"
-
-
-def _guard_context(space: Space) -> None:
-    source = CallSource(_context_state, ConstSource(decimal, "decimal"), "context")
-    space.trace.guard(Equals(source, _context_state(decimal)))
-
-
-@builtin(decimal.Context.__getattribute__)
-def context_getattribute(space: Space, context: Value, name: Value, /) -> Value:
-    """`context_getattr`: the flags and traps are no ordinary attributes."""
-    text = attribute_name(space, name)
-    if text in ("traps", "flags"):
-        raise refuse(f"decimal.Context.{text}")
-    return space.generic_getattr(context.force(), text)
-
-
-_ZERO = Constant("0")
-
-
-@builtin(decimal.Decimal.__new__)
-def decimal_new(space: Space, cls: Value, value: Value = _ZERO, context: Value = NONE) -> Value:
-    """Decimals are computed with the thread's context, which is guarded where the first is made."""
-    if known_host(space, cls, "decimal.Decimal") is not decimal.Decimal:
-        raise refuse("decimal.Decimal.__new__ of a subclass")
-    _guard_context(space)
-    return space.run_known(decimal.Decimal, [value.force(), context.force()])
