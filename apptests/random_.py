@@ -4,6 +4,7 @@ import _random
 import copy
 import random
 
+from apptests.marks import expected_break
 from apptests.raising import message
 
 
@@ -54,6 +55,22 @@ def test_subclass():
 def test_of_the_c_type():
     plain = _random.Random(4)
     return plain.random(), plain.getrandbits(9), plain.seed(7), plain.random()
+
+
+@expected_break("nobody knows the numbers")
+def test_seeded_by_the_system():
+    generator = random.Random()
+    plain = _random.Random()
+    return len({generator.random(), generator.random(), plain.random(), plain.random()})
+
+
+class Unseeded(_random.Random):
+    def __init__(self, seed=None):
+        pass
+
+
+def test_not_seeded():
+    return Unseeded().random(), Unseeded(5).getstate()[:3], Unseeded.__new__(random.Random).getrandbits(9)
 
 
 def test_errors():

@@ -33,6 +33,11 @@ class _StateIs:
         return bool(_random.Random.getstate(generator) == self.state)
 
 
+def _unseeded() -> Any:
+    """A generator that only `__init__` will seed."""
+    return _random.Random.__new__(_random.Random)
+
+
 def _may_seed(value: Value) -> bool:
     """Whether the value makes the state a known one, which None (the operating system's noise) does not."""
     return literal(value) and value.cls is not type(None)
@@ -46,7 +51,8 @@ class RandomValue(InstanceValue):
 
     def __init__(self, cls: type) -> None:
         super().__init__(cls)
-        #: None as long as the state of an existing generator has not been looked at
+        #: None as long as the state of an existing generator has not been looked at, and where it is not known: that
+        #: of a new one which the operating system seeds
         self.twin: Any = None
         #: whether the traced program has drawn from it, or set its state
         self.advanced = False
@@ -54,9 +60,8 @@ class RandomValue(InstanceValue):
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
         made = RandomValue(known_host(space, cls, "random.Random.__new__"))
-        if len(args) == 1 and _may_seed(args[0].force()):
-            made.twin = _random.Random(args[0].force().as_host(space))
-        return made  # without a twin: seeded by the operating system, unless `__init__` does it better
+        made.twin = _unseeded()
+        return made
 
     def tp_init(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         if len(args) > 1 or kwargs:
@@ -128,13 +133,13 @@ class RandomValue(InstanceValue):
     # -- generated code ---------------------------------------------------------------------------------------------
 
     def shell(self, writer: Writer) -> str:
-        seed = "" if self.twin is None else ", 0"  # without one the operating system seeds
-        return f"{writer.const(_random.Random)}.__new__({writer.const(self.cls)}{seed})"
+        return f"{writer.const(_random.Random)}.__new__({writer.const(self.cls)})"
 
     def reconstruct(self, writer: Writer) -> str:
         name = super().reconstruct(writer)
-        if self.source is None and self.twin is not None:
-            writer.line(self._set_state(writer, name))
+        if self.source is None:
+            by_system = f"{writer.const(_random.Random.seed)}({name})"
+            writer.line(by_system if self.twin is None else self._set_state(writer, name))
         return name
 
     def effects(self, writer: Writer) -> list[str]:
