@@ -430,3 +430,9 @@ def test_attributes_of_errors_of_the_standard_library():
         except re.error as error:
             found += [error.msg, error.pattern, error.pos, error.lineno, error.args, vars(error), error.__cause__]
     return found
+
+
+def test_print_with_the_arrow_of_python_2():
+    assert 'Did you mean "print(<message>' in str(caught(lambda: print >> 3))  # noqa: F633
+    arrow = print
+    return [str(caught(f)) for f in (lambda: arrow >> "a", lambda: len >> 3, lambda: 3 >> print, lambda: print << 3)]

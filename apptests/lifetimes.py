@@ -243,3 +243,28 @@ def test_guards_do_not_hold_the_bytes_they_compare():
     data = zlib.compress(b"abc")
     held = sys.getrefcount(data)
     return sum_of(data), sys.getrefcount(data) - held
+
+
+@expected_break("a collection that is watched")
+def test_callbacks_of_the_collector():
+    seen = []
+
+    def note(phase, info):
+        seen.append((phase, info["generation"]))
+
+    gc.callbacks.append(note)
+    try:
+        gc.collect()
+    finally:
+        gc.callbacks.remove(note)
+    return seen
+
+
+def test_callbacks_after_the_collection():
+    seen = []
+    gc.collect()
+    gc.callbacks.append(seen.append)
+    gc.callbacks.pop()
+    gc.callbacks.append(lambda phase, info: seen.append(phase))
+    del gc.callbacks[:]
+    return seen

@@ -1,9 +1,11 @@
 """`__reduce__` of iterators and containers, copies by it, pickling, and views of bytes."""
 
+import _random
 import copy
 import io
 import itertools
 import pickle
+import struct
 import sys
 import warnings
 from collections import OrderedDict, deque, namedtuple
@@ -208,3 +210,7 @@ def test_chains_take_iterators():
     chain = itertools.chain()
     chain.__setstate__((iter(["ab", "c"]), iter("z")))
     return out, list(chain)
+
+
+def test_types_that_are_not_pickled():
+    return message(copy.copy, _random.Random(3)), message(copy.copy, struct.Struct("i"))

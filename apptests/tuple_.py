@@ -199,3 +199,17 @@ def test_identity():
     empty = ()
     assert empty is tuple([])
     assert (items + ()) is items
+
+
+def _noted(notes):
+    notes.items.append(1)
+    return repr(notes), notes == ([1],)
+
+
+class Noting(NamedTuple):
+    items: list
+
+
+def test_changed_items_of_an_existing_named_tuple():
+    made = Noting(eval("[]"))  # a graph break, after which it exists
+    return _noted(made)

@@ -39,6 +39,7 @@ from stator.objects import (  # noqa: F401
     slice_,
     sort,
     str_,
+    structseq,
     super_,
     tuple_,
     type_,

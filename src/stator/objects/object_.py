@@ -268,7 +268,7 @@ def _state(space: Space, self: Value, required: bool) -> Value:
     if getter is None:
         raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__getstate__"))
     if required and space.host_lookup(self.cls, "__getstate__") is object.__getstate__ and _holds_more(space, self.cls):
-        raise space.error(TypeError, f"cannot pickle {self.cls.__name__!r} object")
+        raise space.error(TypeError, f"cannot pickle {self.type_name!r} object")
     return space.call(getter, [], {})
 
 

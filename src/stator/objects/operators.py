@@ -212,7 +212,10 @@ class Operators(Space):
 
     def _operand_error(self, symbol: str, left: Value, right: Value) -> Raised:
         names = f"'{left.type_name}' and '{right.type_name}'"
-        return self.error(TypeError, f"unsupported operand type(s) for {symbol}: {names}")
+        hint = '. Did you mean "print(<message>, file=<output_stream>)"?'
+        if symbol != ">>" or left.cls is not types.BuiltinFunctionType or self.known(left).__name__ != "print":
+            hint = ""
+        return self.error(TypeError, f"unsupported operand type(s) for {symbol}: {names}{hint}")
 
     def unary(self, symbol: str, value: Value) -> Value:
         """`-v`, `+v`, `~v`, `abs(v)`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import operator
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-__all__ = ["TupleValue"]
+__all__ = ["TupleValue", "structure_fields"]
 
 #: methods that decide what CPython computes when it meets the tuple in a real operation
 _TELLING = (
@@ -52,13 +53,15 @@ _structures: dict[type, dict[str, int]] = {}
 class TupleValue(Sequence):
     """A tuple, or an instance of a subclass."""
 
-    __slots__ = ()
+    __slots__ = ("hidden",)
 
     kind = tuple
     plain_iters = (tuple.__iter__,)
 
     def __init__(self, items: list[Value] | None, cls: type = tuple) -> None:
         super().__init__(None if items is None else list(items), cls)
+        #: the fields of a new structure sequence that are no items, by name
+        self.hidden: dict[str, Value] = {}
 
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value | None = None, /) -> Value:
@@ -80,11 +83,14 @@ class TupleValue(Sequence):
             return tuple(self.host_items(space))
         if not _behaves_like_tuple(self.cls) or self._attrs is not None:
             raise NotKnown(self)
-        if self.host is not None:
-            self.host_items(space)
-            return self.host
+        items = tuple(self.host_items(space))
+        hidden = {name: value.as_host(space) for name, value in self.hidden_fields(space).items()}
+        if self.host is not None and _holds(self.host, items, hidden):
+            return self.host  # nothing in it has been changed by the trace
         owner, maker = _maker(self.cls)
-        return maker(self.cls, tuple(self.host_items(space))) if owner is not None else super().as_host(space)
+        if owner is None:
+            return super().as_host(space)
+        return maker(self.cls, items, *([hidden] if hidden else ()))
 
     def identity(self, space: Space) -> Any:
         if self.cls is tuple and self._items == []:
@@ -184,36 +190,42 @@ class TupleValue(Sequence):
     @classmethod
     def from_fresh(cls, space: Space, host: Any) -> TupleValue:
         self: TupleValue = super().from_fresh(space, host)
-        if _fields(type(host)):
+        if structure_fields(type(host)):
             self.host = host  # for the fields that are no items
         return self
 
     @classmethod
     def answers(cls, host: type, name: str) -> bool:
-        return name in _fields(host)
+        return name in structure_fields(host)
 
     def get_field(self, space: Space, name: str) -> Value | None:
         """A named field of a structure sequence (`os.stat_result`, `torch.return_types.max` …)."""
-        index = _fields(self.cls).get(name)
+        index = structure_fields(self.cls).get(name)
         if index is None:
             return None
-        found = self.item(index)
+        found = self.item(index) or self.hidden.get(name)
         if found is not None or self.host is None:
             return found
         if self.source is not None:
             return space.wrap(getattr(self.host, name), GetAttrSource(self.source, name))
         return space.fresh(getattr(self.host, name))
 
+    def hidden_fields(self, space: Space) -> dict[str, Value]:
+        """The fields of a structure sequence that are no items."""
+        if self.hidden:
+            return self.hidden
+        names = [name for name, index in structure_fields(self.cls).items() if index >= len(self.items)]
+        return {name: space.getattr(self, name) for name in names}
+
     # -- residual ---------------------------------------------------------------------------------------------------
 
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        parts = [writer.expr(item) for item in self.items]
+        parts = [writer.expr(item) for item in (*self.items, *self.hidden.values())]
         if self.host is not None:
-            parts += [
-                writer.const(getattr(self.host, name)) for name, i in _fields(self.cls).items() if i >= len(parts)
-            ]
+            hidden = [name for name, index in structure_fields(self.cls).items() if index >= len(parts)]
+            parts += [writer.const(getattr(self.host, name)) for name in hidden]
         text = f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
         if self.cls is tuple:
             return writer.assign("tuple", text) if parts else "()"
@@ -240,6 +252,11 @@ class _Hashed:
         return self.number
 
 
+def _holds(host: Any, items: tuple[Any, ...], hidden: dict[str, Any]) -> bool:
+    """Whether the tuple holds these very objects."""
+    return all(map(operator.is_, items, host)) and all(getattr(host, name) is item for name, item in hidden.items())
+
+
 def _behaves_like_tuple(cls: type) -> bool:
     """Whether CPython itself computes with instances of `cls` as with tuples, running no code of the program."""
     known = _plain.get(cls)
@@ -250,7 +267,7 @@ def _behaves_like_tuple(cls: type) -> bool:
     return known
 
 
-def _fields(cls: type) -> dict[str, int]:
+def structure_fields(cls: type) -> dict[str, int]:
     """The names of a structure sequence's fields with their positions, hidden ones last; empty for other classes."""
     fields = _structures.get(cls)
     if fields is None:
@@ -279,18 +296,3 @@ def _maker(cls: type) -> tuple[type | None, Any]:
 
 
 pure(tuple.__dict__["__class_getitem__"])
-
-
-_OWN_OF_STRUCTURES = frozenset({"__new__", "__repr__", "__reduce__", "__replace__"})
-
-
-def _pure_structures() -> None:
-    """What structure sequences have of their own follows from their items."""
-    for cls in type.__subclasses__(tuple):
-        if "n_sequence_fields" in vars(cls):
-            pure(
-                *[vars(cls)[name] for name in ("__new__", "__repr__", "__reduce__", "__replace__") if name in vars(cls)]
-            )
-
-
-_pure_structures()

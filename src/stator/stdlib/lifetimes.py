@@ -51,9 +51,32 @@ class Collected(Value):
         raise Unsupported(errors.LifetimeObserved("the result of gc.collect"))
 
 
+def _reports_nothing(collector: Any) -> bool:
+    return not collector.get_debug()
+
+
+def _check_unobserved(space: Space) -> None:
+    """That a collection calls nothing of the program's, and keeps nothing for it: as long as it does not."""
+    if space.truth(space.existing(gc.callbacks)):
+        raise Unsupported(errors.LifetimeObserved("gc.collect, which calls gc.callbacks"))
+    if not _reports_nothing(gc):
+        raise Unsupported(errors.LifetimeObserved("gc.collect with gc.set_debug"))
+    space.trace.guard(Predicate((ConstSource(gc, "gc"),), _reports_nothing, "no gc.set_debug"))
+
+
 def _collect_now(collector: Any) -> bool:
+    if collector.callbacks or collector.get_debug():
+        return False  # who looks on shall see the program's own collections only
     collector.collect()
     return True
+
+
+def _collect_unseen() -> None:
+    """Collect as when there were no callbacks yet."""
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()
+    gc.collect()
+    gc.callbacks[:] = callbacks
 
 
 @builtin(gc.collect)
@@ -65,11 +88,12 @@ def collect(space: Space, generation: Value = _OLDEST) -> Value:
     trace = space.trace
     if space.known(generation) != 2:
         raise Unsupported(errors.LifetimeObserved("gc.collect of young objects"))
+    _check_unobserved(space)
     if _COLLECTED not in trace.done_first:
         raise DoFirst(_COLLECTED, gc.collect)
     if not trace.first_guards:
         trace.first_guards.append(Predicate((ConstSource(gc, "gc"),), _collect_now, "gc.collect() has been called"))
-    trace.defer(gc.collect, [])
+    trace.defer(_collect_unseen, [])
     gc.collect()
     return Collected()
 
