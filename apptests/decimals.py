@@ -5,6 +5,7 @@ import copy
 import decimal
 from decimal import Context, Decimal
 
+from apptests.marks import expected_break
 from apptests.raising import message
 
 
@@ -177,6 +178,23 @@ def test_a_context_that_is_handed_out():
     with manager as inner:
         assert decimal.getcontext() is inner and inner.prec == 4
         return repr(context), Decimal(1) / 3
+
+
+@expected_break("decimals among floats, as keys")
+def test_keys_that_are_compared_with_floats():
+    found = []
+    with restored() as context:
+        found.append(len({Decimal("100.0"), 100.0}))
+        assert context.flags[decimal.FloatOperation]
+        context.clear_flags()
+        found.append({Decimal("1.0"): 2, Decimal("0.1"): 3}[1])
+        assert not context.flags[decimal.FloatOperation]
+        found.append(10.0 in [Decimal("10.0")])
+        assert context.flags[decimal.FloatOperation]
+        context.clear_flags()
+        found.append(sorted([10.0, Decimal("1.0")]))
+        assert context.flags[decimal.FloatOperation]
+    return found
 
 
 shared = Context(prec=6)

@@ -14,6 +14,7 @@ from stator.objects.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
+    from stator.trace import Trace
 
 
 _PLAIN = frozenset({str, int, float, complex, bool, bytes, type(None), type(...)})
@@ -52,6 +53,21 @@ class IdKey:
         if type(other) is int and other == id(self.anchor) and not isinstance(self.anchor, Value):
             raise Unsupported(errors.UnsupportedCCall("id of an object, compared with a number"))
         return isinstance(other, IdKey) and other.anchor is self.anchor
+
+
+class _Unlike:
+    """Of which types of `UNLIKE` there are keys."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.types: set[type] = set()
+
+
+def note_unlike(space: Space, cls: type) -> None:
+    """A number of such a type is a key."""
+    found = space.trace.extension(_Unlike).types
+    found.add(cls)
+    if len(found) > 1:
+        raise Unsupported(errors.UnsupportedSlot(cls.__name__, "comparison, as a key, with a float"))
 
 
 #: types of keys that an id may be, or be part of

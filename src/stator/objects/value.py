@@ -209,6 +209,10 @@ def is_unique(host: Any) -> bool:
     return cls in _SINGLETONS or (cls in CACHED and CACHED[cls](host))
 
 
+#: types of numbers that are not to be compared with one another as keys: it would raise a flag
+UNLIKE: set[type] = {float}
+
+
 class Constant(Known):
     """A known object of an immutable type: int, str, None, range, dtype, re.Match …"""
 
@@ -216,8 +220,12 @@ class Constant(Known):
 
     def key(self, space: Space) -> Any:
         host = self.host
-        if type(host) is float and host != host:
-            space.guard_identity(self)  # a NaN equals nothing, and is found by its identity
+        if type(host) in UNLIKE:
+            if type(host) is float and host != host:
+                space.guard_identity(self)  # a NaN equals nothing, and is found by its identity
+            from stator.objects.keys import note_unlike
+
+            note_unlike(space, type(host))
         return host
 
     def reconstruct(self, writer: Writer) -> str:

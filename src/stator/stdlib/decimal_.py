@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource
 from stator.objects.protocol import HANDLERS, NONE, REALISERS, bad_call, builtin, models, register
-from stator.objects.value import Constant, ObjectValue, Value
+from stator.objects.value import UNLIKE, Constant, ObjectValue, Value
 from stator.stdlib.decimal_context import ContextValue, arithmetic, compute, inner_of, is_template, made
 from stator.stdlib.purity import frozen
 from stator.stdlib.support import known_host, refuse
@@ -25,6 +25,7 @@ _ContextManager: Any = type(decimal.localcontext())
 # -- decimals -------------------------------------------------------------------------------------------------------
 
 frozen(decimal.Decimal, str)
+UNLIKE.add(decimal.Decimal)  # decimal.FloatOperation
 _realise = REALISERS[decimal.Decimal]
 
 
