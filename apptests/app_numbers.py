@@ -127,3 +127,14 @@ def app_a_class_that_refuses_subscription():
         raise AssertionError
     except TypeError as e:
         assert str(e) == "type 'Plain' is not subscriptable"
+
+
+class Own(float):
+    pass
+
+
+@expected_break("a hash by address")
+def app_hash_of_what_is_no_number():
+    value, own = float("nan"), Own("nan")
+    assert hash(value) == object.__hash__(value) and hash(own) == object.__hash__(own)
+    return hash(Own("inf"))

@@ -106,8 +106,20 @@ def test_agrees(expression):
         (lambda g: g.__args__, [list[int], list[str], dict[int, str]]),
         (lambda x: x + 1, [1, 1.0, True, 2, -0.0]),
         (lambda b: list(b), [bytearray(b"a"), bytearray(b"b"), bytearray(b"ab")]),
+        (lambda n: hash(n), [float("nan"), float("nan"), decimal.Decimal("NaN"), decimal.Decimal("NaN"), 1.5]),
     ],
-    ids=["zone", "datetime", "timedelta", "Decimal", "Pattern", "Struct", "GenericAlias", "numbers", "bytearray"],
+    ids=[
+        "zone",
+        "datetime",
+        "timedelta",
+        "Decimal",
+        "Pattern",
+        "Struct",
+        "GenericAlias",
+        "numbers",
+        "bytearray",
+        "nan",
+    ],
 )
 def test_constants_are_guarded(function, values):
     compiled = stator.compile(function, backend="eager", fullgraph=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from stator._core import has_buffer
 from stator.objects.int_ import strict_subclass
 from stator.objects.payload import PayloadValue
-from stator.objects.protocol import builtin
+from stator.objects.protocol import builtin, register
 from stator.objects.value import Constant, Value
 from stator.stdlib.support import hooked, known_host, literal
 
@@ -15,6 +15,20 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
 
 _TEXTS = (str, bytes, bytearray)
+
+
+def _hash(base: type) -> None:
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        value = args[0].force() if args else None
+        if isinstance(value, PayloadValue):
+            space.check_nan(value, value.payload)
+        return None
+
+    register(base.__hash__, model)
+
+
+_hash(float)
+_hash(complex)
 
 
 @builtin(float.__new__)

@@ -18,7 +18,7 @@ from stator.objects.attributes import MISSING
 from stator.objects.identities import separate
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE
 from stator.objects.space import Space
-from stator.objects.value import CACHED, Constant, NotKnown, Raised, Unsupported, Value
+from stator.objects.value import CACHED, UNLIKE, Constant, NotKnown, Raised, Unsupported, Value
 
 #: symbol → (host function, method, reflected method)
 BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
@@ -333,6 +333,8 @@ class Operators(Space):
         """`hash(value)`."""
         value = value.force()
         if type(value) is Constant:
+            if value.cls is complex or value.cls in UNLIKE:
+                self.check_nan(value, value.host)
             return self.run_known(hash, [value])
         slot = self.special(value, "__hash__")
         if slot is None:
@@ -346,6 +348,13 @@ class Operators(Space):
             return self.fresh(_fold_hash(self.int_(result)))
         except NotKnown:
             raise Unsupported(errors.UnsupportedCCall(f"hash, which is {result.describe()}")) from None
+
+    def check_nan(self, value: Value, host: Any) -> None:
+        """What is no number hashes by its address."""
+        if "nan" in repr(host).lower():
+            if value.source is None and type(value) is not Constant:
+                raise Unsupported(errors.UnsupportedSlot(value.cls.__name__, "hash that depends on addresses"))
+            self.guard_identity(value)
 
     def warn(self, category: type[Warning], text: str) -> None:
         """`PyErr_WarnEx(category, text, 1)`: a warning from the line that is being executed."""

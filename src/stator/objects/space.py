@@ -198,6 +198,9 @@ class Space(ABC):
     def hash(self, value: Value) -> Value: ...
 
     @abstractmethod
+    def check_nan(self, value: Value, host: Any) -> None: ...
+
+    @abstractmethod
     def warn(self, category: type[Warning], text: str) -> None: ...
 
     @abstractmethod
