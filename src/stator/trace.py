@@ -68,6 +68,8 @@ class Trace(Services):
     end_wanted = False
     #: where the trace was too long: the code of the inlined calls that will not be traced by themselves either
     overlong: tuple[CodeType, ...] = ()
+    #: how host functions are called, `compute(function, *args, **kwargs)`, where it depends on the traced program
+    compute: Callable[..., Any] | None = None
 
     def __init__(
         self,
@@ -121,8 +123,6 @@ class Trace(Services):
         self.root_args: list[Any] = []
         self.break_stack: list[tuple[CodeType, int]] = []
         self.host_failure: Exception | None = None
-        #: how host functions are called, `compute(function, *args, **kwargs)`, where it depends on the traced program
-        self.compute: Callable[..., Any] | None = None
         self._globals: dict[int, Any] = {}
         self._made_globals: dict[int, MadeGlobals] = {}
         self._constants: dict[int, Constant] = {}
