@@ -14,9 +14,9 @@ from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, ConstSource, DictItemSource
 from stator.objects.protocol import FALSE, NONE, register
 from stator.objects.value import Constant, Value
-from stator.stdlib.output import SINKS
 from stator.stdlib.repr_ import str_of
 from stator.stdlib.support import known_host, literal, refuse
+from stator.stdlib.text_files import SINKS
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _warnings
-import io
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -16,12 +15,10 @@ from stator.objects.protocol import FALSE, NONE, builtin
 from stator.objects.value import Constant, Value
 from stator.stdlib.repr_ import str_of
 from stator.stdlib.support import known_host, refuse
+from stator.stdlib.text_files import SINKS, can_take
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
-
-#: `write` methods in C that do nothing but take the text; what they wrote can only be read back across a break
-SINKS = (io.TextIOWrapper.write, io.StringIO.write)
 
 
 @builtin(print)
@@ -39,6 +36,8 @@ def print_(
         _print_through(space, target, args, separator, ending, flush)
         return NONE
     texts = [_printable(space, str_of(space, arg)) for arg in args]
+    if not can_take(space, target, [part for text in (*texts, separator, ending) for part in _known_parts(text)]):
+        raise refuse("print")
     options = {"file": target}
     if separator.host != " ":
         options["sep"] = separator
@@ -53,6 +52,13 @@ def print_(
 def _printable(space: Space, text: Value) -> Value:
     """Text whose characters are settled, now or when it is printed."""
     return text if isinstance(text, PendingText) else Constant(_plain(space, text))
+
+
+def _known_parts(text: Value) -> list[str]:
+    """What is known of the text already; the rest is numbers and the like."""
+    if isinstance(text, PendingText):
+        return [part for part in text.parts if isinstance(part, str)]
+    return [text.host]  # type: ignore[attr-defined]
 
 
 def _plain(space: Space, text: Value) -> str:

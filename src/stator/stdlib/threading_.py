@@ -11,8 +11,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.protocol import FALSE, NONE, TRUE, builtin, models
-from stator.objects.value import Constant, ObjectValue, Value
-from stator.stdlib.support import bool_value, refuse
+from stator.objects.value import Constant, ObjectValue, Raised, Value
+from stator.stdlib.support import bool_value, known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -52,6 +52,16 @@ class LockValue(ObjectValue):
         self.depth += 1
         return TRUE
 
+    def check_arguments(self, space: Space, *args: Value) -> bool:
+        """Whether `acquire(*args)` would wait; arguments that do not go together are refused by a lock that is free."""
+        self.check_fresh("acquire")
+        blocking, timeout = (known_host(space, arg, f"{self.kind.__name__}.acquire") for arg in args)
+        try:
+            type(self).maker().acquire(blocking, timeout)
+        except Exception as e:
+            raise Raised(space.exception(e)) from None
+        return bool(blocking)
+
     def give(self, space: Space) -> Value:
         """Release."""
         self.check_fresh("release")
@@ -89,9 +99,8 @@ class PlainLock(LockValue):
     maker = _thread.allocate_lock
 
     def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
-        if self.source is None and self.depth and not space.truth(blocking):
-            return FALSE
-        return self.take(space)
+        waits = self.check_arguments(space, blocking, timeout)
+        return self.take(space) if waits or not self.depth else FALSE
 
     def release(self, space: Space) -> Value:
         return self.give(space)
@@ -120,6 +129,7 @@ class ReentrantLock(LockValue):
         return ReentrantLock()
 
     def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
+        self.check_arguments(space, blocking, timeout)
         return self.take(space)
 
     def release(self, space: Space) -> Value:
