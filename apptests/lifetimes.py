@@ -1,7 +1,9 @@
 """When objects die, and how they lie in memory: what a graph break must not change."""
 
 import gc
+import io
 import sys
+import time
 import weakref
 import zlib
 
@@ -268,3 +270,55 @@ def test_callbacks_after_the_collection():
     gc.callbacks.append(lambda phase, info: seen.append(phase))
     del gc.callbacks[:]
     return seen
+
+
+@expected_break("time.sleep")
+def test_callback_for_what_a_variable_holds():
+    node, done = Node(), []
+    time.sleep(0)
+    reference = weakref.ref(node, done.append)
+    del node
+    assert done == [reference]
+
+
+@expected_break("time.sleep")
+def test_unused_reference_calls_back():
+    node, done = Node(), []
+    time.sleep(0)
+    reference = weakref.ref(node, lambda _: done.append(1))  # noqa: F841
+    del node
+    time.sleep(0)
+    assert done == [1]
+
+
+@expected_break("time.sleep")
+def test_unused_reference_to_what_others_hold_calls_back():
+    nodes, done = [Node()], []
+    time.sleep(0)
+    reference = weakref.ref(nodes[0], lambda _: done.append(1))  # noqa: F841
+    time.sleep(0)
+    nodes.clear()
+    time.sleep(0)
+    assert done == [1]
+
+
+class Flushes(io.RawIOBase):
+    def __init__(self):
+        self.written = []
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.written.append(len(data))
+        return len(data)
+
+
+@expected_break("write|C function|Flushes")
+def test_file_is_flushed_when_it_is_collected():
+    raw = Flushes()
+    file = io.BufferedWriter(raw, 8)
+    file.write(b"abc")
+    del file
+    gc.collect()
+    assert raw.written == [3]

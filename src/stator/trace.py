@@ -119,6 +119,8 @@ class Trace(Services):
         self.unresumable: Any = None
         #: whether the program has let go of an argument before the graph break
         self.drops_arguments = False
+        #: whether it has made weak references that call back: as long as they are there themselves
+        self.calls_back = False
         #: the arguments of the frame being traced
         self.root_args: list[Any] = []
         self.break_stack: list[tuple[CodeType, int]] = []
@@ -308,12 +310,19 @@ class Trace(Services):
 
     def is_held(self, host: Any) -> bool:
         """Whether a variable or a stack entry of a running frame is this existing object."""
+        return self._holds(self._running(), host)
+
+    def _running(self) -> list[Frame]:
         frames = []
         frame = self.frame
         while frame is not None:
             frames.append(frame)
             frame = frame.parent
-        return self._holds(frames, host)
+        return frames
+
+    def has_dropped_arguments(self) -> bool:
+        """Whether the program has let go of an argument of the frame being traced, which the real frame keeps."""
+        return self._has_dropped(self._running())
 
     def _holds(self, frames: list[Frame], host: Any) -> bool:
         for frame in frames:
@@ -324,8 +333,11 @@ class Trace(Services):
 
     def note_dropped(self, frames: list[Frame]) -> None:
         """At a graph break: whether the program has let go of an argument of the frame being traced."""
+        self.drops_arguments = self._has_dropped(frames)
+
+    def _has_dropped(self, frames: list[Frame]) -> bool:
         args = [arg for arg in self.root_args if type(arg) not in IMMUTABLE]
-        self.drops_arguments = not all(self._holds(frames, arg) for arg in args)
+        return not all(self._holds(frames, arg) for arg in args)
 
     # -- ending -----------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.bytecode.continuation import is_continuation
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, WeakrefSource
 from stator.objects.keys import RefKey
@@ -76,6 +77,8 @@ class RefValue(ExtensibleValue):
             raise space.error(TypeError, f"cannot create weak reference to '{referent.type_name}' object")
         if referent.source is None:
             refer_to_new(space, referent, callback)
+        elif callback.cls is not type(None):
+            call_back_for(space, referent)
         if host is weakref.ref and callback.cls is type(None):
             # One object is referred to by one plain reference.
             known = space.trace.extension(PlainRefs).refs
@@ -158,6 +161,14 @@ def refer_to_new(space: Space, referent: Value, callback: Value) -> None:
         raise Unsupported(errors.LifetimeObserved("a callback for the death of a new object"))
     # What is resumed after a break need not hold the object as long as the frame would.
     space.trace.unresumable = errors.LifetimeObserved("a weak reference to a new object")
+
+
+def call_back_for(space: Space, referent: Value) -> None:
+    """A callback for the death of an existing object: called at once where the frame alone keeps the object."""
+    trace = space.trace
+    if is_continuation(trace.root_code) and any(arg is space.identity(referent) for arg in trace.root_args):
+        raise Unsupported(errors.LifetimeObserved("a callback for the death of what a variable holds"))
+    trace.calls_back = True
 
 
 def _may_have_died(space: Space, referent: Value) -> bool:

@@ -118,6 +118,8 @@ def _held(frame: Frame) -> set[str]:
     """Variables not needed any more whose objects nothing but a continuation's frame may keep alive."""
     fresh = frame.trace.fresh_classes  # what they derive from knows of them
     kept = {n for n, v in frame.locals.items() if fresh and not v.lazy and any(v is made for made in fresh.values())}
+    if frame.trace.calls_back:
+        kept |= {n for n, v in frame.locals.items() if v.source is None and v is not NULL}
     if not is_continuation(frame.trace.root_code):
         return kept  # the frame that is traced keeps its arguments itself
     return kept | {n for n, v in frame.locals.items() if _from_arguments(v.source) and not _timeless(v)}
