@@ -94,7 +94,7 @@ def ASYNC_GEN_WRAP(f: Frame, instr: Instr) -> None:
 @opcode
 def GET_AWAITABLE(f: Frame, instr: Instr) -> None:
     """await value"""
-    f.push(generator.awaitable(f.space, f.pop(), instr.arg))
+    f.push(generator.awaited(f.space, f.pop(), instr.arg))
 
 
 @opcode

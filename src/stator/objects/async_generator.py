@@ -125,8 +125,7 @@ class AsyncGeneratorValue(Suspendable):
         """`_PyGen_Finalize`, without the hook of an event loop: the generator is closed."""
         self.own()
         if not self.started:
-            space.touch(self)
-            self.unused, self.frame = self.frame or self.unused, None
+            self.finish(space)
             return NONE
         try:
             self.throw_in(space, space.error(GeneratorExit))
@@ -149,11 +148,9 @@ class AsyncGeneratorValue(Suspendable):
             return self.delegate() or NONE
         if name == "ag_frame":
             return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
-        if self.frame is None:
-            return None
         if name == "ag_code":
-            return Constant(self.frame.code)
-        return self.frame.function.get_field(space, name) or Constant(getattr(self.frame.function.host, name))
+            return Constant(self.code)
+        return self.name_of(space, name) if name in ("__name__", "__qualname__") else None
 
     def describe(self) -> str:
         return "an async generator"
@@ -161,16 +158,11 @@ class AsyncGeneratorValue(Suspendable):
     def first_step(self, writer: Writer, name: str) -> str:
         return f"{writer.const(advance)}({name})"
 
-    def closing_step(self, writer: Writer, name: str) -> str:
-        return f"{writer.const(close)}({name})"
-
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
         if self.awaited:
             raise Unsupported(errors.NotReconstructible("an async generator that is awaited"))
-        if self.frame is None and self.unused is None:
-            return writer.assign("ended", f"{writer.const(ended)}()")
         return writer.generator(self)
 
 
@@ -376,20 +368,6 @@ def advance(generator: Any) -> None:
     """Run an async generator to its first `yield`, or to its end."""
     with contextlib.suppress(StopIteration, StopAsyncIteration):
         generator.asend(None).send(None)
-
-
-def close(generator: Any) -> None:
-    """Close an async generator that has not begun."""
-    with contextlib.suppress(StopIteration):
-        generator.aclose().send(None)
-
-
-def ended() -> Any:
-    """An async generator that has nothing more to give."""
-    generator = _nothing()
-    advance(generator)
-    advance(generator)
-    return generator
 
 
 __all__ = ["AsyncGeneratorValue", "Wrapped"]

@@ -494,9 +494,13 @@ def stop_iteration_error(space: Space, value: Value, code: types.CodeType) -> Va
         if kind != "async generator" or not issubclass(value.cls, StopAsyncIteration):
             return value
         stop = "StopAsyncIteration"
-    error = space.error(RuntimeError, f"{kind} raised {stop}").value
-    set_cause(space, error, value)
-    set_context(space, error, value)
+    return from_cause(space, space.error(RuntimeError, f"{kind} raised {stop}").value, value)
+
+
+def from_cause(space: Space, error: Value, cause: Value) -> Value:
+    """`_PyErr_FormatFromCause`: the new exception is raised because of the other."""
+    set_cause(space, error, cause)
+    set_context(space, error, cause)
     return error
 
 

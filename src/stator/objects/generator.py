@@ -12,6 +12,7 @@ from stator import errors
 from stator.bytecode.decode import decode
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
+from stator.objects import exception
 from stator.objects.frame_ import Frames
 from stator.objects.protocol import MODELS, NONE, models
 from stator.objects.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
@@ -24,20 +25,16 @@ if TYPE_CHECKING:
     from stator.residual.writer import Writer
 
 
-_warn_unawaited: Any = warnings._warn_unawaited_coroutine  # type: ignore[attr-defined]
-
-
 def _depth(_: Any) -> int:
     return sys.get_coroutine_origin_tracking_depth()
 
 
-def _origin(space: Space) -> Value:
-    """Where new coroutines were made: nowhere, unless the interpreter is told to keep track of it."""
+def _refuse_origins(space: Space) -> None:
+    """Break where the interpreter is told to keep in each new coroutine by which frames it was made."""
     depth = CallSource(_depth, ConstSource(sys, "sys"), "coroutine_origin_tracking_depth")
     if _depth(None):
         raise Unsupported(errors.UnsupportedMethod("coroutine", "cr_origin"))
     space.trace.guard(Equals(depth, 0))
-    return NONE
 
 
 @models(types.GeneratorType, types.CoroutineType)
@@ -59,6 +56,14 @@ class GeneratorValue(Suspendable):
         return self.cls is types.CoroutineType
 
     @property
+    def is_awaitable(self) -> bool:
+        """`PyCoro_CheckExact` or `gen_is_coroutine`: whether `await` takes it as it is."""
+        if self.is_coroutine:
+            return True
+        self.own()
+        return bool(self.code.co_flags & inspect.CO_ITERABLE_COROUTINE)
+
+    @property
     def kind(self) -> str:  # type: ignore[override]
         return "coroutine" if self.is_coroutine else "generator"
 
@@ -68,6 +73,9 @@ class GeneratorValue(Suspendable):
         if self.is_coroutine:
             return space.error(RuntimeError, "cannot reuse already awaited coroutine")
         return space.error(StopIteration)
+
+    def thrown_late(self, space: Space, raised: Raised) -> Raised:
+        return self.exhausted(space) if self.is_coroutine else raised
 
     def ended(self, space: Space, result: Value) -> Raised:
         return stop_with(space, result)
@@ -106,8 +114,7 @@ class GeneratorValue(Suspendable):
         if self.frame is None:
             return NONE
         if not self.started:
-            space.touch(self)
-            self.unused, self.frame = self.frame, None
+            self.finish(space)
             return NONE
         try:
             self.throw_in(space, space.error(GeneratorExit))
@@ -126,7 +133,7 @@ class GeneratorValue(Suspendable):
             return NONE
         try:
             if self.is_coroutine and not self.started:
-                space.call(space.existing(_warn_unawaited), [self], {})
+                space.call_method(space.existing(warnings), "_warn_unawaited_coroutine", self)
             self.close(space)
         except Raised:
             raise Unsupported(errors.UnsupportedMethod(self.kind, "__del__")) from None
@@ -141,7 +148,7 @@ class GeneratorValue(Suspendable):
         if self.source is not None:
             return None
         if name == "cr_origin":
-            return _origin(space)
+            return NONE
         if name in ("gi_running", "cr_running"):
             return Constant(self.running)
         if name in ("gi_suspended", "cr_suspended"):
@@ -150,11 +157,9 @@ class GeneratorValue(Suspendable):
             return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
         if name in ("gi_yieldfrom", "cr_await"):
             return self.delegate() or NONE
-        if self.frame is not None and name in ("gi_code", "cr_code"):
-            return Constant(self.frame.code)
-        if self.frame is not None and name in ("__name__", "__qualname__"):
-            return self.frame.function.get_field(space, name) or Constant(getattr(self.frame.function.host, name))
-        return None
+        if name in ("gi_code", "cr_code"):
+            return Constant(self.code)
+        return self.name_of(space, name) if name in ("__name__", "__qualname__") else None
 
     def describe(self) -> str:
         return f"a {self.kind}"
@@ -163,8 +168,6 @@ class GeneratorValue(Suspendable):
         return f"{name}.send(None)" if self.is_coroutine else f"next({name})"
 
     def reconstruct(self, writer: Writer) -> str:
-        if self.frame is None and self.source is None and self.is_coroutine and self.unused is None:
-            raise Unsupported(errors.NotReconstructible("a finished coroutine"))
         if self.source is not None:
             return writer.source(self.source)
         return writer.generator(self)
@@ -213,22 +216,33 @@ class CoroutineWrapper(ObjectValue):
         return writer.assign("awaited", f"{writer.expr(self.coroutine)}.__await__()")
 
 
+#: what suspends a frame → the prefix of its attributes
+_PREFIXES = {types.GeneratorType: "gi", types.CoroutineType: "cr", types.AsyncGeneratorType: "ag"}
+
+
 def is_left_open(host: Any) -> bool:
-    """Whether letting go of the object closes a generator suspended in such a place; a tuple holds its items."""
+    """Whether letting go of the object does something else: closes what is suspended within a `try`, or warns of a
+    coroutine that nobody has awaited; a tuple holds its items.
+    """
     waiting, met = [host], set()
     while waiting:
         found = waiting.pop()
         if type(found) is tuple and id(found) not in met:
             met.add(id(found))
             waiting += found
-        elif type(found) is types.GeneratorType and found.gi_suspended and _is_open(found):
+        elif type(found) in _PREFIXES and _is_open(found, _PREFIXES[type(found)]):
             return True
     return False
 
 
-def _is_open(host: types.GeneratorType[Any, Any, Any]) -> bool:
-    instrs, frame = decode(host.gi_code).instrs, host.gi_frame
-    at = None if frame is None else next((instr for instr in instrs if instr.offset == frame.f_lasti), None)
+def _is_open(host: Any, prefix: str) -> bool:
+    frame = getattr(host, f"{prefix}_frame")
+    if frame is None or getattr(host, f"{prefix}_running"):
+        return False
+    instrs = decode(getattr(host, f"{prefix}_code")).instrs
+    at = next((instr for instr in instrs if instr.offset == frame.f_lasti), None)
+    if type(host) is types.CoroutineType and not host.cr_suspended:  # it has not begun
+        return True
     return at is None or protects(instrs, at)
 
 
@@ -247,34 +261,61 @@ def make(frame: Frame) -> Value:
     flags = frame.code.co_flags
     if flags & inspect.CO_ASYNC_GENERATOR:
         return MODELS[types.AsyncGeneratorType](frame)  # type: ignore[call-arg]
-    return GeneratorValue(frame, types.CoroutineType if flags & inspect.CO_COROUTINE else types.GeneratorType)
+    if not flags & inspect.CO_COROUTINE:
+        return GeneratorValue(frame)
+    _refuse_origins(frame.space)
+    return GeneratorValue(frame, types.CoroutineType)
 
 
-def awaitable(space: Space, value: Value, where: int) -> Value:
+def _is_awaitable(value: Value) -> bool:
+    return isinstance(value, GeneratorValue) and value.is_awaitable
+
+
+def awaitable(space: Space, value: Value) -> Value:
     """`_PyCoro_GetAwaitableIter`: the iterator behind an awaitable."""
     value = value.force()
-    if isinstance(value, GeneratorValue) and value.is_coroutine:
-        if value.delegate() is not None:
-            raise space.error(RuntimeError, "coroutine is being awaited already")
+    if _is_awaitable(value):
         return value
     slot = space.special(value, "__await__")
     if slot is None:
-        name = value.type_name
-        text = {
-            1: f"'async with' received an object from __aenter__ that does not implement __await__: {name}",
-            2: f"'async with' received an object from __aexit__ that does not implement __await__: {name}",
-        }.get(where, f"object {name} can't be used in 'await' expression")
-        raise space.error(TypeError, text)
-    return space.call(slot, [value], {})
+        raise space.error(TypeError, f"object {value.type_name} can't be used in 'await' expression")
+    iterator = space.call(slot, [value], {}).force()
+    if _is_awaitable(iterator):
+        raise space.error(TypeError, "__await__() returned a coroutine")
+    if space.special(iterator, "__next__") is None:
+        raise space.error(TypeError, f"__await__() returned non-iterator of type '{iterator.type_name}'")
+    return iterator
+
+
+#: what `async with` awaits: GET_AWAITABLE's argument → the method that gave it
+_GIVEN_BY = {1: "__aenter__", 2: "__aexit__"}
+
+
+def awaited(space: Space, value: Value, where: int) -> Value:
+    """`await value`."""
+    value = value.force()
+    if where and not _is_awaitable(value) and space.special(value, "__await__") is None:
+        given = f"'async with' received an object from {_GIVEN_BY[where]} that does not implement __await__"
+        raise space.error(TypeError, f"{given}: {value.type_name}")
+    iterator = awaitable(space, value)
+    if isinstance(iterator, GeneratorValue) and iterator.is_coroutine:
+        iterator.own()
+        if iterator.delegate() is not None:
+            raise space.error(RuntimeError, "coroutine is being awaited already")
+    return iterator
 
 
 def aiter_(space: Space, value: Value) -> Value:
-    """`value.__aiter__()`."""
+    """`async for … in value`: its async iterator."""
     value = value.force()
     slot = space.special(value, "__aiter__")
     if slot is None:
         raise space.error(TypeError, f"'async for' requires an object with __aiter__ method, got {value.type_name}")
-    return space.call(slot, [value], {})
+    iterator = space.call(slot, [value], {}).force()
+    if space.special(iterator, "__anext__") is None:
+        text = "'async for' received an object from __aiter__ that does not implement __anext__"
+        raise space.error(TypeError, f"{text}: {iterator.type_name}")
+    return iterator
 
 
 def anext_(space: Space, iterator: Value) -> Value:
@@ -284,4 +325,9 @@ def anext_(space: Space, iterator: Value) -> Value:
     if slot is None:
         name = iterator.type_name
         raise space.error(TypeError, f"'async for' requires an iterator with __anext__ method, got {name}")
-    return awaitable(space, space.call(slot, [iterator], {}), 0)
+    given = space.call(slot, [iterator], {}).force()
+    try:
+        return awaitable(space, given)
+    except Raised as e:
+        text = f"'async for' received an invalid object from __anext__: {given.type_name}"
+        raise Raised(exception.from_cause(space, space.error(TypeError, text).value, e.value)) from None

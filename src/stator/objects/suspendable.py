@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.objects import exception
-from stator.objects.value import ObjectValue, Raised, Unsupported, Value
+from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Suspendable(ObjectValue):
     """A frame, which runs whenever something is sent; None once it is finished."""
 
-    __slots__ = ("frame", "protected", "running", "started", "unused")
+    __slots__ = ("code", "frame", "names", "protected", "running", "started")
     #: what error messages call it
     kind: str
 
@@ -32,8 +32,9 @@ class Suspendable(ObjectValue):
         self.frame = frame
         if frame is not None:
             frame.generator = self
-        #: the frame of one that was closed before it began
-        self.unused: Frame | None = None
+            self.code = frame.code
+        #: `__name__` and `__qualname__`, once it is finished
+        self.names: tuple[Value, Value] | None = None
         self.started = False
         self.running = False
         #: whether it is among the trace's unfinished ones
@@ -70,9 +71,19 @@ class Suspendable(ObjectValue):
         """The statement that brings a continuation of this name to where the frame is suspended."""
         raise NotImplementedError
 
-    def closing_step(self, writer: Writer, name: str) -> str:
-        """The statement that closes one which has not begun."""
-        return f"{name}.close()"
+    def finish(self, space: Space) -> None:
+        """It has come to its end, and lets go of its frame."""
+        space.touch(self)
+        self.names = self.name_of(space, "__name__"), self.name_of(space, "__qualname__")
+        self.frame = None
+
+    def name_of(self, space: Space, field: str) -> Value:
+        """`__name__` or `__qualname__`: those of its function."""
+        if self.names is not None:
+            return self.names[field == "__qualname__"]
+        assert self.frame is not None
+        function = self.frame.function
+        return function.get_field(space, field) or Constant(getattr(function.host, field))
 
     # -- resuming ---------------------------------------------------------------------------------------------------
 
@@ -97,10 +108,14 @@ class Suspendable(ObjectValue):
         self.started = True
         return self._run(space, frame, None)
 
+    def thrown_late(self, space: Space, raised: Raised) -> Raised:
+        """What is raised where that is thrown in after the end."""
+        return raised
+
     def throw_in(self, space: Space, raised: Raised, closing: bool = True) -> Value:
         """`_gen_throw`; `closing`: on GeneratorExit, what is delegated to is closed."""
         if self.frame is None:
-            raise raised
+            raise self.thrown_late(space, raised)
         receiver = self.delegate()
         if receiver is not None:
             return self._throw_into_delegate(space, receiver, raised, closing)
@@ -144,7 +159,7 @@ class Suspendable(ObjectValue):
                 frame.unwind(raised, frame.instrs[max(frame.index - 1, 0)])
             result = frame.run()
         except Raised as e:
-            self.frame = None
+            self.finish(space)
             if sys.version_info < (3, 12):  # later, the body's own code does this
                 raise Raised(exception.stop_iteration_error(space, e.value, frame.code)) from None
             raise
@@ -157,7 +172,7 @@ class Suspendable(ObjectValue):
                 self.protected = True
                 space.trace.unfinished.add(self)
             return result
-        self.frame = None
+        self.finish(space)
         raise self.ended(space, result)
 
     def _throw_into_delegate(self, space: Space, receiver: Value, raised: Raised, closing: bool) -> Value:

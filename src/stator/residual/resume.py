@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from inspect import CO_ASYNC_GENERATOR
 from types import CellType, CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -229,14 +231,13 @@ def _frame_function(writer: Writer, frame: Frame, code: CodeType) -> str:
 
 def suspended_generator(writer: Writer, value: Suspendable) -> str:
     """A generator of the traced program that is still suspended, as a real one."""
-    frame = value.frame or value.unused
+    frame = value.frame
     if frame is None:
-        return writer.assign("finished", f"{writer.const(finished)}()")
+        assert value.names is not None
+        called = ", ".join([writer.expr(name) for name in value.names])
+        return writer.assign("finished", f"{writer.const(finished)}({writer.const(value.code)}, {called})")
     if not value.started:
-        name = writer.assign(frame.code.co_name, _first_call(writer, frame))
-        if value.frame is None:
-            writer.line(value.closing_step(writer, name))
-        return name
+        return writer.assign(frame.code.co_name, _first_call(writer, frame))
     index = frame.index - 1
     kinds, values, raised = stack_state(writer, frame, frame.stack)
     live = live_names(frame.decoded, frame.index) | live_names(frame.decoded, index)
@@ -274,12 +275,18 @@ def _first_call(writer: Writer, frame: Frame) -> str:
     return f"{writer.expr(frame.function)}({', '.join(parts)})"
 
 
-def finished() -> Any:
-    """A generator that has nothing more to give."""
-    nothing: tuple[Any, ...] = ()
-    generator: Any = (x for x in nothing)
-    next(generator, None)
-    return generator
+def finished(code: CodeType, name: str, qualname: str) -> Any:
+    """A generator, coroutine or async generator of this code and these names that has nothing more to give."""
+    function: Any = make_function(code, {}, tuple(CellType() for _ in code.co_freevars))
+    function.__name__, function.__qualname__ = name, qualname
+    keyword_only = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    made = function(*[None] * code.co_argcount, **dict.fromkeys(keyword_only))
+    if code.co_flags & CO_ASYNC_GENERATOR:
+        with contextlib.suppress(StopIteration):
+            made.aclose().send(None)
+    else:
+        made.close()
+    return made
 
 
 __all__ = ["CellType", "Link", "chain", "link", "outer_links", "suspended_generator"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.objects.generator import aiter_, awaitable
+from stator.objects.generator import awaitable
 from stator.objects.protocol import builtin, models
 from stator.objects.suspendable import stop_with
 from stator.objects.value import ObjectValue, Raised, Unsupported, Value
@@ -28,9 +28,10 @@ _probe.close()
 
 @builtin(aiter)
 def aiter_of(space: Space, value: Value, /) -> Value:
-    if space.special(value.force(), "__aiter__") is None:
+    slot = space.special(value.force(), "__aiter__")
+    if slot is None:
         raise space.error(TypeError, f"'{value.force().type_name}' object is not an async iterable")
-    iterator = aiter_(space, value).force()
+    iterator = space.call(slot, [value], {}).force()
     if space.special(iterator, "__anext__") is None:
         raise space.error(TypeError, f"aiter() returned not an async iterator of type '{iterator.type_name}'")
     return iterator
@@ -81,8 +82,9 @@ class AnextAwaitable(ObjectValue):
         return self._or_default(space, lambda waiting: space.call_method(waiting, "close"))
 
     def _or_default(self, space: Space, ask: Callable[[Value], Value]) -> Value:
+        waiting = awaitable(space, self.wrapped)
         try:
-            return ask(awaitable(space, self.wrapped, 0))
+            return ask(waiting)
         except Raised as e:
             if not issubclass(e.value.cls, StopAsyncIteration):
                 raise
