@@ -63,7 +63,8 @@ def _call(getter: Any) -> Any:
     return getter()
 
 
-for _getter in (sys.gettrace, sys.getprofile, sys.get_int_max_str_digits):
+_settings = (sys.gettrace, sys.getprofile, sys.get_int_max_str_digits, sys.get_coroutine_origin_tracking_depth)
+for _getter in _settings:
     _setting(_getter)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import sys
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from stator.residual.writer import Writer
 
 
-#: references to the value of an object that only its id leads to: that of the id, and the argument of getrefcount
-_HELD_HERE_ONLY = 2
+#: references to the value of an object that only its id leads to: that of the id, the variable and the argument
+_HELD_HERE_ONLY = 3
 #: to what a method is bound that the program has let go of: that of the method, the variable and the argument
 _HELD_BY_METHOD_ONLY = 3
 
@@ -35,19 +36,29 @@ _HELD_BY_METHOD_ONLY = 3
 class IdValue(Value):
     """`id(target)`."""
 
-    __slots__ = ("target",)
+    __slots__ = ("_target",)
 
     def __init__(self, target: Value) -> None:
         self.cls = int
         self.source = None
-        self.target = target
+        # What is finalised where the program lets go of it is not kept by a number.
+        self._target: Any = weakref.ref(target) if hasattr(target, "tp_del") else target
+
+    @property
+    def target(self) -> Value:
+        """The object whose number it is."""
+        target: Value | None = self._target() if type(self._target) is weakref.ref else self._target
+        if target is None:
+            raise Unsupported(errors.LifetimeObserved("the id of an object that is gone"))
+        return target
 
     def anchor(self, space: Space) -> Any:
         """The object whose number it is."""
-        if self.target.source is None and sys.getrefcount(self.target) <= _HELD_HERE_ONLY:
+        target = self.target
+        if target is self._target and target.source is None and sys.getrefcount(target) <= _HELD_HERE_ONLY:
             # The program has let go of the object, and the next one may lie in its place.
             raise Unsupported(errors.LifetimeObserved("the id of an object that is gone"))
-        return space.identity(self.target)
+        return space.identity(target)
 
     def same(self, space: Space, other: IdValue) -> bool:
         """Whether the other, of the same kind, is the same number."""
