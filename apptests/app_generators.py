@@ -1,5 +1,9 @@
 """Generators: send, throw, close, delegation, and what is left of one that is dropped."""
 
+import sys
+
+from apptests.marks import expected_break
+
 
 def count(n):
     for i in range(n):
@@ -356,3 +360,16 @@ def app_generators_that_leave_are_not_closed():
     assert log == [] and next(kept[0]) == 2
     kept.pop().close()
     assert log == ["kept"]
+
+
+def app_variables_of_a_generator_that_has_not_begun():
+    kept = [1]
+
+    def numbers(first, second=2):
+        yield lambda: (second, kept)
+
+    assert dict(numbers(0).gi_frame.f_locals) == {"first": 0, "second": 2, "kept": [1]}
+
+
+if sys.version_info >= (3, 13):  # a view of the frame
+    expected_break("attribute 'f_locals' of type 'frame'")(app_variables_of_a_generator_that_has_not_begun)

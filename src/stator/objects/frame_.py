@@ -128,10 +128,12 @@ def variables(frame: Frame) -> list[tuple[str, Value | None]]:
     """The variables of a function's frame in the order of CPython, with None for those that have no value."""
     from stator.objects.value import NULL
 
-    code = frame.code
+    code, cells = frame.code, frame.cells
+    if not frame.index:  # the body of a generator that has not begun
+        cells = dict(zip(code.co_freevars, frame.function.cells(frame.space), strict=True))
     found: list[tuple[str, Value | None]] = []
     for name in dict.fromkeys((*code.co_varnames, *frame.decoded.varnames, *code.co_cellvars, *code.co_freevars)):
-        cell = frame.cells.get(name)
+        cell = cells.get(name)
         value = frame.locals.get(name) if cell is None else cell.contents
         found.append((name, None if value is NULL else value))
     return found
