@@ -21,9 +21,9 @@ import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stator._core import has_buffer
 from stator.guards.guard import Equals, IdIs
 from stator.guards.source import CallSource, ConstSource
-from stator.objects.calls import has_buffer
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register, restricts
 from stator.objects.value import Constant, NotKnown, Raised, Value
@@ -148,7 +148,7 @@ def fixed_texts(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
 
 
 def _can_change(text: Any) -> bool:
-    return has_buffer(text) and type(text) is not bytes
+    return type(text) is not bytes and has_buffer(type(text))
 
 
 def _match(space: Space, host: re.Match[Any], source: Source) -> Value:
