@@ -25,7 +25,7 @@ class _Absent:
 
 ABSENT: Any = _Absent()
 
-_dict_of: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
+class_dict: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
 _mro_of: Callable[[type], tuple[type, ...] | None] = type.__dict__["__mro__"].__get__
 _base_of: Callable[[type], type | None] = type.__dict__["__base__"].__get__
 _flags_of: Callable[[type], int] = type.__dict__["__flags__"].__get__
@@ -37,7 +37,7 @@ _SLOT_KINDS = (GetSetDescriptorType, MemberDescriptorType)
 def _dict_slot(cls: type) -> Any:
     """The descriptor of the dict that instances of the class have, or None."""
     for base in _mro_of(cls) or ():
-        slot: Any = _dict_of(base).get("__dict__")
+        slot: Any = class_dict(base).get("__dict__")
         # a property called __dict__ is not the real one; it lies further down the MRO
         if type(slot) in _SLOT_KINDS and slot.__objclass__ is base:
             return slot
@@ -62,7 +62,7 @@ def set_instance_dict(obj: Any, attributes: dict[Any, Any]) -> None:
 def type_lookup(cls: type, name: str) -> Any:
     """What ``_PyType_Lookup`` finds: the first class of the MRO whose dict has the name; else ABSENT."""
     for base in _mro_of(cls) or ():  # a class whose metaclass is working out its MRO has none
-        found = _dict_of(base).get(name, ABSENT)
+        found = class_dict(base).get(name, ABSENT)
         if found is not ABSENT:
             return found
     return ABSENT

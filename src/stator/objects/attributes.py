@@ -11,7 +11,7 @@ from typing import Any
 
 from stator import errors
 from stator.guards.guard import ABSENT, TypeAttrIs
-from stator.guards.raw import is_mutable_type
+from stator.guards.raw import class_dict, is_mutable_type, type_lookup
 from stator.objects.protocol import HANDLERS
 from stator.objects.space import Space
 from stator.objects.value import Constant, Raised, Unsupported, Value
@@ -68,11 +68,7 @@ class Attributes(Space):
             return self._lookups[key]
         except KeyError:
             pass
-        found = MISSING
-        for base in cls.__mro__:
-            if name in base.__dict__:
-                found = base.__dict__[name]
-                break
+        found = type_lookup(cls, name)
         if self.trace.is_fresh_class(cls):
             self._guard_bases(cls, name)
         elif is_mutable_type(cls):
@@ -85,7 +81,7 @@ class Attributes(Space):
         for base in cls.__mro__:
             if not self.trace.is_fresh_class(base):
                 self.host_lookup(base, name)
-            if name in base.__dict__:
+            if name in class_dict(base):
                 return
 
     def lookup(self, cls: type, name: str) -> Value | None:
@@ -99,7 +95,7 @@ class Attributes(Space):
             overlay = self.trace.class_overlays.get(base)
             if overlay is not None and name in overlay:
                 return overlay[name]
-            if name in base.__dict__:
+            if name in class_dict(base):
                 break
         host = self.host_lookup(cls, name)
         value = None

@@ -7,7 +7,9 @@ Python it is, up to what breaks the graph.
 from __future__ import annotations
 
 import functools
+import io
 import logging
+import sys
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
@@ -16,7 +18,6 @@ from stator.objects.protocol import FALSE, NONE, register
 from stator.objects.value import Constant, Value
 from stator.stdlib.repr_ import str_of
 from stator.stdlib.support import known_host, literal, refuse
-from stator.stdlib.text_files import SINKS
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -43,11 +44,11 @@ def is_plain(logger: Any) -> bool:
         return False
     if first.filters:
         return False
+    handlers: list[Any] = []
     while first is not None:
-        if not all(map(_is_plain_handler, first.handlers)):
-            return False
+        handlers += first.handlers
         first = first.parent if first.propagate else None
-    return True
+    return all(map(_is_plain_handler, handlers or [logging.lastResort]))
 
 
 def _is_plain_handler(handler: Any) -> bool:
@@ -57,7 +58,8 @@ def _is_plain_handler(handler: Any) -> bool:
     if formatter is not None and (type(formatter) is not logging.Formatter or formatter.converter is not _CONVERTER):
         return False
     stream = getattr(handler, "stream", None)
-    return stream is None or getattr(type(stream), "write", None) in SINKS
+    # What is written to memory may be read back at once.
+    return stream is None or getattr(type(stream), "write", None) is io.TextIOWrapper.write
 
 
 _CONVERTER = logging.Formatter.converter
@@ -65,7 +67,7 @@ _CONVERTER = logging.Formatter.converter
 
 def _chain(logger: Any) -> list[Any]:
     """The objects whose settings decide what becomes of a record."""
-    chain = [logger.manager]
+    chain = [logger.manager, sys]
     while logger is not None:
         chain += [logger, *logger.handlers]
         logger = logger.parent
