@@ -1,6 +1,7 @@
 """Generators: send, throw, close, delegation, and what is left of one that is dropped."""
 
 import sys
+import warnings
 
 from apptests.marks import expected_break
 
@@ -369,6 +370,35 @@ def app_variables_of_a_generator_that_has_not_begun():
         yield lambda: (second, kept)
 
     assert dict(numbers(0).gi_frame.f_locals) == {"first": 0, "second": 2, "kept": [1]}
+
+
+def app_throw_with_a_traceback():
+    def raised(*parts):
+        generator = count(2)
+        next(generator)
+        try:
+            generator.throw(*parts)
+        except BaseException as error:
+            names, traceback = [], error.__traceback__
+            while traceback is not None:
+                names.append(traceback.tb_frame.f_code.co_name)
+                traceback = traceback.tb_next
+            return type(error).__name__, str(error), names[1:]
+
+    def fail():
+        raise ValueError
+
+    try:
+        fail()
+    except ValueError as error:
+        traceback = error.__traceback__.tb_next
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # from 3.12 on, about the parts
+        assert raised(KeyError, None, traceback) == ("KeyError", "", ["count", "fail"])
+        assert raised(KeyError("k"), None, traceback) == ("KeyError", "'k'", ["count", "fail"])
+        assert raised(KeyError, "k", None) == ("KeyError", "'k'", ["count"])
+        text = "throw() third argument must be a traceback object"
+        assert raised(KeyError, None, 3) == ("TypeError", text, [])
 
 
 if sys.version_info >= (3, 13):  # a view of the frame

@@ -215,7 +215,7 @@ class _Awaitable(ObjectValue):
     def throw(self, space: Space, kind: Value, value: Value | None = None, traceback: Value | None = None, /) -> Value:
         warn_of_parts(space, "throw", value)
         self.check_open(space)
-        return self.thrown(space, thrown(space, kind, value))
+        return self.thrown(space, thrown(space, kind, value, traceback))
 
     def thrown(self, space: Space, raised: Raised) -> Value:
         raise NotImplementedError
@@ -331,8 +331,8 @@ class ThrowValue(_Awaitable):
         if not 1 <= count <= 3:
             bound = "at least 1 argument" if count < 1 else "at most 3 arguments"
             raise space.error(TypeError, f"athrow expected {bound}, got {count}")
-        value = self.thrown_in[1] if count > 1 else None
-        return target.throw_in(space, thrown(space, self.thrown_in[0], value), closing=False)
+        value, traceback = (*self.thrown_in[1:], None, None)[:2]
+        return target.throw_in(space, thrown(space, self.thrown_in[0], value, traceback), closing=False)
 
     def thrown(self, space: Space, raised: Raised) -> Value:
         if _THROWS_FIRST and self.state == "created":

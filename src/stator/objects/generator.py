@@ -106,7 +106,7 @@ class GeneratorValue(Suspendable):
         """`generator.throw(exception)`."""
         self.own()
         warn_of_parts(space, "throw", value)
-        return self.throw_in(space, thrown(space, kind, value))
+        return self.throw_in(space, thrown(space, kind, value, traceback))
 
     def close(self, space: Space) -> Value:
         """`generator.close()`."""

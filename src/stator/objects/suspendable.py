@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -210,14 +211,29 @@ class Suspendable(ObjectValue):
             space.trace.leave_frame(frame)
 
 
-def thrown(space: Space, kind: Value, value: Value | None) -> Raised:
-    """What `throw(kind, value)` throws in: where making the exception fails, what that raised."""
+def thrown(space: Space, kind: Value, value: Value | None, traceback: Value | None) -> Raised:
+    """What `throw(kind, value, traceback)` throws in."""
+    given = NoneType if traceback is None else traceback.force().cls
+    if given not in (NoneType, TracebackType):
+        raise space.error(TypeError, "throw() third argument must be a traceback object")
+    # In no variable: where making it has failed, its own traceback leads back to this frame.
+    return _with(space, _made(space, kind, value), None if given is NoneType else traceback)
+
+
+def _made(space: Space, kind: Value, value: Value | None) -> Raised:
+    """The exception of `throw(kind, value)`: where making it fails, what that raised."""
     try:
         return Raised(exception.from_throw(space, kind, value))
     except Raised as e:
         if not exception.is_exception_class(kind.force()):
             raise
         return e
+
+
+def _with(space: Space, raised: Raised, traceback: Value | None) -> Raised:
+    if traceback is not None:
+        raised.value.with_traceback(space, traceback)  # type: ignore[attr-defined]
+    return raised
 
 
 def is_protected(frame: Frame) -> bool:
