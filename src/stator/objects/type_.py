@@ -213,13 +213,14 @@ class ClassValue(Known):
         return space.new_list([space.class_value(cls) for cls in found])
 
     def tp_repr(self, space: Space) -> Value:
-        if self.recipe is not None:
-            module, qualname = space.getattr(self, "__module__"), space.getattr(self, "__qualname__")
-            return Constant(f"<class '{space.str_(module)}.{space.str_(qualname)}'>")
-        if is_mutable_type(self.host):
-            for name in ("__module__", "__qualname__"):
-                space.getattr(self, name).force()
-        return Constant(type.__repr__(self.host))
+        """`type_repr`, which asks the type itself, whatever the metaclass says of these names."""
+        if self.recipe is None and not is_mutable_type(self.host):
+            return Constant(type.__repr__(self.host))
+        getters = (space.existing(vars(type)[name]) for name in ("__qualname__", "__module__"))
+        qualname, module = (getter.descr_get(space, self, self.cls, False) for getter in getters)  # type: ignore[attr-defined]
+        if not issubclass(module.force().cls, str) or space.str_(module) == "builtins":
+            return Constant(f"<class '{type_name(self.host)}'>")
+        return Constant(f"<class '{space.str_(module)}.{space.str_(qualname)}'>")
 
     def tp_dir(self, space: Space) -> Value:
         return space.new_list([Constant(name) for name in class_names(space, self)])

@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
+from stator.guards.raw import instance_dict
 from stator.guards.source import CallSource, ConstSource, DictItemSource
 from stator.objects.protocol import FALSE, NONE, register
 from stator.objects.value import Constant, Value
@@ -80,9 +81,10 @@ def _existing(space: Space, logger: Value) -> Any:
     host = space.identity(logger)
     if logger.source is None or not isinstance(host, logging.Logger):
         return None
-    for part in _chain(host):
-        value = space._by_id.get(id(part))
-        if value is not None and space.trace.effects.is_mutated(value.attr_dict(space).value(space)):
+    chain = _chain(host)
+    lists = [getattr(part, name, None) for part in chain for name in ("filters", "handlers")]
+    for known in map(space._by_id.get, map(id, [*map(instance_dict, chain), *lists])):
+        if known is not None and space.trace.effects.is_mutated(known):
             return None
     return host
 
