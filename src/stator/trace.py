@@ -66,6 +66,8 @@ class Trace(Services):
     #: the StopIteration by which the iterator asked last has ended, where another iterator wants to pass it on
     ended_by: Value | None = None
     end_wanted = False
+    #: whether the program has made weak references that call back: as long as they are there themselves
+    calls_back = False
     #: where the trace was too long: the code of the inlined calls that will not be traced by themselves either
     overlong: tuple[CodeType, ...] = ()
     #: how host functions are called, `compute(function, *args, **kwargs)`, where it depends on the traced program
@@ -119,8 +121,6 @@ class Trace(Services):
         self.unresumable: Any = None
         #: whether the program has let go of an argument before the graph break
         self.drops_arguments = False
-        #: whether it has made weak references that call back: as long as they are there themselves
-        self.calls_back = False
         #: the arguments of the frame being traced
         self.root_args: list[Any] = []
         self.break_stack: list[tuple[CodeType, int]] = []
