@@ -322,18 +322,3 @@ def test_file_is_flushed_when_it_is_collected():
     del file
     gc.collect()
     assert raw.written == [3]
-
-
-@expected_break("gc.callbacks")
-def test_collections_are_told():
-    told = []
-
-    def note(phase, info):
-        told.append(phase)
-
-    gc.callbacks.append(note)
-    try:
-        gc.collect()
-    finally:
-        gc.callbacks.remove(note)
-    assert told == ["start", "stop"]

@@ -92,8 +92,6 @@ def collect(space: Space, generation: Value = _OLDEST) -> Value:
     if trace.has_dropped_arguments():
         # The frame keeps them until the trace is over; what their death does, the program may look at at once.
         raise Unsupported(errors.LifetimeObserved("gc.collect after letting go of an argument"))
-    if space.truth(space.getattr(space.existing(gc), "callbacks")):
-        raise Unsupported(errors.LifetimeObserved("gc.collect that is told to gc.callbacks"))
     if _COLLECTED not in trace.done_first:
         raise DoFirst(_COLLECTED, gc.collect)
     if not trace.first_guards:
