@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import encodings
 import encodings.aliases
+import functools
+import gc
 import pkgutil
 import types
 from typing import TYPE_CHECKING, Any
@@ -32,13 +34,28 @@ def _is_unhandled(name: str) -> bool:
     return False
 
 
+@functools.cache
+def _searches() -> list[Any]:
+    """The interpreter's list of search functions, which nothing but the collector leads to; or none."""
+    lists = [found for found in gc.get_referrers(encodings.search_function) if type(found) is list]
+    return next((found for found in lists if all(map(callable, found))), [])
+
+
+def _is_standard(searches: list[Any]) -> bool:
+    return searches == [encodings.search_function]
+
+
 @restricts(str, bytes, bytearray, str.encode, bytes.decode, bytearray.decode, codecs.encode, codecs.decode)
 def standard_codecs(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
     """What codecs and error handlers of the program's do is not known, nor when they are registered."""
     given = dict(zip(("encoding", "errors"), args[1:], strict=False)) | kwargs
     encoding, errors = given.get("encoding"), given.get("errors")
     if isinstance(encoding, str) and encodings.normalize_encoding(encoding).lower() not in _STANDARD:
-        raise refuse(f"codecs.lookup({encoding!r})")
+        searches = _searches()
+        if not _is_standard(searches):
+            raise refuse(f"codecs.lookup({encoding!r})")
+        source = ConstSource(searches, "the search functions of codecs")
+        space.trace.guard(Predicate((source,), _is_standard, "no codec is the program's own"))
     if not isinstance(errors, str):
         return
     if _is_unhandled(errors):

@@ -237,7 +237,10 @@ class ContextValue(ExtensibleValue):
 
     def tp_init(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         twin = self.changing(space, flags=True)
-        return space.run_known(decimal.Context.__init__, [Known(twin), *args], kwargs)
+        try:
+            return space.run_known(decimal.Context.__init__, [Known(twin), *args], kwargs)
+        except NotKnown:
+            return bad_call(space, decimal.Context.__init__, [self, *args], kwargs)
 
     # -- the state --------------------------------------------------------------------------------------------------
 

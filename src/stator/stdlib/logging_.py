@@ -7,7 +7,6 @@ Python it is, up to what breaks the graph.
 from __future__ import annotations
 
 import functools
-import io
 import logging
 import sys
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from stator.objects.protocol import FALSE, NONE, register
 from stator.objects.value import Constant, Value
 from stator.stdlib.repr_ import str_of
 from stator.stdlib.support import known_host, literal, refuse
+from stator.stdlib.text_files import SINKS
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -59,8 +59,7 @@ def _is_plain_handler(handler: Any) -> bool:
     if formatter is not None and (type(formatter) is not logging.Formatter or formatter.converter is not _CONVERTER):
         return False
     stream = getattr(handler, "stream", None)
-    # What is written to memory may be read back at once.
-    return stream is None or getattr(type(stream), "write", None) is io.TextIOWrapper.write
+    return stream is None or getattr(type(stream), "write", None) in SINKS
 
 
 _CONVERTER = logging.Formatter.converter
