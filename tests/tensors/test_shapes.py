@@ -301,3 +301,17 @@ def test_sizes_read_from_tensors_of_one_kind_are_their_own() -> None:
     for size in ((6, 10), (8, 4)):
         a = torch.randn(size)
         assert_same(compiled(a), fn(a), str(size))
+
+
+class Anything:
+    pass
+
+
+def test_numbers_that_vary_compared_with_hashes_by_address():
+    def same_hash(value, number):
+        return number == object.__hash__(value), object.__hash__(value) != number
+
+    traced = stator.compile(same_hash, backend="eager", fullgraph=True)
+    for _ in range(3):
+        value = Anything()
+        assert traced(value, hash(value)) == (True, False)

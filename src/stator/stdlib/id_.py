@@ -217,6 +217,8 @@ def _comparison(host: Any, same: bool) -> None:
             if left.target.symbolic or right.target.symbolic:
                 raise refuse("id of a number that varies")
             return bool_value(left.same(space, right) == same)
+        if isinstance(left, IdValue) or isinstance(right, IdValue):  # no computing with an id: the number is fixed
+            left, right = (Constant(space.int_(value)) if value.symbolic else value for value in (left, right))
         return hooked(space, host, [left, right])
 
     builtin(host)(model)
