@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import encodings
 import encodings.aliases
-import functools
 import gc
 import pkgutil
 import types
@@ -34,11 +33,15 @@ def _is_unhandled(name: str) -> bool:
     return False
 
 
-@functools.cache
-def _searches() -> list[Any]:
+_searches: list[list[Any]] = []
+
+
+def _search_functions() -> list[Any]:
     """The interpreter's list of search functions, which nothing but the collector leads to; or none."""
-    lists = [found for found in gc.get_referrers(encodings.search_function) if type(found) is list]
-    return next((found for found in lists if all(map(callable, found))), [])
+    if not _searches:
+        lists = [found for found in gc.get_referrers(encodings.search_function) if type(found) is list]
+        _searches.extend(found for found in lists if found[:1] == [encodings.search_function])
+    return _searches[0] if len(_searches) == 1 else []
 
 
 def _is_standard(searches: list[Any]) -> bool:
@@ -51,7 +54,7 @@ def standard_codecs(space: Space, args: list[Any], kwargs: dict[str, Any]) -> No
     given = dict(zip(("encoding", "errors"), args[1:], strict=False)) | kwargs
     encoding, errors = given.get("encoding"), given.get("errors")
     if isinstance(encoding, str) and encodings.normalize_encoding(encoding).lower() not in _STANDARD:
-        searches = _searches()
+        searches = _search_functions()
         if not _is_standard(searches):
             raise refuse(f"codecs.lookup({encoding!r})")
         source = ConstSource(searches, "the search functions of codecs")

@@ -290,11 +290,7 @@ class ContextValue(ExtensibleValue):
         return NONE
 
     def tp_delattr(self, space: Space, name: Value, /) -> Value:
-        text = attribute_name(space, name)
-        if text in _SIGNALS or text in _FIELDS:
-            return space.run_known(decimal.Context.__delattr__, [Known(self.twin.copy()), Constant(text)])
-        space.generic_setattr(self, text, None)
-        return NONE
+        raise space.error(AttributeError, "context attributes cannot be deleted")
 
     def assign(self, space: Space, name: str, value: Value) -> None:
         """Set what C keeps; `flags` and `traps` take the state of another such mapping over."""
