@@ -93,6 +93,22 @@ def test_its_text():
     return [*found, repr(json), repr(sys), repr(HELD)]
 
 
+def test_its_dict_cannot_be_replaced():
+    class Base:
+        pass
+
+    class Own(types.ModuleType, Base):
+        pass
+
+    class Other(Base, types.ModuleType):
+        pass
+
+    module, own = types.ModuleType("made"), Own("own")
+    found = [outcome(setattr, each, "__dict__", {}) for each in (module, own, HELD, Other("other"))]
+    found.append(outcome(vars(Base)["__dict__"].__set__, own, {}))
+    return found, [outcome(delattr, each, "__dict__") for each in (module, own, HELD)], own.__name__
+
+
 def test_made_again():
     module = types.ModuleType("first", "text")
     module.x = 1

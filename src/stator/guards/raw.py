@@ -8,7 +8,7 @@ from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 __all__ = [
-    *("ABSENT", "dict_get", "dict_keys", "dict_values", "instance_dict"),
+    *("ABSENT", "class_dict", "dict_get", "dict_keys", "dict_values", "instance_dict"),
     *("is_heap_type", "is_mutable_type", "is_subtype", "set_instance_dict", "type_lookup", "type_name"),
 ]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import types
 import weakref
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stator.guards.guard import HasKey, NoAttr
-from stator.guards.raw import instance_dict, set_instance_dict
+from stator.guards.raw import class_dict, instance_dict, is_heap_type, set_instance_dict
 from stator.guards.source import AttrSource, InstanceDictSource, Source
 from stator.objects.dict_ import DictValue
 from stator.objects.dict_table import Table
@@ -176,12 +177,22 @@ class AssignedDict(AttrDict):
         return [f"{writer.const(set_instance_dict)}({name}, {writer.expr(self.given)})"]
 
 
+def _is_fixed(cls: type) -> bool:
+    """`subtype_setdict`: whether the builtin base that has the dict, a module, lets nobody replace it."""
+    base: type | None = cls
+    while base is not None and is_heap_type(base):
+        base = base.__base__
+    return base is not None and type(class_dict(base).get("__dict__")) is types.MemberDescriptorType
+
+
 def assign_dict(space: Space, owner: Any, value: Value | None) -> bool:
     """`owner.__dict__ = value`; False where that has no model."""
     given = None if value is None else value.force()
     if given is not None and not issubclass(given.cls, dict):
         text = f"__dict__ must be set to a dictionary, not a '{given.type_name}'"
         raise space.error(TypeError, text)
+    if _is_fixed(owner.cls):
+        raise space.error(AttributeError, "readonly attribute")
     if owner.source is not None or not isinstance(given, DictValue) or owner.attr_dict(space) is None:
         return False
     space.touch(owner)
