@@ -329,3 +329,20 @@ def test_the_builtins_of_a_function_made_of_code():
     names = {}
     made = type(length)(length.__code__, names)
     return made.__builtins__ is length.__builtins__, made("abc"), names
+
+
+# -- operators between objects of one class ---------------------------------------------------------------------------
+
+
+class OnlyReflected:
+    def __radd__(self, other):
+        return "radd"
+
+    __rmul__ = __rsub__ = __radd__
+
+
+def test_reflected_methods_are_not_asked_within_a_class():
+    one, two = OnlyReflected(), OnlyReflected()
+    assert 1 + one == 1 * one == 1 - one == "radd"
+    found = [outcome(operation, one, two) for operation in (operator.add, operator.mul, operator.sub)]
+    return found, outcome(operator.add, one, one), outcome(operator.iadd, one, two)

@@ -158,7 +158,7 @@ class Operators(Space):
                 result = self._try(right, reflected, left)
                 return self._try(left, method, right) if result is NOT_IMPLEMENTED else result
         result = self._try(left, method, right)
-        if result is NOT_IMPLEMENTED and (rcls is not lcls or method in ("__add__", "__mul__")):
+        if result is NOT_IMPLEMENTED and (rcls is not lcls or not self._is_number_method(rcls, reflected)):
             result = self._try(right, reflected, left)
         return result
 
