@@ -351,7 +351,7 @@ class Operators(Space):
 
     def check_nan(self, value: Value, host: Any) -> None:
         """What is no number hashes by its address."""
-        if "nan" in repr(host).lower():
+        if "nan" in repr(host).lower():  # a signalling one of decimals cannot be compared
             if value.source is None and type(value) is not Constant:
                 raise Unsupported(errors.UnsupportedSlot(value.cls.__name__, "hash that depends on addresses"))
             self.guard_identity(value)
