@@ -436,3 +436,47 @@ def test_print_with_the_arrow_of_python_2():
     assert 'Did you mean "print(<message>' in str(caught(lambda: print >> 3))  # noqa: F633
     arrow = print
     return [str(caught(f)) for f in (lambda: arrow >> "a", lambda: len >> 3, lambda: 3 >> print, lambda: print << 3)]
+
+
+def test_links_made_by_the_called_function():
+    """What C code or the standard library raises has been raised while handling something else: codecs, `from`."""
+    import codecs
+    import configparser
+
+    try:
+        try:
+            1 / 0  # noqa: B018
+        except ZeroDivisionError:
+            codecs.decode(b"hello", "zlib_codec")
+    except Exception as e:
+        assert type(e.__context__) is ZeroDivisionError
+        if sys.version_info < (3, 12):  # later versions add a note
+            assert type(e.__cause__) is type(e)
+            assert str(e.__cause__) in str(e)
+            assert e.__suppress_context__
+            assert e.__cause__.__context__ is e.__context__
+        else:
+            assert e.__notes__ == ["decoding with 'zlib_codec' codec failed"]
+    else:
+        raise AssertionError("nothing raised")
+    try:
+        int("x")
+    except ValueError as e:
+        assert (e.__cause__, e.__context__, e.__suppress_context__) == (None, None, False)
+    parser = configparser.ConfigParser()
+    try:
+        parser["nowhere"]
+    except KeyError as e:
+        assert (e.__cause__, e.__context__, e.__suppress_context__) == (None, None, False)
+
+
+def test_links_made_by_the_standard_library():
+    import ipaddress
+
+    try:
+        ipaddress.IPv4Network("10.0.0.0/x")
+    except ValueError as e:
+        assert type(e) is ipaddress.NetmaskValueError
+        assert e.__suppress_context__, e
+        assert e.__cause__ is None
+        assert e.__context__ is not None

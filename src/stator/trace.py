@@ -16,7 +16,15 @@ from stator.bytecode.continuation import enterable
 from stator.cache.policy import GIVEN_UP
 from stator.effects import Effects
 from stator.guards.guard import Guard
-from stator.guards.source import CellSource, ConstSource, FunctionSource, GetAttrSource, ItemSource, LocalSource
+from stator.guards.source import (
+    CellSource,
+    ConstSource,
+    FunctionSource,
+    GetAttrSource,
+    ItemSource,
+    LocalSource,
+    asked,
+)
 from stator.interp.frame import Frame
 from stator.interp.services import Services
 from stator.interp.signals import NearRecursionLimit, Restart
@@ -52,6 +60,10 @@ _MOST_ITEMS = 1_000_000
 _GUARD_COST = 10
 #: instructions before which a break cannot be placed: a frame's prologue, and the finishing of a function (3.13)
 _PROLOGUE = frozenset({"MAKE_CELL", "COPY_FREE_VARS", "RETURN_GENERATOR", "SET_FUNCTION_ATTRIBUTE"})
+
+
+#: the exception that the callers of the frame being traced are handling
+_HANDLED = asked(sys.exception, "sys.exception")
 
 
 class Trace(Services):
@@ -121,8 +133,8 @@ class Trace(Services):
         self.unresumable: Any = None
         #: whether the program has let go of an argument before the graph break
         self.drops_arguments = False
-        #: the arguments of the frame being traced
-        self.root_args: list[Any] = []
+        self.root_args: list[Any] = []  # the arguments of the frame being traced
+        self._handled_by_callers = sys.exception()
         self.break_stack: list[tuple[CodeType, int]] = []
         self.host_failure: Exception | None = None
         self._globals: dict[int, Any] = {}
@@ -153,6 +165,7 @@ class Trace(Services):
         self.class_overlays.clear()
         self.recorder = self.frame = self.compute = None
         self.root_args = []
+        self._handled_by_callers = None
 
     # -- what the trace assumes and does ----------------------------------------------------------------------------
 
@@ -244,6 +257,11 @@ class Trace(Services):
         self.root_args = args
         self.repeatable = len(bound) == total
         return Frame(self, value, bound, parent=None, resumable=True)
+
+    def handled_by_callers(self) -> Value | None:
+        """The exception that the callers of the frame being traced are handling."""
+        value = self.space.wrap(self._handled_by_callers, _HANDLED).force()
+        return None if value.cls is type(None) else value
 
     def _root_function(self, function: Any) -> FunctionValue:
         from stator.objects.function import FunctionValue

@@ -1,6 +1,7 @@
 """Warnings that are shown after the graph."""
 
 import gc
+import re
 import warnings
 
 import pytest
@@ -30,3 +31,27 @@ def test_a_warning_goes_by_the_filters_there_were(monkeypatch):
         warnings.simplefilter("ignore")
         with pytest.raises(UserWarning, match="second"):
             stator.compile(program, backend="eager")()
+
+
+def nested_set():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = re.findall("[[a]b", "abab")
+    return found, [(str(w.message), w.category) for w in caught]
+
+
+def test_functions_run_for_real_warn_when_the_program_runs():
+    re.purge()
+    expected = nested_set()
+    assert expected[1]
+    re.purge()
+    assert stator.compile(nested_set, backend="eager")() == expected
+
+
+def test_what_is_ignored_breaks_nothing():
+    re.purge()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        filters = list(warnings.filters)
+        assert stator.compile(lambda: re.findall("[[a]b", "ab"), backend="eager", fullgraph=True)() == ["ab"]
+        assert warnings.filters == filters

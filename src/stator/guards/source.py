@@ -36,6 +36,7 @@ __all__ = [
     "TypeAttrSource",
     "TypeSource",
     "WeakrefSource",
+    "asked",
     "source_from_state",
 ]
 
@@ -409,6 +410,15 @@ class CallSource(Source):
 
     def fields(self) -> tuple[object, ...]:
         return self.fn, self.base, self.text
+
+
+def asked(function: Callable[[], object], text: str) -> Source:
+    """What a function without arguments tells about the interpreter or the thread; `text` names it."""
+    return CallSource(_call, ConstSource(function, text), "call")
+
+
+def _call(function: Any) -> object:
+    return function()
 
 
 _PLAIN_KEYS = frozenset((str, int, bool, bytes, type(None)))

@@ -144,6 +144,10 @@ class Frame:
         """What the callers are handling."""
         return self.parent.handled if self.parent is not None else None
 
+    def being_handled(self) -> Value | None:
+        """The exception that is being handled, in this frame or in any of its callers."""
+        return self.handled.force() if self.handled is not None else self.trace.handled_by_callers()
+
     # -- the value stack --------------------------------------------------------------------------------------------
 
     def push(self, value: Value) -> None:

@@ -114,9 +114,10 @@ def RAISE_VARARGS(f: Frame, instr: Instr) -> None:
     space = f.space
     cause = f.pop() if instr.arg == 2 else None
     if instr.arg == 0:
-        if f.handled is None:
+        handled = f.being_handled()
+        if handled is None:
             raise space.error(RuntimeError, "No active exception to reraise")
-        raise Raised(f.handled.force())
+        raise Raised(handled.force())
     value = exception.normalize(space, f.pop())
     if cause is not None:
         exception.set_cause(space, value, cause)

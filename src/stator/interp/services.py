@@ -91,7 +91,7 @@ class Services:
             raise space.error(TypeError, text)
         for key in space.iterate(space.call(keys, [], {})):
             if space.truth(space.contains(target, key)):
-                if sys.version_info < (3, 12) and space.trace.frame.handled is not None:
+                if sys.version_info < (3, 12) and space.trace.frame.being_handled():
                     # Up to 3.11 the words below are only for a KeyError without a context.
                     raise space.error(KeyError, space.known(key))
                 text = f"{_shown(space, function)} got multiple values for keyword argument '{space.known(key)}'"

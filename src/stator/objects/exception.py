@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
+_PACKAGE = __name__.split(".")[0]
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
 #: instructions that send an exception on as it is
 _SENDING_ON = frozenset({"RERAISE", "END_ASYNC_FOR", "CLEANUP_THROW"})
@@ -107,10 +108,18 @@ class ExceptionValue(Value):
 
     @classmethod
     def raised_by(cls, space: Space, host: Any) -> ExceptionValue:
-        """An exception that C code has just raised."""
+        """An exception that a function run for real has just raised, with those that it was handling."""
+        new = _known(space, host) is None
         self = made_of(space, host)
-        frame = getattr(space.trace, "frame", None)
-        set_context(space, self, getattr(frame, "handled", None))
+        if new and host.__cause__ is not None:
+            self.assign_field(space, "__cause__", cls.raised_by(space, host.__cause__))
+        elif new and host.__suppress_context__:
+            self.assign_field(space, "__cause__", NONE)
+        if new and host.__context__ is not None and not _is_tracers(host.__context__):
+            self.assign_field(space, "__context__", cls.raised_by(space, host.__context__))
+        else:
+            frame = getattr(space.trace, "frame", None)
+            set_context(space, self, getattr(frame, "handled", None))
         return self
 
     # -- parts ------------------------------------------------------------------------------------------------------
@@ -258,7 +267,7 @@ class ExceptionValue(Value):
         """The exception passes through a frame: an entry, unless the instruction sends on what has been caught."""
         if instr.op in _SENDING_ON:
             return
-        if instr.op == "RAISE_VARARGS" and not instr.arg and frame.handled and frame.handled.force() is self:
+        if instr.op == "RAISE_VARARGS" and not instr.arg and frame.being_handled() is self:
             return
         if self.source is not None:
             frame.space.touch(self)
@@ -393,15 +402,25 @@ def has_dict(real: BaseException) -> bool:
     return len(BaseException.__reduce__(real)) > 2
 
 
+def _known(space: Space, real: BaseException) -> ExceptionValue | None:
+    made = space.trace.extension(MadeExceptions).by_id
+    return space._by_id.get(id(real)) or made.get(id(real))
+
+
 def made_of(space: Space, real: BaseException) -> ExceptionValue:
     """The value of a real exception that stands for one of the traced program."""
-    made = space.trace.extension(MadeExceptions).by_id
-    known = space._by_id.get(id(real)) or made.get(id(real))
+    known = _known(space, real)
     if known is None:
-        known = made[id(real)] = ExceptionValue(space, real)
+        known = space.trace.extension(MadeExceptions).by_id[id(real)] = ExceptionValue(space, real)
         for name, item in (instance_dict(real) or {}).items():
             known.attr_dict(space).set_str(space, name, value_of(space, item))
     return known
+
+
+def _is_tracers(exc: BaseException) -> bool:
+    """Whether the tracer itself has caught the exception: only the frame that catches it begins its traceback."""
+    passed = exc.__traceback__
+    return passed is not None and str(passed.tb_frame.f_globals.get("__name__")).split(".")[0] == _PACKAGE
 
 
 def own_fields(native: type[BaseException]) -> list[str]:

@@ -19,6 +19,7 @@ from stator.objects.identities import separate
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE
 from stator.objects.space import Space
 from stator.objects.value import CACHED, UNLIKE, Constant, NotKnown, Raised, Unsupported, Value
+from stator.objects.warned import Warned, call_silent, is_ignored, is_redirected
 
 #: symbol → (host function, method, reflected method)
 BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
@@ -81,17 +82,26 @@ class Operators(Space):
             self.computing = False
         if id(function) in RESTRICTED:
             RESTRICTED[id(function)](self, hosts, named)
-        depth = self.trace.recursion_limit - self.trace.depth
         modules = len(sys.modules)
-        if self.trace.compute is not None:
-            hosts, function = [function, *hosts], self.trace.compute
-        try:
-            result = call_within(depth, function, *hosts, **named)
-        except Exception as e:
-            raise Raised(self.exception(e)) from None
+        result = self._run(function, hosts, named)
         if len(sys.modules) != modules:
             self.imported_by(function)
         return self.fresh(result)
+
+    def _run(self, function: Callable[..., Any], hosts: list[Any], named: dict[str, Any]) -> Any:
+        depth = self.trace.recursion_limit - self.trace.depth
+        call: Callable[..., Any] = call_silent
+        if self.trace.compute is not None:
+            hosts, function = [function, *hosts], self.trace.compute
+        while True:
+            try:
+                return call(depth, function, *hosts, **named)
+            except Warned as e:
+                if is_redirected(self) or not is_ignored(e.category):
+                    raise Unsupported(errors.UnsupportedCCall(f"{function!r}, which warns")) from None
+                call = call_within
+            except Exception as e:
+                raise Raised(self.exception(e)) from None
 
     def imported_by(self, function: Callable[..., Any]) -> None:
         """What CPython has computed has imported modules, a codec perhaps: the trace shall find them from the start."""

@@ -166,6 +166,9 @@ class ClassValue(Known):
             return NONE if host.__base__ is None else space.class_value(host.__base__)
         if name in self.changed:
             raise Unsupported(errors.UnsupportedAttribute("type", name))
+        if name == "__annotations__" and is_mutable_type(host) and name not in type.__dict__["__dict__"].__get__(host):
+            # CPython makes the dict when it is first asked for.
+            raise Unsupported(errors.UnsupportedMutation("making '__annotations__'", f"class {host.__qualname__}"))
         try:
             found = type.__dict__[name].__get__(host)
         except AttributeError as e:

@@ -7,7 +7,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import asked
 from stator.objects.exception import exc_info
 from stator.objects.frame_ import Frames
 from stator.objects.protocol import NONE, builtin
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @builtin(sys.exc_info)
 def sys_exc_info(space: Space) -> Value:
-    handled = space.trace.current_frame.handled
+    handled = space.trace.current_frame.being_handled()
     return space.new_tuple([NONE, NONE, NONE] if handled is None else exc_info(space, handled))
 
 
@@ -56,11 +56,7 @@ def _setting(getter: Any) -> None:
 
 
 def _guard_setting(space: Space, getter: Any, value: Any) -> None:
-    space.trace.guard(Equals(CallSource(_call, ConstSource(getter, f"sys.{getter.__name__}"), "call"), value))
-
-
-def _call(getter: Any) -> Any:
-    return getter()
+    space.trace.guard(Equals(asked(getter, f"sys.{getter.__name__}"), value))
 
 
 _settings = (sys.gettrace, sys.getprofile, sys.get_int_max_str_digits, sys.get_coroutine_origin_tracking_depth)
@@ -82,8 +78,7 @@ def locals_(space: Space) -> Value:
 
 @builtin(sys.exception)
 def sys_exception(space: Space) -> Value:
-    handled = space.trace.current_frame.handled
-    return NONE if handled is None else handled
+    return space.trace.current_frame.being_handled() or NONE
 
 
 if sys.version_info >= (3, 12):

@@ -47,6 +47,8 @@ def is_plain(logger: Any) -> bool:
         return False
     handlers: list[Any] = []
     while first is not None:
+        if _has_own_methods(first):
+            return False
         handlers += first.handlers
         first = first.parent if first.propagate else None
     return all(map(_is_plain_handler, handlers or [logging.lastResort]))
@@ -54,15 +56,22 @@ def is_plain(logger: Any) -> bool:
 
 def _is_plain_handler(handler: Any) -> bool:
     formatter = handler.formatter
-    if type(handler).__module__ not in _OWN or handler.filters:
+    if type(handler).__module__ not in _OWN or handler.filters or _has_own_methods(handler):
         return False
     if formatter is not None and (type(formatter) is not logging.Formatter or formatter.converter is not _CONVERTER):
+        return False
+    if formatter is not None and _has_own_methods(formatter):
         return False
     stream = getattr(handler, "stream", None)
     return stream is None or getattr(type(stream), "write", None) in SINKS
 
 
 _CONVERTER = logging.Formatter.converter
+
+
+def _has_own_methods(part: Any) -> bool:
+    """Whether the program has put a function of its own in place of a method of this very object."""
+    return any(callable(getattr(type(part), name, None)) for name in vars(part))
 
 
 def _chain(logger: Any) -> list[Any]:

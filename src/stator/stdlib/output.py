@@ -8,11 +8,11 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
-from stator.guards.source import AttrSource, ConstSource, GlobalSource
-from stator.objects.attributes import MISSING
+from stator.guards.source import ConstSource
 from stator.objects.pending import PendingText
 from stator.objects.protocol import FALSE, NONE, builtin
 from stator.objects.value import Constant, Value
+from stator.objects.warned import is_redirected
 from stator.stdlib.repr_ import str_of
 from stator.stdlib.support import known_host, refuse
 from stator.stdlib.text_files import SINKS, can_take
@@ -115,7 +115,7 @@ def warn(
     where: list[Value] = [Constant(filename), Constant(line), Constant(module)]
     arguments = [message, space.class_value(kind), *where, source]
     ordinary = is_ordinary(warnings)
-    if not ordinary or _redirected(space):
+    if not ordinary or is_redirected(space):
         return space.call(space.existing(show_warning), arguments, {})
     origin = ConstSource(warnings, "warnings")
     space.trace.guard(Predicate((origin,), is_ordinary, "warnings are only written"))
@@ -173,21 +173,6 @@ def _place(space: Space, level: int) -> tuple[str, str, int]:
     if "importlib" in filename and "_bootstrap" in filename:
         raise refuse("warnings.warn from the import system")
     return module, filename, frame.line()
-
-
-def _redirected(space: Space) -> bool:
-    """Whether the traced program itself has changed which warnings are shown, or how."""
-    module = space.existing(warnings)
-    for name in ("filters", "showwarning", "_showwarnmsg_impl"):
-        host = vars(warnings).get(name, MISSING)
-        if host is MISSING:
-            continue
-        current = space.getattr(module, name)
-        if not isinstance(current.source, AttrSource | GlobalSource):
-            return True
-        if space.identity(current) is not host or space.trace.effects.is_mutated(current.force()):
-            return True
-    return False
 
 
 def is_ordinary(module: Any) -> bool:
