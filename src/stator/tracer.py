@@ -164,7 +164,8 @@ def _entry(bucket: Bucket, trace: Trace, code: CodeType, function: Any, residual
     guards = trace.first_guards + list(trace.guards.values())
     if trace.recorder is not None:
         guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
-    program = compile_guards(guards, residual.outputs)
+    with collector.paused():
+        program = compile_guards(guards, residual.outputs)
     entry = Entry(program, residual.function, residual)
     entry.depth = trace.deepest
     entry.drops_arguments = trace.drops_arguments
