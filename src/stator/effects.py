@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.identities import separate_changed
+from stator.objects.liveness import noticing
 
 if TYPE_CHECKING:
     from stator.objects.value import Value
@@ -18,19 +19,37 @@ class Effects:
         #: counts the changes, so that one can tell whether a stretch of the program made any
         self.count = 0
         self._mutated: dict[int, Value] = {}
+        #: what the mutated objects held before the trace that notices its end
+        self._noticing: dict[int, list[Any]] = {}
         self._deferred: list[tuple[Any, list[Value], dict[str, Value]]] = []
 
     def __bool__(self) -> bool:
         return bool(self._mutated or self._deferred)
 
-    def mutated(self, value: Value) -> None:
-        """An existing object is about to change; its final state will be written back."""
+    def mutated(self, value: Value, watched: tuple[Any, ...] = ()) -> bool:
+        """An existing object is about to change; its final state will be written back.
+
+        Returns whether it may let go of an object that notices that, as those `watched` do.
+        """
         self.count += 1
-        self._mutated.setdefault(id(value), value)
+        if id(value) not in self._mutated or watched:
+            self._mutated[id(value)] = value
+            found = noticing(getattr(value, "host", None), watched)
+            if found:
+                self._noticing[id(value)] = found
+        return id(value) in self._noticing
+
+    def let_go(self) -> list[Any]:
+        """The objects that notice their end and are no longer held by what has held them before the trace."""
+        return [host for at, hosts in self._noticing.items() for host in hosts if not self._mutated[at].keeps(host)]
 
     def is_mutated(self, value: Value) -> bool:
         """Whether the existing object has been changed by the traced program."""
         return id(value) in self._mutated
+
+    def changed(self) -> list[Value]:
+        """The existing objects that the traced program has changed."""
+        return list(self._mutated.values())
 
     def changed_hosts(self) -> list[Any]:
         """The existing objects that the traced program has changed, as they still are."""

@@ -30,6 +30,7 @@ from stator.interp.services import Services
 from stator.interp.signals import NearRecursionLimit, Restart
 from stator.objects import generator
 from stator.objects.globals_ import MadeGlobals, NamedItems
+from stator.objects.liveness import leads_to, stands_for
 from stator.objects.protocol import IMMUTABLE
 from stator.objects.skeleton import detach
 from stator.objects.standard_space import StandardSpace
@@ -78,8 +79,8 @@ class Trace(Services):
     #: the StopIteration by which the iterator asked last has ended, where another iterator wants to pass it on
     ended_by: Value | None = None
     end_wanted = False
-    #: whether the program has made weak references that call back: as long as they are there themselves
-    calls_back = False
+    #: what the program has made weak references to that call back: as long as they are there themselves
+    calls_back: tuple[Any, ...] = ()
     #: where the trace was too long: the code of the inlined calls that will not be traced by themselves either
     overlong: tuple[CodeType, ...] = ()
     #: how host functions are called, `compute(function, *args, **kwargs)`, where it depends on the traced program
@@ -134,7 +135,7 @@ class Trace(Services):
         #: whether the program has let go of an argument before the graph break
         self.drops_arguments = False
         self.root_args: list[Any] = []  # the arguments of the frame being traced
-        self._handled_by_callers = sys.exception()
+        self.outer_exception = sys.exception()
         self.break_stack: list[tuple[CodeType, int]] = []
         self.host_failure: Exception | None = None
         self._globals: dict[int, Any] = {}
@@ -165,7 +166,9 @@ class Trace(Services):
         self.class_overlays.clear()
         self.recorder = self.frame = self.compute = None
         self.root_args = []
-        self._handled_by_callers = None
+        self.calls_back = ()
+        self.effects = Effects()
+        self.outer_exception = None
 
     # -- what the trace assumes and does ----------------------------------------------------------------------------
 
@@ -260,7 +263,7 @@ class Trace(Services):
 
     def handled_by_callers(self) -> Value | None:
         """The exception that the callers of the frame being traced are handling."""
-        value = self.space.wrap(self._handled_by_callers, _HANDLED).force()
+        value = self.space.wrap(self.outer_exception, _HANDLED).force()
         return None if value.cls is type(None) else value
 
     def _root_function(self, function: Any) -> FunctionValue:
@@ -385,15 +388,11 @@ class Trace(Services):
 
     def stop(self, instr: Any) -> None:
         """The step at which the trace was told to end, or may not go beyond."""
-        if self.lost:
-            self.next_stop = self.stop_at if self.stop_at >= self.steps else self.config.trace_step_limit
-            frame = self.current_frame
-            frame.index -= 1  # the instruction before has let go of them
-            try:
-                self.close_lost()
-            finally:
-                frame.index += 1
-            if self.steps < self.next_stop:
+        if not self.next_stop:
+            planned = self.stop_at if self.stop_at >= self.steps else self.config.trace_step_limit
+            self.next_stop = planned
+            self._settle(instr)
+            if self.steps < planned:
                 return
         if self.steps >= self.config.trace_step_limit:
             raise self._too_long(self.config.trace_step_limit)
@@ -405,6 +404,24 @@ class Trace(Services):
         if self.steps == self.stop_at:
             self.next_stop = self.config.trace_step_limit
             raise Unsupported(self.stop_reason)
+
+    def _settle(self, instr: Any) -> None:
+        """What the instruction before has let go of ends before this one."""
+        if self.lost:
+            frame = self.current_frame
+            frame.index -= 1
+            try:
+                self.close_lost()
+            finally:
+                frame.index += 1
+        for host in self.effects.let_go():
+            frames = self._running()
+            if any(stands_for(value, host) for frame in frames for value in frame.stack):
+                self.next_stop = 0  # not yet
+            elif not leads_to(self, host):
+                if instr.op not in _PROLOGUE and enterable(self.frame.code, instr.index):
+                    raise Unsupported(errors.LifetimeObserved("letting go of an object that notices its end"))
+                self.next_stop = 0
 
     def _too_long(self, limit: int) -> Unsupported:
         """The inlined calls that took most of the trace would be too long by themselves too."""

@@ -108,3 +108,19 @@ def test_the_exception_is_let_go_of():
         assert compiled() is False
     gc.collect()
     assert held() is None
+
+
+def number():
+    return int("x")
+
+
+def test_what_c_code_raises_has_it_as_context():
+    compiled = stator.compile(number, backend="eager", fullgraph=True)
+    for _ in range(2):
+        outer = KeyError("outer")
+        try:
+            raise outer
+        except KeyError:
+            with pytest.raises(ValueError, match="invalid literal") as raised:
+                compiled()
+        assert raised.value.__context__ is outer

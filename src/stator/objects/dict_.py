@@ -126,6 +126,9 @@ class DictValue(ExtensibleValue):
         finally:
             self._busy = False
 
+    def keeps(self, host: Any) -> bool:
+        return self.table.keeps(host)
+
     def held(self) -> Iterable[Value]:
         return (*self.table.held(), *held_attributes(self))
 

@@ -115,7 +115,7 @@ class ExceptionValue(Value):
             self.assign_field(space, "__cause__", cls.raised_by(space, host.__cause__))
         elif new and host.__suppress_context__:
             self.assign_field(space, "__cause__", NONE)
-        if new and host.__context__ is not None and not _is_tracers(host.__context__):
+        if new and not _is_outside(space, host.__context__):
             self.assign_field(space, "__context__", cls.raised_by(space, host.__context__))
         else:
             frame = getattr(space.trace, "frame", None)
@@ -417,9 +417,11 @@ def made_of(space: Space, real: BaseException) -> ExceptionValue:
     return known
 
 
-def _is_tracers(exc: BaseException) -> bool:
-    """Whether the tracer itself has caught the exception: only the frame that catches it begins its traceback."""
-    passed = exc.__traceback__
+def _is_outside(space: Space, exc: BaseException | None) -> bool:
+    """Whether the function run for real has not caught it: the traced frame's callers have, or the tracer itself."""
+    if exc is None or exc is space.trace.outer_exception:
+        return True
+    passed = exc.__traceback__  # the frame that has caught it begins it
     return passed is not None and str(passed.tb_frame.f_globals.get("__name__")).split(".")[0] == _PACKAGE
 
 

@@ -55,6 +55,7 @@ class FunctionValue(Value):
         *("_attrs", "_cells", "_defaults", "_guarded", "_kwdefaults"),
         *("annotations", "code", "fields", "globals", "host"),
     )
+    CACHED_WEAKLY = True
     FIELDS = frozenset({"__name__", "__qualname__", "__module__", "__doc__", "__globals__", "__code__", "__closure__"})
     FIELDS |= frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
 

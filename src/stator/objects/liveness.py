@@ -8,33 +8,71 @@ the collector, and not before, as its own objects do for certain.
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.raw import type_lookup
+from stator.objects.attributes import MISSING
+from stator.objects.protocol import IMMUTABLE, model_for
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.objects.value import Value
 
-__all__ = ["WeakTarget", "is_alive"]
+__all__ = ["WeakTarget", "is_alive", "noticing", "stands_for"]
 
 
 def is_alive(space: Space, value: Value) -> bool:
     """Whether a running frame leads to the object, by references that the trace has seen."""
-    waiting: deque[Value] = deque()
-    frame = space.trace.frame
+    return any(found is value for found in _led_to(space.trace))
+
+
+def leads_to(trace: Any, host: Any) -> bool:
+    """Whether a running frame, or what the traced program has changed, leads to the existing object."""
+    return any(stands_for(found, host) for found in _led_to(trace, trace.effects.changed()))
+
+
+def _led_to(trace: Any, others: Iterable[Value] = ()) -> Iterator[Value]:
+    waiting: deque[Value] = deque(others)
+    frame = trace.frame
     while frame is not None:
         waiting += [v for v in (*frame.locals.values(), *frame.stack, *frame.cells.values()) if v is not None]
         frame = frame.parent
     met: set[int] = set()
     while waiting:
         found = waiting.popleft()
-        if found is value:
-            return True
+        yield found
         if id(found) not in met:
             met.add(id(found))
             waiting.extend(found.held())
-    return False
+
+
+def noticing(container: Any, watched: tuple[Any, ...]) -> list[Any]:
+    """The objects in an existing container whose end runs code: a `__del__`, or callbacks of weak references.
+
+    `watched` are those that the traced program has made such references to.
+    """
+    items = gc.get_referents(container)
+    return [item for item in items if _notices(item) or any(item is other for other in watched)]
+
+
+def _notices(item: Any) -> bool:
+    cls = type(item)
+    if cls in IMMUTABLE or getattr(model_for(cls), "CACHED_WEAKLY", False):
+        return False
+    if type_lookup(cls, "__del__") is not MISSING:
+        return True
+    if not cls.__weakrefoffset__:
+        return False
+    return any(reference.__callback__ is not None for reference in weakref.getweakrefs(item))
+
+
+def stands_for(value: Value, host: Any) -> bool:
+    """Whether the value is the existing object."""
+    return getattr(value, "host", None) is host
 
 
 class WeakTarget:

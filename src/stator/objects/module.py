@@ -107,6 +107,7 @@ class ModuleValue(InstanceValue):
     __slots__ = ()
     __hash__ = object.__hash__
     FIELDS = frozenset({"__annotations__"})
+    CACHED_WEAKLY = True
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> ModuleValue:

@@ -31,6 +31,7 @@ class ClassValue(Known):
     """A class: an existing one, or one that the traced program has made (`host` is then its skeleton)."""
 
     __slots__ = ("changed", "namespace", "recipe")
+    CACHED_WEAKLY = True
 
     def __init__(self, host: type, source: Source | None = None) -> None:
         super().__init__(host, source)

@@ -47,6 +47,8 @@ class Value:
     symbolic: ClassVar[bool] = False
     #: C-level attributes that `get_field` answers of objects that the trace has made, too
     FIELDS: ClassVar[frozenset[str]] = frozenset()
+    #: whether caches refer weakly to such objects, and call back: their end is nothing that the program notices
+    CACHED_WEAKLY: ClassVar[bool] = False
     #: the object whose `__dict__` this value is, where it is one
     dict_owner: Any = None
 
@@ -104,6 +106,10 @@ class Value:
     def held(self) -> Iterable[Value]:
         """Values that this one keeps alive, as far as the trace has met them; others may be missing."""
         return ()
+
+    def keeps(self, host: Any) -> bool:
+        """Whether an existing container that has held the existing object, and has been changed, still holds it."""
+        return True
 
     def describe(self) -> str:
         return f"a {self.cls.__qualname__} object"

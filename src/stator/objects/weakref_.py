@@ -168,7 +168,7 @@ def call_back_for(space: Space, referent: Value) -> None:
     trace = space.trace
     if is_continuation(trace.root_code) and any(arg is space.identity(referent) for arg in trace.root_args):
         raise Unsupported(errors.LifetimeObserved("a callback for the death of what a variable holds"))
-    trace.calls_back = True
+    trace.calls_back += (space.identity(referent),)
 
 
 def _may_have_died(space: Space, referent: Value) -> bool:

@@ -207,8 +207,8 @@ class Wrapping(Space):
         trace.epoch += 1
         if trace.shared:
             trace.keep_shared(value)
-        if value.source is not None:
-            trace.effects.mutated(value)
+        if value.source is not None and trace.effects.mutated(value, trace.calls_back):
+            trace.next_stop = 0  # after this instruction
 
 
 def _equal(host: Any) -> Any:

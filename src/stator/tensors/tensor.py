@@ -36,6 +36,7 @@ class TensorValue(Value):
     """
 
     __slots__ = ("_attrs", "_fake", "_node", "fields", "host", "meta", "operation", "path", "recorder", "root")
+    CACHED_WEAKLY = True
 
     def __init__(self, recorder: Recorder, cls: type, meta: TensorMeta | None) -> None:
         self.cls = cls
