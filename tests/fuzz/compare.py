@@ -87,6 +87,8 @@ def check(source: str, positions: list[int]) -> dict[str, str]:
 
 def is_steady(code: CodeType, expected: list[Description]) -> bool:
     """Whether the program always does the same: the order of a set, which goes by addresses, shows in few runs only."""
+    if any(seen.by_address for seen in expected):
+        return False
     return all(world(code, lambda program: program) == expected for _ in range(12)) and elsewhere(code) == expected
 
 

@@ -17,10 +17,14 @@ MODULE = "program"
 
 @dataclass(frozen=True)
 class Description:
-    """Facts, a line each; `iterators` are the iterators met, in order."""
+    """Facts, a line each; `iterators` are the iterators met, in order.
+
+    `by_address`: whether a key shows an address: how many keys there are goes by which memory is used again.
+    """
 
     facts: tuple[str, ...]
     iterators: tuple[Any, ...]
+    by_address: bool
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Description) and self.facts == other.facts
@@ -33,7 +37,7 @@ def describe(outcome: Any, args: Any, space: dict[str, Any], output: str) -> Des
     facts = [f"outcome = {graph.name(outcome)}", f"arguments = {graph.name(args)}"]
     facts += [f"{name} = {graph.name(value)}" for name, value in seen.items()]
     graph.finish()
-    return Description((*facts, *graph.facts, f"printed {text(output)}"), tuple(graph.iterators))
+    return Description((*facts, *graph.facts, f"printed {text(output)}"), tuple(graph.iterators), graph.by_address)
 
 
 def text(value: str) -> str:
@@ -56,6 +60,7 @@ class Graph:
         self.kept: list[Any] = []
         self.facts: list[str] = []
         self.iterators: list[Any] = []
+        self.by_address = False
         self.done = 0
 
     def name(self, value: Any) -> str:
@@ -89,7 +94,9 @@ class Graph:
         return ", ".join([self.name(value) for value in values])
 
     def items(self, mapping: Any) -> str:
-        return ", ".join([f"{self.name(key)}: {self.name(value)}" for key, value in mapping])
+        items = list(mapping)
+        self.by_address |= any(type(key) is str and ADDRESS.search(key) is not None for key, _ in items)
+        return ", ".join([f"{self.name(key)}: {self.name(value)}" for key, value in items])
 
     # -- by type -------------------------------------------------------------------------------------------------------
 
