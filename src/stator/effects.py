@@ -41,7 +41,7 @@ class Effects:
 
     def let_go(self) -> list[Any]:
         """The objects that notice their end and are no longer held by what has held them before the trace."""
-        return [host for at, hosts in self._noticing.items() for host in hosts if not self._mutated[at].keeps(host)]
+        return [host for at, hosts in self._noticing.items() for host in self._mutated[at].dropped(hosts)]
 
     def is_mutated(self, value: Value) -> bool:
         """Whether the existing object has been changed by the traced program."""

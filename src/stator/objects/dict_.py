@@ -126,8 +126,8 @@ class DictValue(ExtensibleValue):
         finally:
             self._busy = False
 
-    def keeps(self, host: Any) -> bool:
-        return self.table.keeps(host)
+    def dropped(self, hosts: list[Any]) -> list[Any]:
+        return self.table.dropped(hosts)
 
     def held(self) -> Iterable[Value]:
         return (*self.table.held(), *held_attributes(self))

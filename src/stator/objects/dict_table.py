@@ -27,7 +27,7 @@ from stator.objects.keys import (
     stored_key,
     written_hash,
 )
-from stator.objects.liveness import stands_for
+from stator.objects.liveness import missing
 from stator.objects.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -160,18 +160,17 @@ class Table:
             entries = {key: entry for key, entry in self._seen.items() if entry is not None} | self.overlay
         return [part for entry in entries.values() if entry.item is not None for part in (entry.key, entry.item)]
 
-    def keeps(self, host: Any) -> bool:
-        """Whether the changed dict still has the existing object as a key or an item."""
+    def dropped(self, hosts: list[Any]) -> list[Any]:
+        """Which of the existing objects that the dict held before the trace are neither keys nor items any more."""
         if self.complete:
-            return any(stands_for(part, host) for part in self.held())
+            return missing(hosts, self.held())
         assert self.host is not None
+        gone: list[Any] = []
         for key, entry in self.overlay.items():
             host_key = key.anchor if type(key) is IdentityKey else key
-            if (entry.item is None and host_key is host) or (
-                dict_get(self.host, host_key) is host and (entry.item is None or not stands_for(entry.item, host))
-            ):
-                return False
-        return True
+            kept = [] if entry.item is None else [entry.key, entry.item]
+            gone += missing([host_key, dict_get(self.host, host_key)], kept)
+        return [host for host in hosts if any(host is other for other in gone)]
 
     def _direct(self, key: Any) -> bool:
         """Whether the host dict itself may be asked for the key: no code of the program's would run."""

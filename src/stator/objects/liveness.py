@@ -30,6 +30,12 @@ def is_alive(space: Space, value: Value) -> bool:
     return any(found is value for found in _led_to(space.trace))
 
 
+def missing(hosts: list[Any], values: Iterable[Value]) -> list[Any]:
+    """The existing objects that none of the values is."""
+    there = {id(getattr(value, "host", None)) for value in values}
+    return [host for host in hosts if id(host) not in there]
+
+
 def leads_to(trace: Any, host: Any) -> bool:
     """Whether a running frame, or what the traced program has changed, leads to the existing object."""
     return any(stands_for(found, host) for found in _led_to(trace, trace.effects.changed()))
@@ -50,13 +56,19 @@ def _led_to(trace: Any, others: Iterable[Value] = ()) -> Iterator[Value]:
             waiting.extend(found.held())
 
 
+def referents(container: Any) -> list[Any]:
+    """What an existing object leads to. A dict does not tell of what it has in common with its object (3.13)."""
+    if isinstance(container, dict):
+        return [*dict.keys(container), *dict.values(container)]
+    return gc.get_referents(container)
+
+
 def noticing(container: Any, watched: tuple[Any, ...]) -> list[Any]:
     """The objects in an existing container whose end runs code: a `__del__`, or callbacks of weak references.
 
     `watched` are those that the traced program has made such references to.
     """
-    items = gc.get_referents(container)
-    return [item for item in items if _notices(item) or any(item is other for other in watched)]
+    return [item for item in referents(container) if _notices(item) or any(item is other for other in watched)]
 
 
 def _notices(item: Any) -> bool:

@@ -10,7 +10,7 @@ from stator import errors
 from stator.guards.guard import Distinct, Length
 from stator.guards.source import ConstSource, ItemSource
 from stator.objects.instance import held_attributes, slot_effects
-from stator.objects.liveness import stands_for
+from stator.objects.liveness import missing
 from stator.objects.pending import PendingText
 from stator.objects.protocol import FALSE, NOT_IMPLEMENTED, TRUE
 from stator.objects.recursion import compared, entered, enumeration, repr_piece
@@ -100,8 +100,8 @@ class Sequence(ExtensibleValue):
         """The result of a real computation."""
         return cls([space.fresh(item) for item in cls.kind.__iter__(host)], type(host))
 
-    def keeps(self, host: Any) -> bool:
-        return self._items is None or any(stands_for(item, host) for item in self._items)
+    def dropped(self, hosts: list[Any]) -> list[Any]:
+        return [] if self._items is None else missing(hosts, self._items)
 
     def held(self) -> Iterable[Value]:
         items = self._items or ()

@@ -9,7 +9,7 @@ from stator._core import fill_table, set_table
 from stator.objects.dict_ import DictValue, class_text
 from stator.objects.dict_table import key_error
 from stator.objects.instance import fill, held_attributes, slot_effects
-from stator.objects.liveness import stands_for
+from stator.objects.liveness import missing
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, model_for, models
 from stator.objects.recursion import entered, enumeration, list_pieces
 from stator.objects.set_iterator import SetIterator
@@ -97,8 +97,8 @@ class SetValue(ExtensibleValue):
             return frozenset(self.table.keys(space))
         return super().key(space)
 
-    def keeps(self, host: Any) -> bool:
-        return not self.table.complete or any(stands_for(item, host) for item in self.held())
+    def dropped(self, hosts: list[Any]) -> list[Any]:
+        return missing(hosts, self.held()) if self.table.complete else []
 
     def held(self) -> Iterable[Value]:
         return (*self.table.held(), *held_attributes(self))

@@ -107,9 +107,9 @@ class Value:
         """Values that this one keeps alive, as far as the trace has met them; others may be missing."""
         return ()
 
-    def keeps(self, host: Any) -> bool:
-        """Whether an existing container that has held the existing object, and has been changed, still holds it."""
-        return True
+    def dropped(self, hosts: list[Any]) -> list[Any]:
+        """Which of the existing objects that the container held before the trace it certainly holds no more."""
+        return []
 
     def describe(self) -> str:
         return f"a {self.cls.__qualname__} object"

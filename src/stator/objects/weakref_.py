@@ -6,7 +6,6 @@ on; following it breaks the graph unless the object is certainly alive, or certa
 
 from __future__ import annotations
 
-import gc
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from stator.bytecode.continuation import is_continuation
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, WeakrefSource
 from stator.objects.keys import RefKey
-from stator.objects.liveness import WeakTarget, is_alive
+from stator.objects.liveness import WeakTarget, is_alive, referents
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
 from stator.objects.value import ExtensibleValue, Lazy, Unsupported, Value
 
@@ -179,7 +178,7 @@ def _may_have_died(space: Space, referent: Value) -> bool:
     trace = space.trace
     if any(arg is host for arg in trace.root_args) and not trace.is_held(host):
         return True
-    return any(item is host for container in trace.effects.changed_hosts() for item in gc.get_referents(container))
+    return any(item is host for container in trace.effects.changed_hosts() for item in referents(container))
 
 
 class PlainRefs:
