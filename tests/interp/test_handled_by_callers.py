@@ -124,3 +124,30 @@ def test_what_c_code_raises_has_it_as_context():
             with pytest.raises(ValueError, match="invalid literal") as raised:
                 compiled()
         assert raised.value.__context__ is outer
+
+
+def contexts():
+    found = []
+    try:
+        raise LookupError
+    except LookupError as e:
+        found.append(e.__context__)
+    try:
+        int("x")
+    except ValueError as e:
+        found.append(e.__context__)
+    try:
+        raise ExceptionGroup("two", [ValueError(), TypeError()])
+    except* ValueError as e:
+        found.append(e.__context__)
+    except* TypeError:
+        pass
+    return [*found, ValueError().__context__]
+
+
+def test_contexts_that_the_program_reads():
+    compiled = stator.compile(contexts, backend="eager", fullgraph=True)
+    for outer in (None, KeyError("a"), OSError("b")):
+        expected, _ = while_handling(contexts, outer)
+        assert expected == [outer, outer, outer, None]
+        assert while_handling(compiled, outer) == (expected, None)

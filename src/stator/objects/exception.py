@@ -165,6 +165,8 @@ class ExceptionValue(Value):
             return self._existing_field(space, name)
         if name == "__suppress_context__":
             return FALSE
+        if name == "__context__" and self.takes_context:
+            return space.trace.handled_by_callers() or NONE
         if name in _LINKS:
             return NONE
         descriptor = self._descriptor(name)
