@@ -109,7 +109,6 @@ EXCEPTED = {
     "ClassPropertiesAndMethods.test_slots": "counts the objects that the process has",
     "SysModuleTest.test_refcount": "counts the references to None that the process has",
     "SysModuleTest.test_getallocatedblocks": "counts the blocks of memory that the process has",
-    "GeneralFloatCases.test_hash_nan": "compares an address with that of the object made again",
     "DictTest.test_oob_indexing_dictiter_iternextitem": (
         "has a finaliser change a dict at the moment when a count of references comes to zero"
     ),
