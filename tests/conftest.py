@@ -4,6 +4,7 @@ What needs torch is collected away where torch is missing: the folders tests/ten
 whose first line is `# needs: torch`, and tests marked `needs_torch`.
 """
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def fresh_stator() -> Iterator[None]:
-    """No test sees what another compiled."""
+    """No test sees what another compiled, and each draws the same random numbers in every run."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(0)
     yield
     getattr(stator, "reset", lambda: None)()

@@ -100,7 +100,7 @@ def without(node: ast.AST, name: str, j: int) -> None:
     part = getattr(node, name)
     del part[j]
     if name == "keys":
-        del node.values[j]  # type: ignore[attr-defined]
+        del getattr(node, "patterns" if isinstance(node, ast.MatchMapping) else "values")[j]
     if name == "body" and not part:
         part.append(ast.Pass())
 

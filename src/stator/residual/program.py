@@ -199,7 +199,7 @@ class Program:
             writer.namespace["graph"] = graph.callable
             target = f"{', '.join(names)}{',' if len(names) == 1 else ''} = " if names else ""
             head.append(f"{target}graph({', '.join(args)})")
-            if checks:
+            if checks or self.trace.recorder.can_run_again():
                 head = self._checked(head[0], checks)
         elif names:
             raise errors.InternalError("values of a graph that was not compiled")
@@ -215,7 +215,10 @@ class Program:
         return Residual(writer.namespace[safe], text, sources, graph)
 
     def _checked(self, call: str, checks: list[tuple[str, bool]]) -> list[str]:
-        """The call of the graph, and what to do if it does not bear out what was assumed of its results."""
+        """The call of the graph, and what to do if it does not bear out what was assumed of its results, or fails.
+
+        Ordinary Python then does it all again, and raises the program's own error where the program would.
+        """
         writer, code = self.writer, self.trace.root_code
         slots = code.co_varnames[: argument_count(code)]
         names = [writer.source(LocalSource(i, name)) for i, name in enumerate(slots)]
@@ -232,7 +235,7 @@ class Program:
         if named:  # a tail call has none
             again = f"{writer.const(functools.partial)}({', '.join([again, *named])})"
         saved, passed = writer.name("saved"), writer.name("passed")
-        test = " and ".join(f"{name}" if wanted else f"not {name}" for name, wanted in checks)
+        test = " and ".join(f"{name}" if wanted else f"not {name}" for name, wanted in checks) or "True"
         return [
             *([f"{saved} = {state[0]}"] if state else []),
             "try:",

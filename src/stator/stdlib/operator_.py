@@ -78,8 +78,12 @@ def is_not(space: Space, left: Value, right: Value, /) -> Value:
 
 @builtin(operator.index)
 def index(space: Space, value: Value, /) -> Value:
-    result = space.index(value)
-    return result if result.force().cls is int else space.run_known(operator.index, [result.force()])
+    result = space.index(value).force()
+    if result.cls is int:
+        return result
+    if result.symbolic:
+        return Constant(operator.index(space.trace.decide(result)))
+    return space.run_known(operator.index, [result])
 
 
 @builtin(operator.contains)

@@ -66,7 +66,7 @@ class Checks:
     def assume(self, value: TensorValue, truth: bool) -> bool:
         """Take the truth of a tensor for granted; False where that cannot be."""
         recorder: Recorder = self.trace.recorder
-        if not self.trace.repeatable or _acts(recorder):
+        if not self.trace.repeatable or acts(recorder):
             return False
         # A copy, for the tensor may be changed later on.
         clone: Any = torch.Tensor.clone
@@ -77,7 +77,7 @@ class Checks:
 
     def confirm(self) -> None:
         """The trace is over: make sure that its graph can be thrown away after the event."""
-        if self.assumed and _acts(self.trace.recorder):
+        if self.assumed and acts(self.trace.recorder):
             raise Restart(self.step, errors.DataDependentBranch())
 
     def expressions(self, writer: Writer) -> list[tuple[str, bool]]:
@@ -85,7 +85,7 @@ class Checks:
         return [(writer.expr(value), truth) for value, truth in self.assumed]
 
 
-def _acts(recorder: Recorder) -> bool:
+def acts(recorder: Recorder) -> bool:
     return bool(recorder.written) or recorder.acts
 
 

@@ -9,6 +9,7 @@ import torch
 from stator import errors
 from stator.objects.value import Raised, Unsupported
 from stator.tensors.lowering import Call, fill
+from stator.tensors.tensor import TensorValue
 from stator.tensors.world import Failure, describe_callable
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
         return refusal
     if len(call.metas) != len(call.operands):
         return refusal
+    roots = [id(value.root) for value in call.operands if isinstance(value, TensorValue)]
+    if len(set(roots)) < len(roots):
+        return refusal  # they share memory, which eager looks at first
     if sum(_bytes(meta) for meta in call.metas) > _MOST_BYTES:
         return refusal
     asked = [_ask(call, filling) for filling in (0, 1, 3)]

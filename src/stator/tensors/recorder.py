@@ -427,6 +427,12 @@ class Recorder:
         checks.confirm()
         return checks.expressions(writer)
 
+    def can_run_again(self) -> bool:
+        """Whether the frame can be executed from its beginning where the graph has failed: nothing shows of it."""
+        from stator.tensors.checks import acts
+
+        return self.trace.repeatable and not acts(self) and not self.random
+
     def random_state(self, writer: Writer) -> tuple[str, str] | None:
         """How to save the random state before the graph runs, and what puts it back; None where it draws none."""
         if not self.random:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SymValue", "decide", "literal", "models", "specialise"]
 
+_PAST_64_BITS = 1 << 63
 _CLASSES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 
 
@@ -97,6 +98,8 @@ def literal(trace: Any, host: Any, source: Any) -> Value | None:
 
     if not number_varies(trace, host, source) or host in (0, 1) or not math.isfinite(host):
         return None
+    if type(host) is int and not -_PAST_64_BITS <= host < _PAST_64_BITS:
+        return None  # operations refuse it
     trace.guard(TypeIs(source, type(host)))
     known = trace.recorder.numbers.get(source)
     if known is None:

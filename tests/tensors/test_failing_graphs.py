@@ -1,0 +1,67 @@
+"""Graphs that fail when they run: the frame is executed again as ordinary Python, whose error it is."""
+
+import operator
+import traceback
+
+import pytest
+import torch
+
+import stator
+
+BACKENDS = ["eager", "aot_eager", "inductor"]
+
+
+def looked_up(table, index):
+    return inner(table + 1, index)
+
+
+def inner(table, index):
+    return torch.nn.functional.embedding(index, table).sum() + 1
+
+
+def caught(table, index):
+    try:
+        return inner(table, index)
+    except IndexError as e:
+        return str(e)
+
+
+def text_of(function, *args):
+    with pytest.raises(IndexError) as raised:
+        function(*args)
+    return "".join(traceback.format_exception(raised.value)[2:])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_error_comes_from_the_line_of_the_program(backend):
+    table, index = torch.randn(3, 2), torch.tensor([0, 7])
+    compiled = stator.compile(looked_up, backend=backend, fullgraph=True)
+    compiled(table, torch.tensor([0, 1]))
+    for _ in range(2):
+        assert text_of(compiled, table, index) == text_of(looked_up, table, index)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_program_may_catch_it(backend):
+    table, index = torch.randn(3, 2), torch.tensor([0, 7])
+    compiled = stator.compile(caught, backend=backend, fullgraph=True)
+    compiled(table, torch.tensor([0, 1]))
+    assert compiled(table, index) == caught(table, index)
+
+
+def multiplied(x):
+    x.mul_(x.expand(2, 3).reshape(-1))
+
+
+def test_operands_that_share_memory():
+    x = torch.arange(6.0).reshape(2, 3)
+    with pytest.raises(RuntimeError) as expected:
+        multiplied(x)
+    with pytest.raises(RuntimeError) as raised:
+        stator.compile(multiplied, backend="eager")(x)
+    assert str(raised.value) == str(expected.value)
+
+
+def test_index_of_a_comparison_of_sizes():
+    compiled = stator.compile(lambda n: operator.index(0 < n < 5), backend="eager", dynamic=True)
+    assert [compiled(n) for n in (2, 3, 7, 9)] == [1, 1, 0, 0]
