@@ -480,3 +480,24 @@ def test_links_made_by_the_standard_library():
         assert e.__suppress_context__, e
         assert e.__cause__ is None
         assert e.__context__ is not None
+
+
+def test_reduce_words_what_cannot_be_iterated():
+    import functools
+
+    class Broken:
+        def __init__(self, error):
+            self.error = error
+
+        def __iter__(self):
+            raise self.error
+
+    def words(iterable):
+        try:
+            functools.reduce(lambda a, b: a, iterable)
+        except Exception as e:
+            return type(e).__name__, str(e)
+
+    assert words(Broken(TypeError("mine"))) == ("TypeError", "reduce() arg 2 must support iteration")
+    assert words(Broken(ValueError("mine"))) == ("ValueError", "mine")
+    assert words(3) == ("TypeError", "reduce() arg 2 must support iteration")

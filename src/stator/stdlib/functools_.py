@@ -15,7 +15,7 @@ from stator.objects.method import explicit_call
 from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, bad_call, builtin, models
 from stator.objects.recursion import entered, repr_piece
-from stator.objects.value import Constant, ExtensibleValue, Value
+from stator.objects.value import Constant, ExtensibleValue, Raised, Value
 from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
@@ -169,11 +169,14 @@ def _clothed(host: Any) -> bool:
 
 @builtin(functools.reduce)
 def reduce_(space: Space, function: Value, iterable: Value, initial: Value | None = None, /) -> Value:
-    iterable = iterable.force()
-    if space.special(iterable, "__iter__") is None and space.special(iterable, "__getitem__") is None:
-        raise space.error(TypeError, "reduce() arg 2 must support iteration")
+    try:
+        iterator = space.iter(iterable)
+    except Raised as e:
+        if not issubclass(e.value.cls, TypeError):
+            raise
+        raise space.error(TypeError, "reduce() arg 2 must support iteration") from None
     result = initial
-    for item in space.iterate(iterable):
+    for item in space.iterate(iterator):
         result = item if result is None else space.call(function, [result, item], {})
     if result is None:
         raise space.error(TypeError, "reduce() of empty iterable with no initial value")

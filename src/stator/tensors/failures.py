@@ -30,7 +30,7 @@ def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
     refusal = Unsupported(errors.UnsupportedTensorOperation(name, _first_line(failure.error)))
     if any(meta is None or meta.symbolic or meta.device.type != "cpu" for meta in call.metas):
         return refusal
-    if len(call.metas) != len(call.operands):
+    if not call.exact or len(call.metas) != len(call.operands):
         return refusal
     roots = [id(value.root) for value in call.operands if isinstance(value, TensorValue)]
     if len(set(roots)) < len(roots):
@@ -72,7 +72,7 @@ def _real(meta: Any, cls: type, filling: int) -> Any:
     if cls is torch.nn.Parameter:
         return torch.nn.Parameter(tensor.detach(), requires_grad=meta.requires_grad)
     if meta.requires_grad and not meta.is_leaf:
-        return tensor.requires_grad_().view(meta.shape) if tensor.is_contiguous() else tensor.requires_grad_().clone()
+        return tensor.requires_grad_().clone()
     return tensor
 
 

@@ -14,7 +14,7 @@ import torch
 
 from stator import errors
 from stator.objects.protocol import MODELS
-from stator.objects.value import Constant, NotKnown, Unsupported, Value
+from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
 from stator.tensors.tensor import TensorValue
 from stator.tensors.world import describe_callable
 
@@ -42,10 +42,14 @@ class Call:
 
     `kind` and `target` are those of the FX node, `function` is what is run on fake tensors; `swap` exchanges the two
     arguments of the node (reflected operators). `key` identifies the call together with its operands' metadata, and is
-    None where these do not tell everything. One that `acts` is performed even if nothing of its result is used.
+    None where these do not tell everything. One that `acts` is performed even if nothing of its result is used; the
+    arguments of one that is `exact` are of the very types that the program has given.
     """
 
-    __slots__ = ("acts", "args", "function", "key", "kind", "kwargs", "metas", "operands", "swap", "target")
+    __slots__ = (
+        *("acts", "args", "exact", "function", "key", "kind", "kwargs"),
+        *("metas", "operands", "swap", "target"),
+    )
 
     def __init__(self, function: Callable[..., Any], kind: str, target: Any, swap: bool = False) -> None:
         self.function = function
@@ -53,6 +57,7 @@ class Call:
         self.target = target
         self.swap = swap
         self.acts = False
+        self.exact = True
         self.args: tuple[Any, ...] = ()
         self.kwargs: dict[str, Any] = {}
         self.operands: list[Value] = []
@@ -126,10 +131,16 @@ class Lowering:
     def sequence(self, value: Any) -> tuple[Any, Any]:
         parts = [self.value(item) for item in self.space.unpack(value)]
         kind = list if issubclass(value.cls, list) else tuple
+        self.call.exact &= value.cls is kind
         return kind([t for t, _ in parts]), (kind, *[k for _, k in parts])
 
     def mapping(self, value: Any) -> tuple[Any, Any]:
-        parts = {key: self.value(item) for key, item in value.str_items(self.space).items()}
+        self.call.exact &= value.cls is dict
+        try:
+            items = value.str_items(self.space)
+        except Raised:
+            raise self.refuse("a dict whose keys are no strings") from None
+        parts = {key: self.value(item) for key, item in items.items()}
         return {key: t for key, (t, _) in parts.items()}, (dict, *[(key, k) for key, (_, k) in parts.items()])
 
     def host(self, host: Any) -> tuple[Any, Any]:
