@@ -65,3 +65,11 @@ def test_operands_that_share_memory():
 def test_index_of_a_comparison_of_sizes():
     compiled = stator.compile(lambda n: operator.index(0 < n < 5), backend="eager", dynamic=True)
     assert [compiled(n) for n in (2, 3, 7, 9)] == [1, 1, 0, 0]
+
+
+def test_sizes_and_truth_values():
+    def fn(n):
+        return n in [True], n == True, n + True, True < n  # noqa: E712
+
+    compiled = stator.compile(fn, backend="eager", dynamic=True)
+    assert [compiled(n) for n in (5, 7, 255)] == [fn(n) for n in (5, 7, 255)]

@@ -135,7 +135,9 @@ def _known(space: Space, value: Value) -> Value:
 def compute(space: Space, function: Callable[..., Any], args: list[Value], target: Any = None) -> Value:
     """Record `function(*args)` on numbers, some of them symbolic."""
     recorder = space.trace.recorder
-    numbers = [arg.number if isinstance(arg, SymValue) else arg.as_host(space) for arg in args]
+    whole = any(isinstance(arg, SymValue) and arg.cls is not bool for arg in args)  # they do not know True as 1
+    hosts = [arg if isinstance(arg, SymValue) else _plain(arg.as_host(space), whole) for arg in args]
+    numbers = [host.number if isinstance(host, SymValue) else host for host in hosts]
     try:
         number = function(*numbers)
     except Exception as e:
@@ -145,12 +147,16 @@ def compute(space: Space, function: Callable[..., Any], args: list[Value], targe
     if type(number) not in _CLASSES:
         return space.fresh(number)
     node = recorder.graph.call_function(
-        target or function, tuple([arg.node if isinstance(arg, SymValue) else arg.as_host(space) for arg in args])
+        target or function, tuple([host.node if isinstance(host, SymValue) else host for host in hosts])
     )
     node.meta = NodeMeta(lambda: number, call_chain(space.trace.frame))
     made = SymValue(recorder, number, None)
     made._node = node
     return made
+
+
+def _plain(host: Any, whole: bool) -> Any:
+    return int(host) if whole and type(host) is bool else host
 
 
 def _method(function: Callable[..., Any], swap: bool = False) -> Any:
