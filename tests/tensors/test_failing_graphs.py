@@ -73,3 +73,32 @@ def test_sizes_and_truth_values():
 
     compiled = stator.compile(fn, backend="eager", dynamic=True)
     assert [compiled(n) for n in (5, 7, 255)] == [fn(n) for n in (5, 7, 255)]
+
+
+def written(x):
+    x.add_(1)
+    return ored(x.reshape(2, 3))
+
+
+def ored(x):
+    x |= 1  # kernels refuse it, fake tensors do not
+    return x
+
+
+def written_after_a_break(x):
+    x.add_(1)
+    stator.graph_break()
+    x.mul_(2)
+    return ored(x.view(3, 2))
+
+
+@pytest.mark.parametrize("function", [written, written_after_a_break])
+def test_the_line_where_the_graph_has_written_before(function):
+    def text(called):
+        with pytest.raises(NotImplementedError) as raised:
+            called(torch.arange(6.0))
+        return "".join(traceback.format_exception(raised.value)[2:])
+
+    compiled = stator.compile(function, backend="eager")
+    for _ in range(2):
+        assert text(compiled) == text(function)

@@ -201,6 +201,8 @@ class Program:
             head.append(f"{target}graph({', '.join(args)})")
             if checks or self.trace.recorder.can_run_again():
                 head = self._checked(head[0], checks)
+            elif graph.located is not None:
+                head = self._located(head[0], graph.located)
         elif names:
             raise errors.InternalError("values of a graph that was not compiled")
         params = [*writer.params.values(), *(name for name, _ in blocks)]
@@ -247,6 +249,12 @@ class Program:
             *([f"    {state[1]}({saved})"] if state else []),
             f"    return tail({', '.join([again, *parts])})",
         ]
+
+    def _located(self, call: str, located: Any) -> list[str]:
+        """The call of the graph; an error in it comes from the program's lines."""
+        frames = f"{self.writer.const(runtime.with_frames)}(error, *{self.writer.const(located)}(error))"
+        again = f"{self.writer.const(raise_unchanged)}(error)"
+        return ["try:", f"    {call}", "except Exception as error:", f"    {frames}", f"    {again}"]
 
     def _graph_args(self, inputs: list[Any], blocks: list[Any]) -> list[str]:
         args = []

@@ -16,6 +16,7 @@ from stator.report.stats import STATS
 from stator.tensors import global_state
 from stator.tensors.contract import backend_guards, distinct_guards, in_context, is_member
 from stator.tensors.graph_module import graph_module
+from stator.tensors.located import Located
 from stator.tensors.node_meta import NodeMeta
 from stator.tensors.subclass import is_plain_class
 from stator.tensors.tensor import TensorValue
@@ -27,15 +28,19 @@ __all__ = ["CompiledGraph", "finish"]
 
 
 class CompiledGraph:
-    """What a graph has become: `callable(*inputs) -> tuple`, the sources of the inputs, the module, its size."""
+    """What a graph has become: `callable(*inputs) -> tuple`, the sources of the inputs, the module, its size.
 
-    __slots__ = ("callable", "gm", "inputs", "ops")
+    `located` tells where in the program an error of the module has come up, if the module itself is run; else None.
+    """
+
+    __slots__ = ("callable", "gm", "inputs", "located", "ops")
 
     def __init__(self, function: Callable[..., Any], inputs: list[Any], gm: Any, ops: int) -> None:
         self.callable = function
         self.inputs = inputs
         self.gm = gm
         self.ops = ops
+        self.located: Located | None = None
 
 
 def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
@@ -59,11 +64,14 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     gm = graph_module(root, graph)
     sources = grouped(inputs)
     compiled = call_backend(recorder, gm, inputs)
+    located = Located(gm) if compiled == gm.forward else None
     if recorder.state_nodes:
         compiled = _leaving_state_alone(compiled)
     if any(isinstance(v, TensorValue) and not is_plain_class(v.cls) for v in inputs):
         compiled = without_overrides(compiled)
-    return CompiledGraph(compiled, sources, gm, sum(node.op.startswith("call") for node in graph.nodes))
+    made = CompiledGraph(compiled, sources, gm, sum(node.op.startswith("call") for node in graph.nodes))
+    made.located = located
+    return made
 
 
 def without_overrides(function: Callable[..., Any]) -> Callable[..., Any]:

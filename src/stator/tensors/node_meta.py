@@ -5,10 +5,14 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from types import CodeType
-from typing import Any
+from typing import Any, TypeAlias
+
+from stator.bytecode import decode
 
 __all__ = ["NodeMeta", "call_chain"]
 
+#: code, index of the instruction, and globals of each frame
+Chain: TypeAlias = tuple[tuple[CodeType, int, dict[str, Any]], ...]
 #: keys that are made on demand → the slot that holds what makes them
 _MADE = {"example_value": "make", "stack_trace": "chain"}
 
@@ -18,10 +22,10 @@ class NodeMeta(dict[str, Any]):
 
     __slots__ = ("chain", "make")
 
-    def __init__(self, make: Callable[[], Any], chain: tuple[tuple[CodeType, int], ...] = ()) -> None:
+    def __init__(self, make: Callable[[], Any], chain: Chain = ()) -> None:
         super().__init__()
         self.make: Callable[[], Any] | None = make
-        self.chain: tuple[tuple[CodeType, int], ...] = chain
+        self.chain = chain
 
     def settle(self, key: object) -> None:
         """Make the value of this key now, if it is one of those made on demand."""
@@ -78,16 +82,17 @@ class NodeMeta(dict[str, Any]):
         return dict, (self.copy(),)
 
 
-def call_chain(frame: Any) -> tuple[tuple[CodeType, int], ...]:
-    """Where the traced program is: code and line of each frame, outermost first."""
+def call_chain(frame: Any) -> Chain:
+    """Where the traced program is: code, instruction and globals of each frame, outermost first."""
     chain = []
     while frame is not None:
-        chain.append((frame.code, frame.line()))
+        chain.append((frame.code, frame.last().index, frame.globals))
         frame = frame.parent
     chain.reverse()
     return tuple(chain)
 
 
-def _text(chain: tuple[tuple[CodeType, int], ...]) -> str:
-    frames = [traceback.FrameSummary(code.co_filename, line, code.co_name) for code, line in chain]
+def _text(chain: Chain) -> str:
+    lines = [(code, decode(code).instrs[index].line or code.co_firstlineno) for code, index, _ in chain]
+    frames = [traceback.FrameSummary(code.co_filename, line, code.co_name) for code, line in lines]
     return "".join(traceback.format_list(frames))
