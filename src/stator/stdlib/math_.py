@@ -96,7 +96,7 @@ def _rounding(host: Any, method: str) -> None:
             return space.call(slot, [value], {})
         if host is math.trunc:
             raise space.error(TypeError, f"type {value.type_name} doesn't define __trunc__ method")
-        return space.run_known(host, [as_double(space, value)])
+        return model(space, as_double(space, value))
 
     builtin(host)(model)
 
