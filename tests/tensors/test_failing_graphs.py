@@ -102,3 +102,13 @@ def test_the_line_where_the_graph_has_written_before(function):
     compiled = stator.compile(function, backend="eager")
     for _ in range(2):
         assert text(compiled) == text(function)
+
+
+def test_views_that_autograd_has_lost_track_of():
+    def fn(x):
+        with torch.no_grad():
+            x.view(1).mul_(x)
+
+    x = torch.full((1,), 3.0, requires_grad=True)
+    stator.compile(fn, backend="eager", fullgraph=True)(x)
+    assert x.item() == 9

@@ -95,6 +95,10 @@ def meta_of(tensor: Any, symbolic: dict[Any, Any] | None = None) -> TensorMeta |
     """
     if not _describable(tensor):
         return None
+    try:
+        leaf = tensor.is_leaf
+    except RuntimeError:  # a view that autograd has lost track of says so only when it is asked
+        return None
     size, stride, offset = tuple(_Base.size(tensor)), _Base.stride(tensor), _Base.storage_offset(tensor)
     table = _interned
     sizes: tuple[Any, ...] = (size, stride, offset)
@@ -107,7 +111,7 @@ def meta_of(tensor: Any, symbolic: dict[Any, Any] | None = None) -> TensorMeta |
         tensor.dtype,
         tensor.device,
         tensor.requires_grad,
-        tensor.is_leaf,
+        leaf,
         tensor._is_view(),
         tuple([bit(tensor) for bit in _BITS]),
     )
