@@ -237,6 +237,8 @@ class Constant(Known):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None and not is_unique(self.host):
             return writer.source(self.source)  # what is equal to it is another object
+        if type(self.host) is float and self.host != self.host and self.source is None:
+            return writer.new_nan(self.host)
         return writer.const(self.host)
 
 

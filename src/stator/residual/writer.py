@@ -157,6 +157,13 @@ class Writer:
             return repr(host)
         return self._named(host, hint)
 
+    def new_nan(self, host: float) -> str:
+        """The NaN that the traced program has computed: another object in each run, as keys of dicts tell."""
+        name = self._names.get(id(host))
+        if name is None:
+            name = self._names[id(host)] = self.assign("nan", f"-(-{self.const(host)})")
+        return name
+
     def _named(self, host: Any, hint: str | None) -> str:
         """The name of the very object."""
         named: Any = host
