@@ -8,7 +8,7 @@ where one of them is changed: the change must not be seen through the other path
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Distinct
 from stator.guards.source import ConstSource, Source
@@ -102,3 +102,10 @@ def _single_out(identities: Identities, value: Value, others: Iterable[Value]) -
     rivals = _rivals(value, others)
     if rivals:
         identities.single_out(value, rivals)
+
+
+class ShownAddresses:
+    """Computed NaNs of which the program has asked the hash, which is their address: they stay the very objects."""
+
+    def __init__(self, trace: Any) -> None:
+        self.hosts: dict[int, Any] = {}

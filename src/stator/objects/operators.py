@@ -15,7 +15,7 @@ from stator._core import call_within
 from stator.guards.raw import is_heap_type, is_subtype, type_name
 from stator.interp.signals import DoFirst
 from stator.objects.attributes import MISSING
-from stator.objects.identities import separate
+from stator.objects.identities import ShownAddresses, separate
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE
 from stator.objects.space import Space
 from stator.objects.value import CACHED, UNLIKE, Constant, NotKnown, Raised, Unsupported, Value
@@ -364,6 +364,7 @@ class Operators(Space):
         if "nan" in repr(host).lower():  # a signalling one of decimals cannot be compared
             if value.source is None and type(value) is not Constant:
                 raise Unsupported(errors.UnsupportedSlot(value.cls.__name__, "hash that depends on addresses"))
+            self.trace.extension(ShownAddresses).hosts[id(host)] = host
             self.guard_identity(value)
 
     def warn(self, category: type[Warning], text: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import ConstSource, Source
 from stator.objects.globals_ import MadeGlobals
+from stator.objects.identities import ShownAddresses
 from stator.objects.value import NotKnown, Unsupported, Value, is_unique
 from stator.objects.wrapping import plain_name
 
@@ -159,6 +160,8 @@ class Writer:
 
     def new_nan(self, host: float) -> str:
         """The NaN that the traced program has computed: another object in each run, as keys of dicts tell."""
+        if id(host) in self.trace.extension(ShownAddresses).hosts:
+            return self.const(host)
         name = self._names.get(id(host))
         if name is None:
             name = self._names[id(host)] = self.assign("nan", f"-(-{self.const(host)})")
