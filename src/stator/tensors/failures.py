@@ -9,6 +9,7 @@ import torch
 from stator import errors
 from stator.objects.value import Raised, Unsupported
 from stator.tensors.lowering import Call, fill
+from stator.tensors.metadata import TensorMeta
 from stator.tensors.tensor import TensorValue
 from stator.tensors.world import Failure, describe_callable
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["eager_error"]
 
+_INPLACE = frozenset(
+    ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift"]
+)
 _MOST_BYTES = 1 << 26
 
 
@@ -32,6 +36,8 @@ def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
         return refusal
     if not call.exact or len(call.metas) != len(call.operands):
         return refusal
+    if _writes(call) and any(meta.is_view for meta in call.metas if isinstance(meta, TensorMeta)):
+        return refusal  # whether autograd lets it depends on how the view was made
     roots = [id(value.root) for value in call.operands if isinstance(value, TensorValue)]
     if len(set(roots)) < len(roots):
         return refusal  # they share memory, which eager looks at first
@@ -43,6 +49,11 @@ def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
     if error is None or type(error) is not type(failure.error) or len({str(e) for e in asked}) != 1:
         return refusal
     return Raised(space.exception(error))
+
+
+def _writes(call: Call) -> bool:
+    name = str(getattr(call.function, "__name__", ""))
+    return name.strip("_") in _INPLACE or (name.endswith("_") and not name.endswith("__"))
 
 
 def _bytes(meta: Any) -> int:
