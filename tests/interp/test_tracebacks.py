@@ -49,6 +49,21 @@ def test_outside_the_trace(function):
         assert shown(error) == shown(caught(leave, function))
 
 
+def leaves_a_new_group():
+    try:
+        raise ExceptionGroup("group", [AttributeError(1), IndexError(2)])
+    except* IndexError:
+        raise ValueError  # noqa: B904
+
+
+def test_a_group_that_has_not_passed_a_line():
+    compiled = stator.compile(leaves_a_new_group, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert frames(caught(compiled))[1:] == frames(caught(leaves_a_new_group))[1:]
+    compiled = stator.compile(leave, backend="eager", fullgraph=True)
+    assert frames(caught(compiled, leaves_a_new_group))[1:] == frames(caught(leave, leaves_a_new_group))[1:]
+
+
 def test_a_frame_met_twice_is_one_frame():
     def program():
         return caught(raised_again)

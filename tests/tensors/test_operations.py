@@ -534,3 +534,17 @@ def test_identity_of_numbers_that_vary():
     compiled = stator.compile(f, backend="eager")
     for pair in ((1, 1), (2, 3), (4, 4), (5, 6)):
         assert compiled(pair) == f(pair)
+
+
+def test_numbers_in_tensors_made_and_changed_in_the_trace():
+    def f(number):
+        x = torch.tensor(number)
+        x.add_(1)
+        try:
+            return int(x), float(x), int(x.sum())
+        except ValueError as e:
+            return str(e)
+
+    for number in (2, 2.5, float("nan")):
+        traced = stator.compile(f, backend="eager", fullgraph=True)
+        assert traced(number) == f(number)

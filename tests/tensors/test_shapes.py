@@ -315,3 +315,13 @@ def test_numbers_that_vary_compared_with_hashes_by_address():
     for _ in range(3):
         value = Anything()
         assert traced(value, hash(value)) == (True, False)
+
+
+def test_numbers_that_vary_compared_with_a_nan():
+    def compared(n):
+        return n < NAN, NAN <= n, n == NAN, n != NAN, n * 1.5 < NAN, -NAN % 1 < n, min(n, NAN), str(max(n, NAN))
+
+    NAN = float("nan")
+    traced = stator.compile(compared, backend="eager", fullgraph=True)
+    for number in (3, 4, 5, 6.5, 7.5, 8.5):
+        assert traced(number) == compared(number)

@@ -39,7 +39,14 @@ bool is_generated(PyObject* traceback) {
     return is_generated_code(reinterpret_cast<PyCodeObject*>(code.get()));
 }
 
-// Where the program's own frames begin (borrowed), or `traceback` itself where nothing is to be left out.
+// Is it where generated code raises what the program has raised?
+bool is_leaving(PyObject* traceback) {
+    Ref code = code_of(traceback);
+    return ends_with(reinterpret_cast<PyCodeObject*>(code.get())->co_name, "leave_with");
+}
+
+// Where the program's own frames begin (borrowed, null: none has an entry), or `traceback` itself where nothing is to be
+// left out.
 PyObject* tidied(PyObject* traceback, PyCodeObject* own, bool from_tail) {
     PyObject* step = traceback;
     if (own) {
@@ -47,9 +54,10 @@ PyObject* tidied(PyObject* traceback, PyCodeObject* own, bool from_tail) {
         if (code.get() != reinterpret_cast<PyObject*>(own)) return traceback;
         step = next_of(step);
     }
-    PyObject* first = step;
-    while (step && is_generated(step)) step = next_of(step);
-    return step && (from_tail || step != first) ? step : traceback;
+    PyObject *first = step, *last = nullptr;
+    for (; step && is_generated(step); step = next_of(step)) last = step;
+    if (!step) return last && is_leaving(last) ? nullptr : traceback;
+    return from_tail || step != first ? step : traceback;
 }
 
 }  // namespace
@@ -76,7 +84,7 @@ void tidy_traceback(PyCodeObject* own, bool from_tail) {
     if (!exception) return;
     Ref traceback = Ref::steal(PyException_GetTraceback(exception.get()));
     PyObject* kept = traceback ? tidied(traceback.get(), own, from_tail) : nullptr;
-    if (kept && kept != traceback.get()) PyException_SetTraceback(exception.get(), kept);
+    if (kept != traceback.get()) PyException_SetTraceback(exception.get(), kept ? kept : Py_None);
     PyErr_SetRaisedException(Py_NewRef(exception.get()));
 #else
     PyObject *type, *value, *traceback;

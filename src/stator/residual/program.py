@@ -73,7 +73,7 @@ class Program:
         self.tail.append(f"raising = [{exc}]")
         if exc not in self.writer.namespace:  # the traceback leads to this frame: the exception must not be found in it
             self.tail.append(f"del {exc}")
-        self.tail.append(f"{self.writer.const(raise_unchanged)}(raising.pop())")
+        self.tail.append(f"{self.writer.const(runtime.leave_with)}(raising)")
         return self._finish()
 
     def breaks(self, states: list[FrameState]) -> Residual:

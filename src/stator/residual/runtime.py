@@ -6,9 +6,9 @@ import builtins
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType, TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
-from stator._core import finished_frame, set_code_policy
+from stator._core import finished_frame, raise_unchanged, set_code_policy
 from stator.bytecode.by_code import ByCode
 
 
@@ -180,6 +180,11 @@ def thrown(exc: BaseException) -> BaseException | tuple[BaseException]:
         traceback = traceback.tb_next
     exc.__traceback__ = traceback
     return exc
+
+
+def leave_with(raising: list[BaseException]) -> NoReturn:
+    """Raise what the program has raised, the only item. Where nothing lies beneath this, it has no traceback yet."""
+    raise_unchanged(raising.pop())
 
 
 def _is_generated(code: CodeType) -> bool:

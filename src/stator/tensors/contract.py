@@ -15,7 +15,7 @@ import torch
 
 from stator.guards.guard import Distinct, Guard, Predicate
 from stator.guards.source import AttrSource, DictItemSource
-from stator.tensors.world import storage_of
+from stator.tensors.storage import storage_of
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder

@@ -9,7 +9,8 @@ import torch
 from stator import errors
 from stator.objects.value import Unsupported, Value
 from stator.tensors.metadata import TensorMeta, meta_of
-from stator.tensors.world import Observed, storage_of
+from stator.tensors.storage import storage_of
+from stator.tensors.world import Observed
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -18,8 +18,9 @@ from stator.tensors.memo import MEMO, Memo
 from stator.tensors.metadata import TensorMeta, meta_of
 from stator.tensors.node_meta import NodeMeta, call_chain
 from stator.tensors.outcome import Outcome, outcome_of
+from stator.tensors.storage import storage_of
 from stator.tensors.tensor import TensorValue, guard_tensor
-from stator.tensors.world import World, describe_callable, storage_of
+from stator.tensors.world import World, describe_callable
 
 if TYPE_CHECKING:
     from stator.residual.writer import Writer
@@ -306,7 +307,7 @@ class Recorder:
 
             memo = self.memo(any(meta.symbolic for meta in call.metas))
             found = memo.outcome(call.function, call.args, call.kwargs, key, call.metas, fill)
-            if found is not None:
+            if found is not None and not (found.written and _share_memory(call.operands)):
                 if found.traced:
                     self._pending.append(operation)
                 return found
@@ -467,6 +468,13 @@ class _Adopting(list[Any]):
         value._fake = part(self.result, value.path)
         value.recorder.noted(value)
         super().append(value)
+
+
+def _share_memory(operands: list[Any]) -> bool:
+    """Whether two of the operands are tensors in the same memory."""
+    roots = [value.root for value in operands if isinstance(value, TensorValue)]
+    memories = {root if root.host is None else storage_of(root.host) for root in roots}
+    return len(memories) < len(roots)
 
 
 def _item(value: Any, index: int) -> Any:

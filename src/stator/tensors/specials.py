@@ -68,8 +68,10 @@ def _number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
             return None
         if place is not None:
             recorder.elements[place] = number
-    if not isinstance(number, SymValue) or kind in (object, number.cls):
+    if kind in (object, number.cls):
         return number
+    if not isinstance(number, SymValue):  # fake tensors know it
+        return _converted(space, kind, number.as_host(space))
     return compute(space, torch.sym_int if kind is int else torch.sym_float, [number])
 
 
@@ -111,10 +113,12 @@ def _contents(space: Space, host: Any, tensor: Any, args: list[Value], kwargs: d
     if len(args) != 1 or kwargs:
         return None
     real = contents(space.trace.recorder, tensor)
-    if real is None:
-        return None
+    return None if real is None else _converted(space, host, real)
+
+
+def _converted(space: Space, conversion: Any, real: Any) -> Value:
     try:
-        return space.fresh(host(real))
+        return space.fresh(conversion(real))
     except Exception as e:
         raise Raised(space.exception(e)) from None
 

@@ -168,6 +168,8 @@ def _method(function: Callable[..., Any], swap: bool = False) -> Any:
             return None
         if not all(map(_is_number, values)):
             return NOT_IMPLEMENTED if len(values) == 2 else None
+        if any(type(v) is Constant and v.host != v.host for v in values):
+            return None  # symbols cannot be compared with a NaN
         if len(values) == 2 and values[0].cls is int and values[1].cls is float:
             return NOT_IMPLEMENTED  # int leaves it to float's reflected method
         return compute(space, function, values[::-1] if swap else values)

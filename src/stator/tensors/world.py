@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from stator import errors
 from stator.objects.value import Unsupported
+from stator.tensors.storage import overlaps, storage_of
 
 __all__ = ["Failure", "Observed", "World", "describe_callable"]
 
@@ -19,6 +20,9 @@ __all__ = ["Failure", "Observed", "World", "describe_callable"]
 _SILENT_MUTATORS = frozenset(
     {"aten::native_batch_norm", "aten::cudnn_batch_norm", "aten::miopen_batch_norm", "aten::batch_norm"}
 )
+
+#: operators that may write an element twice
+_IDEMPOTENT = frozenset({"aten::fill_", "aten::zero_"})
 
 
 class Failure(Exception):
@@ -32,13 +36,15 @@ class Failure(Exception):
 class Observed:
     """One run of an operation: its result, the storages it wrote to, whether it drew random numbers."""
 
-    __slots__ = ("effectful", "random", "result", "written")
+    __slots__ = ("effectful", "overlap", "random", "result", "written")
 
     def __init__(self) -> None:
         self.result: Any = None
         self.written: set[int] = set()
         self.random = False
         self.effectful = False
+        #: whether it wrote to memory that lies, in part, beneath something else
+        self.overlap = False
 
 
 class _Watcher(TorchDispatchMode):
@@ -73,6 +79,11 @@ class _Watcher(TorchDispatchMode):
                     self._note(kwargs[argument.name])
                 elif i < len(args):
                     self._note(args[i])
+                    self._look_beneath(schema, args[i], (*args, *kwargs.values()))
+
+    def _look_beneath(self, schema: Any, written: Any, operands: Any) -> None:
+        if isinstance(written, torch.Tensor) and schema.name not in _IDEMPOTENT:
+            self.observed.overlap |= overlaps(written, operands)
 
     def _note(self, arg: Any) -> None:
         if isinstance(arg, torch.Tensor):
@@ -80,14 +91,6 @@ class _Watcher(TorchDispatchMode):
         elif isinstance(arg, list | tuple):
             for item in arg:
                 self._note(item)
-
-
-def storage_of(tensor: Any) -> int:
-    """Which storage a tensor has, as a number; tensors without one count as their own."""
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except (NotImplementedError, RuntimeError):
-        return id(tensor)
 
 
 def _new_mode(shape_env: Any) -> Any:
@@ -131,6 +134,9 @@ class World:
                 observed.result = function(*args, **kwargs)
         except Exception as e:
             raise translated(function, e) from e
+        if observed.overlap:
+            name = describe_callable(function)
+            raise Unsupported(errors.UnsupportedMutation(name, "memory that is shared in part"))
         return observed
 
 
