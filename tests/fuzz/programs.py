@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from hypothesis import strategies
 
 from tests.fuzz import expressions, statements, tensor_grammar
 
@@ -23,7 +25,14 @@ CALLS = 3
 
 def program(number: int, tensors: bool = False) -> str:
     """The source of program `number`: helpers, `program(a, …)`, and `calls()`, which yields arguments."""
-    return Writer(random.Random(number), tensors).module()
+    rng = random.Random(number)
+    return Writer(lambda n: int(rng.random() * n), tensors).module()
+
+
+@strategies.composite
+def programs(draw: Callable[..., int], tensors: bool = False) -> str:
+    """The same as a strategy: what is written is hypothesis's choice."""
+    return Writer(lambda n: draw(strategies.integers(0, n - 1)), tensors).module()
 
 
 @dataclass
@@ -43,10 +52,10 @@ class Scope:
 
 
 class Writer:
-    """Writes one program."""
+    """Writes one program; `choose(n)` is asked for each choice among n, and says which."""
 
-    def __init__(self, rng: random.Random, tensors: bool) -> None:
-        self.random = rng.random
+    def __init__(self, choose: Callable[[int], int], tensors: bool) -> None:
+        self.choose = choose
         self.expressions = tensor_grammar.EXPRESSIONS if tensors else expressions.EXPRESSIONS
         self.literals = tensor_grammar.LITERALS if tensors else expressions.LITERALS
         self.simple = tensor_grammar.SIMPLE if tensors else statements.SIMPLE
@@ -61,9 +70,6 @@ class Writer:
         self.pending: list[tuple[str, str]] = []
 
     # -- choices -----------------------------------------------------------------------------------------------------
-
-    def choose(self, n: int) -> int:
-        return int(self.random() * n)
 
     def pick(self, items: Any) -> Any:
         return items[self.choose(len(items))]

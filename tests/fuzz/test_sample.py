@@ -1,13 +1,14 @@
-"""A fixed sample of the random programs of `make fuzz`."""
+"""A sample of the random programs of `make fuzz`: of fixed numbers, and as hypothesis chooses."""
 
 import ast
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings, strategies
 
 from tests.fuzz.campaign import breaks_of
 from tests.fuzz.compare import Difference, Unfit, check
 from tests.fuzz.describe import describe
-from tests.fuzz.programs import program
+from tests.fuzz.programs import program, programs
 from tests.fuzz.reduce import reduced
 from tests.needs import HAS_TORCH
 
@@ -20,6 +21,15 @@ def test_program(number: int):
         check(program(number, tensors=HAS_TORCH), breaks_of(number))
     except Unfit:
         pass
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(programs(HAS_TORCH), strategies.integers(1, 400))
+def test_any_program(source: str, position: int):
+    try:
+        check(source, [position])
+    except Unfit:
+        assume(False)
 
 
 def test_most_programs_are_fit():
