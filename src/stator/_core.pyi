@@ -191,6 +191,9 @@ def write_dict(
         ValueError: there are not as many keys as items and hashes, or a hash is -1.
     """
 
+def is_generic_access(slot: object, /) -> bool:
+    """Whether it wraps `PyObject_GenericGetAttr` or `PyObject_GenericSetAttr`, under any type's name."""
+
 def has_buffer(type: type, /) -> bool:
     """Whether instances of the type let others read their bytes: it fills `bf_getbuffer`."""
 

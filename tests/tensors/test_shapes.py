@@ -325,3 +325,35 @@ def test_numbers_that_vary_compared_with_a_nan():
     traced = stator.compile(compared, backend="eager", fullgraph=True)
     for number in (3, 4, 5, 6.5, 7.5, 8.5):
         assert traced(number) == compared(number)
+
+
+def test_errors_of_numbers_that_vary():
+    def divided(n, by):
+        return n // by
+
+    def shown(n, spec):
+        return format(n, spec)
+
+    numbers = (3, 5, 70, 2.5, 3.5, 8.0)
+    for program, others in ((divided, (0, 0.0, 2)), (shown, ("+d", "c", ".2f", "s"))):
+        for other in others:
+            stator.reset()
+            traced = stator.compile(program, backend="eager", fullgraph=True)
+            for number in numbers:
+                assert outcome(traced, number, other) == outcome(program, number, other)
+
+
+def test_errors_of_texts_of_tensors():
+    def shown(a, spec):
+        return f"{a[0]:{spec}}"
+
+    for a in (torch.tensor([2.5]), torch.tensor([65])):
+        for spec in ("+d", ".2f", "c", "s"):
+            assert outcome(stator.compile(shown, backend="eager"), a, spec) == outcome(shown, a, spec)
+
+
+def outcome(function, *args):
+    try:
+        return function(*args)
+    except Exception as e:
+        return type(e), str(e)

@@ -25,4 +25,11 @@ PyObject* has_buffer(PyObject*, PyObject* type) {
     return PyBool_FromLong(procs && procs->bf_getbuffer);
 }
 
+PyObject* is_generic_access(PyObject*, PyObject* slot) {
+    if (!Py_IS_TYPE(slot, &PyWrapperDescr_Type)) Py_RETURN_FALSE;
+    void* wrapped = reinterpret_cast<PyWrapperDescrObject*>(slot)->d_wrapped;
+    return PyBool_FromLong(wrapped == reinterpret_cast<void*>(PyObject_GenericGetAttr) ||
+                           wrapped == reinterpret_cast<void*>(PyObject_GenericSetAttr));
+}
+
 }  // namespace stator

@@ -10,4 +10,7 @@ PyObject* exchange(PyObject*, PyObject* const* args, Py_ssize_t count);
 // has_buffer(type): do its instances let others read their bytes?
 PyObject* has_buffer(PyObject*, PyObject* type);
 
+// is_generic_access(slot): does it wrap PyObject_GenericGetAttr or PyObject_GenericSetAttr?
+PyObject* is_generic_access(PyObject*, PyObject* slot);
+
 }  // namespace stator

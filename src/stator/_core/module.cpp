@@ -126,6 +126,8 @@ PyMethodDef functions[] = {
     {"exchange", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(exchange)), METH_FASTCALL,
      "exchange(iterator, other): each of two iterators of one builtin type goes on where the other would have"},
     {"has_buffer", has_buffer, METH_O, "has_buffer(type): do its instances let others read their bytes?"},
+    {"is_generic_access", is_generic_access, METH_O,
+     "is_generic_access(slot): is it the ordinary __getattribute__, __setattr__ or __delattr__, under any type's name?"},
     {"set_layout", set_layout, METH_O,
      "set_layout(s): a byte for each place of the set's table, then the elements in order"},
     {"set_table", set_table, METH_O, "set_table(s): (places, finger, hashes), all of the set's table but its elements"},

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import decimal
 import sys
-import threading
 import types
-import weakref
 from typing import Any
 
 from stator import errors
+from stator._core import is_generic_access
 from stator.guards.guard import ABSENT, TypeAttrIs
 from stator.guards.raw import class_dict, is_mutable_type, type_lookup
 from stator.objects.protocol import HANDLERS
@@ -22,30 +20,12 @@ _OWN_GETATTR = (type.__getattribute__, types.ModuleType.__getattribute__)
 MISSING: Any = ABSENT
 
 
-#: C types with a `tp_setattro` of their own, and with a `tp_getattro`; those of all others are PyObject_Generic…Attr
-_OWN_WRITING = (type, threading.local, weakref.ProxyType, weakref.CallableProxyType, decimal.Context)
-_OWN_READING: tuple[type, ...] = (types.ModuleType, types.MethodType, super, types.GenericAlias, types.UnionType)
-_OWN_READING += _OWN_WRITING
-
-
-#: the methods of attribute access
-ACCESS = frozenset({"__getattribute__", "__setattr__", "__delattr__"})
+_OF_OBJECT = frozenset(id(vars(object)[name]) for name in ("__getattribute__", "__setattr__", "__delattr__"))
 
 
 def is_generic(slot: Any) -> bool:
     """Whether an `__getattribute__`, `__setattr__` or `__delattr__` is the ordinary one, under any type's name."""
-    if slot is object.__getattribute__ or slot is object.__setattr__ or slot is object.__delattr__:
-        return True
-    if type(slot) is not types.WrapperDescriptorType or slot.__name__ not in ACCESS or id(slot) in HANDLERS:
-        return False
-    own = _OWN_READING if slot.__name__ == "__getattribute__" else _OWN_WRITING
-    return slot.__objclass__ not in own and slot.__objclass__.__module__ in _PLAIN_MODULES
-
-
-#: modules whose C types follow the rule above
-_PLAIN_MODULES = frozenset(
-    {"builtins", "types", "collections", "itertools", "functools", "weakref", "_thread", "re", "decimal", "datetime"}
-) | {"operator", "array", "ast", "_io", "_collections", "_contextvars", "_struct"}
+    return is_generic_access(slot) and (id(slot) in _OF_OBJECT or id(slot) not in HANDLERS)
 
 
 def attribute_name(space: Space, name: Value) -> str:

@@ -11,7 +11,7 @@ from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import NONE, models
-from stator.objects.value import Constant, Unsupported, Value
+from stator.objects.value import NULL, Constant, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -73,7 +73,7 @@ class FrameValue(Value):
             return space.trace.builtins_of(frame.globals).value(space)  # type: ignore[no-any-return]
         if name == "f_back":
             return self._back(space)
-        if name == "f_locals" and (_ONE_LOCALS_DICT or frame.namespace is not None):
+        if name == "f_locals" and (_ONE_LOCALS_DICT or (frame.namespace is not None and not comprehended(frame))):
             return self.locals(space)
         if name == "f_trace":
             return NONE
@@ -92,10 +92,10 @@ class FrameValue(Value):
         """The dict of the frame's variables (`PyFrame_FastToLocals`)."""
         frame = self.frame
         if frame.namespace is not None:
-            return frame.namespace  # type: ignore[no-any-return]
+            return _namespace(space, frame)
         if self.shown is None or not _ONE_LOCALS_DICT:
             self.shown = space.new_dict([])
-        for name, value in variables(frame):
+        for name, value in variables(frame).items():
             key = Constant(name)
             if value is not None:
                 space.setitem(self.shown, key, value)
@@ -124,16 +124,49 @@ def is_running(space: Space, frame: Frame) -> bool:
     return False
 
 
-def variables(frame: Frame) -> list[tuple[str, Value | None]]:
-    """The variables of a function's frame in the order of CPython, with None for those that have no value."""
-    from stator.objects.value import NULL
+def variables(frame: Frame) -> dict[str, Value | None]:
+    """The variables of a function's frame in the order of CPython, with None for those that have no value.
 
-    code, cells = frame.code, frame.cells
+    With comprehensions inlined (PEP 709) two slots may bear one name: the last one counts, since 3.13 the first that
+    has a value.
+    """
+    cells, free = frame.cells, frame.decoded.freevars
     if not frame.index:  # the body of a generator that has not begun
-        cells = dict(zip(code.co_freevars, frame.function.cells(frame.space), strict=True))
-    found: list[tuple[str, Value | None]] = []
-    for name in dict.fromkeys((*code.co_varnames, *frame.decoded.varnames, *code.co_cellvars, *code.co_freevars)):
-        cell = cells.get(name)
-        value = frame.locals.get(name) if cell is None else cell.contents
-        found.append((name, None if value is NULL else value))
+        cells = dict(zip(free, frame.function.cells(frame.space), strict=True))
+    found = _own_variables(frame)
+    for slot in free:
+        name = slot.rstrip("'")  # see bytecode.versions.common.local_slots
+        if _ONE_LOCALS_DICT or found.get(name) is None:
+            found[name] = _contents(cells[slot].contents) if slot in cells else None
     return found
+
+
+def _own_variables(frame: Frame) -> dict[str, Value | None]:
+    """Those that are not free."""
+    code, cells = frame.code, frame.cells
+    names = dict.fromkeys((*code.co_varnames, *frame.decoded.varnames, *code.co_cellvars))
+    return {name: _contents(cells[name].contents if name in cells else frame.locals.get(name)) for name in names}
+
+
+def _contents(value: Value | None) -> Value | None:
+    return None if value is NULL else value
+
+
+def _namespace(space: Space, frame: Frame) -> Value:
+    """The variables of the body of a class or a module: its dict, or a new one where a comprehension is running."""
+    inner = comprehended(frame)
+    namespace: Value = frame.namespace
+    if not inner:
+        return namespace
+    shown = space.new_dict([])
+    if _ONE_LOCALS_DICT:
+        space.call_method(shown, "update", namespace)
+    for name, value in inner.items():
+        space.setitem(shown, Constant(name), value)
+    return shown
+
+
+def comprehended(frame: Frame) -> dict[str, Value]:
+    """The variables of comprehensions that are running in the body of a class or a module (PEP 709)."""
+    own = _own_variables(frame).items()
+    return {name: value for name, value in own if value is not None and name not in ("__class__", "__classdict__")}

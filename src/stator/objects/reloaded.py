@@ -19,7 +19,7 @@ __all__ = ["adopt", "adopt_type"]
 
 
 #: modules that keep a state of their own, which is another one for a second copy
-_STATEFUL = frozenset({"decimal"})
+_STATEFUL = frozenset({"decimal", "_decimal"})
 
 
 def adopt(host: Any) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from stator.tensors.lowering import fill
+from stator.tensors.metadata import hint_of
 
 __all__ = ["Answer", "array_call", "ask", "name_of"]
 
@@ -144,17 +145,12 @@ def ask(host: Any, args: Any, kwargs: Any, tensors: list[Any], classes: list[typ
     return Answer(None, [], failures[0])
 
 
-def number(size: Any) -> Any:
-    """A size, or what a symbol stands for at present; None for one that is known when the graph runs."""
-    return size.node.hint if isinstance(size, torch.SymInt | torch.SymFloat | torch.SymBool) else size
-
-
 #: what stands for a number that is known when the graph runs
 _SOME = 3
 
 
 def _number(size: Any) -> Any:
-    found = number(size)
+    found = hint_of(size)
     return _SOME if found is None else found
 
 

@@ -14,10 +14,11 @@ from stator.objects.instance import InstanceValue
 from stator.objects.protocol import CALL_HOOKS, IMMUTABLE, MODELS, NOT_IMPLEMENTED, REALISERS, register
 from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Value
 from stator.tensors import array_calls, attributes
-from stator.tensors.array_calls import Answer, array_call, ask, name_of, number, numpy_dtype, tensor_of
+from stator.tensors.array_calls import Answer, array_call, ask, name_of, numpy_dtype, tensor_of
 from stator.tensors.calls import function_handler, record
 from stator.tensors.global_state import function_modes
 from stator.tensors.lowering import Call, lower_call
+from stator.tensors.metadata import hint_of
 from stator.tensors.specials import scalar
 from stator.tensors.symbols import SymValue
 from stator.tensors.tensor import TensorValue
@@ -65,7 +66,7 @@ class ArrayValue(ObjectValue):
         return reader(space, self)
 
     def unpack(self, space: Space) -> list[Value]:
-        count = len(self.tensor.shape) and array_calls.number(self.tensor.shape[0])
+        count = len(self.tensor.shape) and hint_of(self.tensor.shape[0])
         space.int_(space.len(self))  # is assumed not to change
         getitem = np.ndarray.__getitem__
         return [space.call_builtin(getitem, [self, Constant(i)], {}) for i in range(count)]
@@ -310,7 +311,7 @@ def _same(ours: Any, theirs: tuple[int, ...], sizes: tuple[int, ...] | None = No
         return False
     if sizes is not None and 0 in sizes:
         return True
-    pairs = [(number(n), m) for i, (n, m) in enumerate(zip(ours, theirs, strict=True)) if not sizes or sizes[i] > 1]
+    pairs = [(hint_of(n), m) for i, (n, m) in enumerate(zip(ours, theirs, strict=True)) if not sizes or sizes[i] > 1]
     return all(n is None or n == m for n, m in pairs)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["NumberMeta", "TensorMeta", "forget_all", "meta_of", "number_meta"]
+__all__ = ["NumberMeta", "TensorMeta", "forget_all", "hint_of", "meta_of", "number_meta"]
 
 _Base: Any = torch._C.TensorBase
 _BITS = (torch.Tensor.is_conj, torch.Tensor.is_neg, torch.Tensor.is_inference)
@@ -131,6 +131,11 @@ def number_meta(number: Any, symbolic: dict[Any, Any]) -> NumberMeta:
     if found is None:
         found = symbolic[key] = NumberMeta(number)
     return found
+
+
+def hint_of(number: Any) -> Any:
+    """A number, or what a symbol stands for in this call; None for one that is known when the graph runs."""
+    return number.node.hint if isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool) else number
 
 
 def _plain(number: Any) -> Any:

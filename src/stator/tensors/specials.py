@@ -13,7 +13,7 @@ from stator.objects.value import Constant, Raised, Unsupported, Value
 from stator.tensors.calls import record
 from stator.tensors.known import contents
 from stator.tensors.lowering import Call, Operand
-from stator.tensors.symbols import SymValue, compute
+from stator.tensors.symbols import SymValue, compute, shows_any
 from stator.tensors.tensor import TensorValue
 from stator.tensors.world import Failure, describe_callable
 
@@ -179,15 +179,18 @@ def _text(function: Any, name: str) -> Any:
     """A method that shows a tensor: the text waits for the graph, which keeps the contents of this moment."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        tensor = args[0].force()
+        tensor: Any = args[0].force()
         options = [arg.force() for arg in args[1:]]
         plain = isinstance(tensor, TensorValue) and tensor.cls is torch.Tensor and not tensor.requires_grad
         shape = tensor.shape if isinstance(tensor, TensorValue) else ()
         if not plain or kwargs or (any(space.known(o) not in (None, "") for o in options) and len(shape)):
             # With autograd its text names the function it came from, which compilers change.
             raise Unsupported(errors.PrintOfTensor(name))
+        options = options if function is format else []
+        if not shape and not shows_any(space, function, torch.ones((), dtype=tensor.dtype), options):
+            raise Unsupported(errors.PrintOfTensor(name))
         kept = record(space, Call(_Base.clone, "call_method", "clone"), [tensor], {})
-        return PendingText([(function, [kept, *options] if function is format else [kept])])
+        return PendingText([(function, [kept, *options])])
 
     return handler
 

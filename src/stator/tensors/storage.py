@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from stator.tensors.metadata import hint_of
+
 __all__ = ["overlaps", "storage_of"]
 
 
@@ -51,8 +53,8 @@ class _Place:
         """The place of a tensor of known layout that has elements at all."""
         if tensor.layout is not torch.strided or tensor.is_nested:
             return None
-        numbers = [_hint(n) for n in (*tensor.shape, *tensor.stride(), tensor.storage_offset())]
-        known = [n for n in numbers if n is not None]
+        numbers = [hint_of(n) for n in (*tensor.shape, *tensor.stride(), tensor.storage_offset())]
+        known = [int(n) for n in numbers if n is not None]
         dims = tensor.dim()
         if len(known) < len(numbers) or 0 in known[:dims]:
             return None
@@ -70,13 +72,6 @@ class _Place:
         if (self.begin, self.end) == (other.begin, other.end):
             return self.stride != other.stride
         return self.begin < other.end and other.begin < self.end
-
-
-def _hint(size: Any) -> int | None:
-    if type(size) is int:
-        return size
-    hint = size.node.hint
-    return None if hint is None else int(hint)
 
 
 def _dense(shape: list[int], stride: list[int]) -> bool:

@@ -12,8 +12,8 @@ import torch
 from stator import errors
 from stator.objects.pending import PendingNumber, PendingText
 from stator.objects.protocol import NOT_IMPLEMENTED
-from stator.objects.value import Constant, NotKnown, Unsupported, Value
-from stator.tensors.metadata import NumberMeta, number_meta
+from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.tensors.metadata import NumberMeta, hint_of, number_meta
 from stator.tensors.node_meta import NodeMeta, call_chain
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stator.residual.writer import Writer
     from stator.tensors.recorder import Operation, Recorder
 
-__all__ = ["SymValue", "decide", "literal", "models", "specialise"]
+__all__ = ["SymValue", "decide", "literal", "models", "shows_any", "specialise"]
 
 _PAST_64_BITS = 1 << 63
 _CLASSES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
@@ -141,9 +141,7 @@ def compute(space: Space, function: Callable[..., Any], args: list[Value], targe
     try:
         number = function(*numbers)
     except Exception as e:
-        if type(e) in (ZeroDivisionError, ValueError, OverflowError, TypeError):
-            raise space.error(type(e), *e.args) from None
-        raise Unsupported(errors.DataDependentBranch(str(e).splitlines()[0][:200])) from None
+        raise _failure(space, function, numbers, e) from None
     if type(number) not in _CLASSES:
         return space.fresh(number)
     node = recorder.graph.call_function(
@@ -153,6 +151,18 @@ def compute(space: Space, function: Callable[..., Any], args: list[Value], targe
     made = SymValue(recorder, number, None)
     made._node = node
     return made
+
+
+def _failure(space: Space, function: Callable[..., Any], numbers: list[Any], error: Exception) -> Exception:
+    """What the program sees of an error of symbols: Python's own, as numbers like them have it."""
+    if type(error) not in (ZeroDivisionError, ValueError, OverflowError, TypeError):
+        return Unsupported(errors.DataDependentBranch(str(error).splitlines()[0][:200]))
+    hints = [hint_of(number) for number in numbers]
+    try:
+        function(*[1 if hint is None else hint for hint in hints])
+    except Exception as e:
+        return Raised(space.exception(e))
+    return space.error(type(error), *error.args)
 
 
 def _plain(host: Any, whole: bool) -> Any:
@@ -200,9 +210,23 @@ def _text(function: Any) -> Any:
         values = [arg.force() for arg in args]
         if not isinstance(values[0], SymValue | PendingNumber) or any(type(v) is not Constant for v in values[1:]):
             return None
+        if not shows_any(space, function, values[0].cls(1), values[1:]):
+            return None
         return PendingText([(function, values)])
 
     return handler
+
+
+def shows_any(space: Space, function: Any, sample: Any, options: list[Value]) -> bool:
+    """Whether `function(number, *options)` gives a text for all numbers if it does for one. Raises what it raises."""
+    hosts = [option.as_host(space) for option in options]
+    if hosts and str(hosts[0]).endswith("c"):
+        return False  # a character, which not every number is
+    try:
+        function(sample, *hosts)
+    except Exception as e:
+        raise Raised(space.exception(e)) from None
+    return True
 
 
 def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
