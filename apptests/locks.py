@@ -3,6 +3,9 @@
 import _thread
 import threading
 
+from apptests.marks import expected_break
+from apptests.raising import message
+
 
 def _refusals(lock):
     said = []
@@ -34,3 +37,19 @@ def test_arguments_of_acquire_of_a_held_lock():
 def test_acquire_with_a_timeout():
     lock, again = threading.Lock(), threading.RLock()
     return lock.acquire(True, 5), lock.locked(), again.acquire(timeout=0.5), again.acquire(False)
+
+
+@expected_break("RLock.__new__ of a subclass")
+def test_a_class_derived_from_rlock():
+    class Named(type(threading.RLock())):
+        def __init__(self, *, name):
+            super().__init__()
+            self.name = name
+
+    lock = Named(name="mine")
+    with lock:
+        return type(lock).__name__, lock.name, lock.acquire(False)
+
+
+def test_arguments_of_the_types():
+    return message(threading.Lock, 1), message(threading.Lock, a=1)

@@ -3,8 +3,10 @@
 import abc
 import collections.abc
 import sys
+import time
 import typing
 
+from apptests.marks import expected_break
 from apptests.raising import message
 
 
@@ -143,3 +145,25 @@ def test_protocols_with_attributes():
 def test_hooks_see_the_frames_of_abc():
     found = [isinstance(WithAnswer(), Asking), issubclass(int, Asking), isinstance(Numbered(), Asking)]
     return found, [isinstance(WithAnswer(), Asking), issubclass(int, Asking)]
+
+
+def test_registration_with_a_protocol_that_has_attributes():
+    @typing.runtime_checkable
+    class P(typing.Protocol):
+        number: int = 1
+
+    class Registered:
+        pass
+
+    P.register(Registered)
+    assert isinstance(Registered(), P)
+    return message(issubclass, Registered, P)
+
+
+@expected_break("time.sleep")
+def test_protocols_among_the_subclasses_of_an_abstract_class():
+    class Foo(collections.abc.Sized, typing.Protocol):
+        pass
+
+    time.sleep(0)
+    return isinstance(1.5, collections.abc.Sized), issubclass(type("Bar", (), {}), collections.abc.Sized)

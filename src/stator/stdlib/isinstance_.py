@@ -233,7 +233,7 @@ def _abc_real_subclass(space: Space, classes: Value, cls: Value) -> bool:
         if hook is MISSING:
             return True
     try:
-        answer = bool(_abc._abc_subclasscheck(host, subject))
+        answer = bool(_ABC_SUBCLASSCHECK(host, subject))  # hooks may look for the frame of abc
     except Exception as e:
         raise Raised(space.exception(e)) from None
     if not answer and _registered(space, host, cls):
@@ -297,7 +297,7 @@ def _registered(space: Space, host: type, cls: Value) -> bool:
     for base, subclass in space.trace.registered:
         below = is_subtype(base, host)
         if not below and not any(map(space.trace.is_fresh_class, (base, host))):
-            below = bool(_abc._abc_subclasscheck(host, base))
+            below = bool(_ABC_SUBCLASSCHECK(host, base))
         if below and is_subclass(space, cls, space.class_value(subclass)):
             return True
     return False
@@ -318,7 +318,7 @@ def abc_register(space: Space, classes: Value, cls: Value, /) -> Value:
     if pattern and is_mutable_type(subject):
         space.trace.patterns[subject] = pattern
     space.trace.registered.append((host, subject))
-    space.trace.defer(_abc._abc_register, [classes, cls])
+    space.trace.defer(abc.ABCMeta.register, [classes, cls])
     return cls
 
 

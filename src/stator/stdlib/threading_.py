@@ -10,6 +10,7 @@ import _thread
 import threading
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.instance import InstanceValue
 from stator.objects.protocol import FALSE, NONE, TRUE, builtin, models
 from stator.objects.value import Constant, ObjectValue, Raised, Value
 from stator.stdlib.support import bool_value, known_host, refuse
@@ -37,7 +38,9 @@ class LockValue(ObjectValue):
         self.depth = 0
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> LockValue:
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        if type(host) is not cls.kind:
+            return InstanceValue.from_host(space, host, source)
         space.guard_type(host, source)
         self = cls()
         self.source, self.host = source, host
@@ -98,6 +101,12 @@ class PlainLock(LockValue):
     kind = _LOCK
     maker = _thread.allocate_lock
 
+    if "__new__" in vars(_LOCK):  # since 3.13
+
+        @staticmethod
+        def tp_new(space: Space, cls: Value, /) -> Value:
+            return PlainLock()
+
     def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
         waits = self.check_arguments(space, blocking, timeout)
         return self.take(space) if waits or not self.depth else FALSE
@@ -125,7 +134,9 @@ class ReentrantLock(LockValue):
     maker = threading.RLock
 
     @staticmethod
-    def tp_new(space: Space, cls: Value, /) -> Value:
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        if args or kwargs or known_host(space, cls, "RLock.__new__") is not _RLOCK:
+            raise refuse("RLock.__new__ of a subclass, or with arguments")
         return ReentrantLock()
 
     def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
@@ -146,6 +157,6 @@ class ReentrantLock(LockValue):
         return bool_value(self.depth > 0)
 
 
-@builtin(_thread.allocate_lock, _LOCK.__dict__.get("__new__", _thread.allocate_lock))
-def new_lock(space: Space, *cls: Value) -> Value:
+@builtin(_thread.allocate_lock)
+def new_lock(space: Space) -> Value:
     return PlainLock()
