@@ -1,7 +1,10 @@
 """Forms of `typing` and generic aliases, compared, subscripted and put into unions."""
 
+import sys
 import types
 import typing
+
+from apptests.marks import expected_break
 
 ALIAS = typing.List[int]
 UNION = typing.Union[int, str]
@@ -71,3 +74,13 @@ def test_calls_of_aliases():
     assert made[0].__orig_class__ is TOLD and vars(made[1]) == {"__orig_class__": TOLD}
     Told.made = 5
     return made, TOLD.count(), TOLD.__origin__ is Told, TOLD.__args__, hasattr(TOLD, "missing")
+
+
+if sys.version_info >= (3, 12):
+    NAMES = {}
+    exec("def late(X):\n    X.T = float\n    return X.Alias.__value__", NAMES)
+
+    @expected_break("attribute '__value__' of type 'TypeAliasType'")
+    def test_values_of_aliases_are_computed_when_they_are_asked_for():
+        exec("class X:\n    T = int\n    type Alias = T", NAMES)
+        assert NAMES["late"](NAMES["X"]) is float

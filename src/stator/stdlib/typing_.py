@@ -9,10 +9,11 @@ import sys
 import typing
 from typing import TYPE_CHECKING, Any
 
+from stator import errors
 from stator.guards.source import ConstSource
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import models, register
-from stator.objects.value import NotKnown
+from stator.objects.value import NotKnown, Unsupported
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -41,6 +42,22 @@ def _forward(name: str, function: Any) -> None:
     register(typing.Generic.__dict__[name], model)
 
 
+def _evaluated(cls: type, name: str) -> None:
+    """An attribute that the program's own code computes when it is asked for first."""
+
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        raise Unsupported(errors.UnsupportedAttribute(cls.__name__, name))
+
+    register(vars(cls)[name], model)
+
+
 if sys.version_info >= (3, 12):
+    _evaluated(typing.TypeAliasType, "__value__")
+    for _name in ("__bound__", "__constraints__"):
+        _evaluated(typing.TypeVar, _name)
     _forward("__class_getitem__", typing._generic_class_getitem)  # type: ignore[attr-defined]
     _forward("__init_subclass__", typing._generic_init_subclass)  # type: ignore[attr-defined]
+
+if sys.version_info >= (3, 13):
+    for _kind in (typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple):
+        _evaluated(_kind, "__default__")
