@@ -570,3 +570,31 @@ def test_methods_of_dict_on_a_subclass():
     assert message(lambda: repr(od)) == ("KeyError", "'b'")
     dict.__delitem__(od, "a")
     assert repr(od) == "Ordered()"
+
+
+class NoTruth:
+    def __bool__(self):
+        raise AssertionError("nobody asks")
+
+    __len__ = __bool__
+
+
+class NoTruthDict(NoTruth, dict):
+    pass
+
+
+class NoTruthSet(NoTruth, set):
+    pass
+
+
+NO_TRUTH = NoTruthDict(), NoTruthSet()
+
+
+def test_the_truth_of_containers_is_not_asked():
+    table, members = NO_TRUTH
+    key = (object(),)
+    assert key not in table and key not in members
+    table[key] = 1
+    members.add(key)
+    assert table.pop(key) == 1 and key in members
+    members.discard(key)

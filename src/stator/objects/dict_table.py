@@ -116,7 +116,7 @@ class Table:
 
     def locate(self, space: Space, key: Any) -> Entry | None:
         """The entry under a key (from `space.key`), or None."""
-        if type(key) in OF_IDS and self.host:
+        if type(key) in OF_IDS and self.host is not None and dict.__len__(self.host):
             key = grounded(space, key)
         if self.complete:
             return self.entries.get(key)
@@ -250,7 +250,7 @@ class Table:
 
     def put(self, space: Space, key: Any, key_value: Value, item: Value) -> None:
         """`d[key] = item`."""
-        if type(key) in OF_IDS and self.host:
+        if type(key) in OF_IDS and self.host is not None and dict.__len__(self.host):
             key = grounded(space, key)
         if not self.complete:
             if self._direct(key):
@@ -291,7 +291,7 @@ class Table:
 
     def take(self, space: Space, key: Any) -> Entry | None:
         """Remove and return the entry, or None if there is none."""
-        if type(key) in OF_IDS and self.host:
+        if type(key) in OF_IDS and self.host is not None and dict.__len__(self.host):
             key = grounded(space, key)
         if not self.complete:
             if self._direct(key):

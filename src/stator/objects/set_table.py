@@ -203,12 +203,15 @@ class SetTable:
             self._plain = all(map(is_plain, self.host))
         return self._plain
 
+    @property
+    def _kind(self) -> Any:
+        return set if isinstance(self.host, set) else frozenset
+
     def size(self, space: Space) -> int:
         if self.complete:
             return len(self._keys)
         assert self.source is not None
-        kind: Any = set if isinstance(self.host, set) else frozenset
-        size: int = kind.__len__(self.host)
+        size: int = self._kind.__len__(self.host)
         space.trace.guard(Length(self.source, size))
         return size
 
@@ -282,7 +285,7 @@ class SetTable:
 
     def _grounded(self, space: Space, key: Any) -> Any:
         """The key as the elements of an existing set are compared with it."""
-        return grounded(space, key) if self.source is not None and self.host else key
+        return grounded(space, key) if self.source is not None and self._kind.__len__(self.host) else key
 
     def add(self, space: Space, key: Any, value: Value) -> None:
         key = self._grounded(space, key)
