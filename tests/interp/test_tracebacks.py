@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+import time
 import traceback
 import types
 
@@ -56,10 +57,19 @@ def leaves_a_new_group():
         raise ValueError  # noqa: B904
 
 
-def test_a_group_that_has_not_passed_a_line():
-    compiled = stator.compile(leaves_a_new_group, backend="eager", fullgraph=True)
+def leaves_a_new_group_after_a_break():
+    try:
+        raise ExceptionGroup("group", [AttributeError(1), IndexError(2)])
+    except* IndexError:
+        time.sleep(0)
+        raise ValueError  # noqa: B904
+
+
+@pytest.mark.parametrize("program", [leaves_a_new_group, leaves_a_new_group_after_a_break])
+def test_a_group_that_has_not_passed_a_line(program):
+    compiled = stator.compile(program, backend="eager")
     for _ in range(2):
-        assert frames(caught(compiled))[1:] == frames(caught(leaves_a_new_group))[1:]
+        assert frames(caught(compiled))[1:] == frames(caught(program))[1:]
     compiled = stator.compile(leave, backend="eager", fullgraph=True)
     assert frames(caught(compiled, leaves_a_new_group))[1:] == frames(caught(leave, leaves_a_new_group))[1:]
 

@@ -56,7 +56,7 @@ PyObject* tidied(PyObject* traceback, PyCodeObject* own, bool from_tail) {
     }
     PyObject *first = step, *last = nullptr;
     for (; step && is_generated(step); step = next_of(step)) last = step;
-    if (!step) return last && is_leaving(last) ? nullptr : traceback;
+    if (!step) return (last ? is_leaving(last) : from_tail) ? nullptr : traceback;
     return from_tail || step != first ? step : traceback;
 }
 
