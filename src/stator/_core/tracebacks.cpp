@@ -26,6 +26,9 @@ bool ends_with(PyObject* text, const char* end) {
     return chars && size >= length && std::strcmp(chars + size - length, end) == 0;
 }
 
+// Is it code of stator.residual.runtime?
+bool is_of_runtime(PyCodeObject* code) { return ends_with(code->co_filename, "stator/residual/runtime.py"); }
+
 Ref code_of(PyObject* traceback) {
     return Ref::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(reinterpret_cast<PyTracebackObject*>(traceback)->tb_frame)));
 }
@@ -42,7 +45,8 @@ bool is_generated(PyObject* traceback) {
 // Is it where generated code raises what the program has raised?
 bool is_leaving(PyObject* traceback) {
     Ref code = code_of(traceback);
-    return ends_with(reinterpret_cast<PyCodeObject*>(code.get())->co_name, "leave_with");
+    auto object = reinterpret_cast<PyCodeObject*>(code.get());
+    return is_of_runtime(object) && PyUnicode_CompareWithASCIIString(object->co_name, "leave_with") == 0;
 }
 
 // Where the program's own frames begin (borrowed, null: none has an entry), or `traceback` itself where nothing is to be
@@ -63,7 +67,7 @@ PyObject* tidied(PyObject* traceback, PyCodeObject* own, bool from_tail) {
 }  // namespace
 
 bool is_generated_code(PyCodeObject* code) {
-    return starts_with(code->co_filename, "<stator ") || ends_with(code->co_filename, "stator/residual/runtime.py");
+    return starts_with(code->co_filename, "<stator ") || is_of_runtime(code);
 }
 
 PyObject* make_finished_frame(PyCodeObject* code, PyObject* globals, int offset, PyObject* back, PyObject* variables) {

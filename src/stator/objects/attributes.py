@@ -20,12 +20,9 @@ _OWN_GETATTR = (type.__getattribute__, types.ModuleType.__getattribute__)
 MISSING: Any = ABSENT
 
 
-_OF_OBJECT = frozenset(id(vars(object)[name]) for name in ("__getattribute__", "__setattr__", "__delattr__"))
-
-
 def is_generic(slot: Any) -> bool:
     """Whether an `__getattribute__`, `__setattr__` or `__delattr__` is the ordinary one, under any type's name."""
-    return is_generic_access(slot) and (id(slot) in _OF_OBJECT or id(slot) not in HANDLERS)
+    return is_generic_access(slot) and (slot.__objclass__ is object or id(slot) not in HANDLERS)
 
 
 def attribute_name(space: Space, name: Value) -> str:

@@ -114,10 +114,14 @@ class Table:
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
+    def _grounded(self, space: Space, key: Any) -> Any:
+        """The key as the keys of an existing dict are compared with it."""
+        return grounded(space, key) if self.host is not None and dict.__len__(self.host) else key
+
     def locate(self, space: Space, key: Any) -> Entry | None:
         """The entry under a key (from `space.key`), or None."""
-        if type(key) in OF_IDS and self.host is not None and dict.__len__(self.host):
-            key = grounded(space, key)
+        if type(key) in OF_IDS:
+            key = self._grounded(space, key)
         if self.complete:
             return self.entries.get(key)
         if self.overlay:
@@ -250,8 +254,8 @@ class Table:
 
     def put(self, space: Space, key: Any, key_value: Value, item: Value) -> None:
         """`d[key] = item`."""
-        if type(key) in OF_IDS and self.host is not None and dict.__len__(self.host):
-            key = grounded(space, key)
+        if type(key) in OF_IDS:
+            key = self._grounded(space, key)
         if not self.complete:
             if self._direct(key):
                 self._put_overlay(key, key_value, item)
@@ -291,8 +295,8 @@ class Table:
 
     def take(self, space: Space, key: Any) -> Entry | None:
         """Remove and return the entry, or None if there is none."""
-        if type(key) in OF_IDS and self.host is not None and dict.__len__(self.host):
-            key = grounded(space, key)
+        if type(key) in OF_IDS:
+            key = self._grounded(space, key)
         if not self.complete:
             if self._direct(key):
                 return self._take_overlay(space, key)

@@ -35,12 +35,14 @@ class CompiledGraph:
 
     __slots__ = ("callable", "gm", "inputs", "located", "ops")
 
-    def __init__(self, function: Callable[..., Any], inputs: list[Any], gm: Any, ops: int) -> None:
+    def __init__(
+        self, function: Callable[..., Any], inputs: list[Any], gm: Any, ops: int, located: Located | None
+    ) -> None:
         self.callable = function
         self.inputs = inputs
         self.gm = gm
         self.ops = ops
-        self.located: Located | None = None
+        self.located = located
 
 
 def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
@@ -69,9 +71,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
         compiled = _leaving_state_alone(compiled)
     if any(isinstance(v, TensorValue) and not is_plain_class(v.cls) for v in inputs):
         compiled = without_overrides(compiled)
-    made = CompiledGraph(compiled, sources, gm, sum(node.op.startswith("call") for node in graph.nodes))
-    made.located = located
-    return made
+    return CompiledGraph(compiled, sources, gm, sum(node.op.startswith("call") for node in graph.nodes), located)
 
 
 def without_overrides(function: Callable[..., Any]) -> Callable[..., Any]:
