@@ -15,6 +15,7 @@ import torch
 
 from stator import errors
 from stator._core import set_code_policy
+from stator.guards.raw import type_lookup
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import FALSE, NONE, TRUE, register
 from stator.objects.value import Constant, Raised, Unsupported, Value
@@ -90,12 +91,9 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
         # Python will call the methods; what they do there cannot be traced either.
         for name in ("forward", "backward", "setup_context"):
             code = getattr(getattr(cls, name, None), "__code__", None)
-            if code is not None and not code.co_filename.startswith(_TORCH):
+            if code is not None:
                 set_code_policy(code, 2)
         raise
-
-
-_TORCH = torch.__path__[0]
 
 
 class _Application:
@@ -314,6 +312,12 @@ class _as_in_backward:
             self.recorder.switch(function, list(args))
 
 
+def apply_function() -> Any:
+    """What a call of `Function.apply` runs: a Python class method up to torch 2.13, a C one in 2.15."""
+    found = type_lookup(_Function, "apply")
+    return found.__func__ if isinstance(found, classmethod) else found
+
+
 def install() -> None:
     """Register the models."""
-    register(_Function.apply.__func__, _apply)
+    register(apply_function(), _apply)

@@ -135,3 +135,4 @@ def install() -> None:
         register(getattr(_C, name), _has_torch_function)
     register(_C._log_api_usage_once, _answer(NONE))
     register(_C._get_tracing_state, _answer(NONE))
+    register(_C._is_tracing, _answer(FALSE))

@@ -159,13 +159,23 @@ def _begin_record(space: Space, args: list[Value], kwargs: dict[str, Value]) -> 
 
 
 def _end_record(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    return NONE if len(args) == 1 and isinstance(args[0].force(), ProfilerRecord) else None
+    """A label that begins and ends in the trace leaves nothing behind; one from before it ends after the graph."""
+    if len(args) != 1:
+        return None
+    record = args[0].force()
+    if not isinstance(record, ProfilerRecord):
+        if record.source is None:
+            return None
+        space.trace.defer(torch.ops.profiler._record_function_exit._RecordFunction, [record])
+    return NONE
 
 
 def install() -> None:
     """Register the models."""
     register(torch.inference_mode.__enter__, _enter_inference)
     register(torch.inference_mode.__exit__, _leave_inference)
+    with torch.autograd.profiler.record_function("stator"):
+        pass  # what it looks for and remembers when first entered is not to be found changed after a trace
     profiler = torch.ops.profiler
     register(profiler._record_function_enter_new, _begin_record)
     register(profiler._record_function_exit._RecordFunction, _end_record)

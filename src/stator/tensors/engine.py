@@ -69,4 +69,6 @@ def install() -> None:
     # What the engine calls back (hooks, backward methods, checkpoints) runs as it was, or as eager runs it.
     calling = (torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward, torch.autograd.Function.apply)
     for function in calling:
-        set_code_policy(getattr(function, "__func__", function).__code__, 2)
+        code = getattr(getattr(function, "__func__", function), "__code__", None)
+        if code is not None:  # `Function.apply` is a C function in torch 2.15
+            set_code_policy(code, 2)

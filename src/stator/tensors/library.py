@@ -13,7 +13,6 @@ from stator.tensors import (
     functorch,
     hooks,
     optim,
-    profiling,
     random_state,
     recurrent,
     subclass,
@@ -24,7 +23,7 @@ __all__ = ["install"]
 
 _PARTS = (
     *(autograd_function, checkpoint, checks, data_readers, engine),
-    *(functorch, hooks, optim, profiling, random_state, recurrent, subclass, vmap),
+    *(functorch, hooks, optim, random_state, recurrent, subclass, vmap),
 )
 
 
