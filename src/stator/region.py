@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator._core import Entry, Region, calls_left, set_code_policy
 from stator.bytecode import is_suspendable
+from stator.bytecode.by_code import ByCode
 from stator.guards.program import compile_guards
 from stator.report.stats import STATS, BreakRecord
 
@@ -49,11 +50,11 @@ class Bucket:
         self.root: CodeType | None = None
         self.forced: dict[CodeType | None, int] = {}
         self.forced_hit = False
-        self._states: dict[CodeType, dict[Any, Any]] = {}
-        self._over_limit: set[CodeType] = set()
+        self._states = ByCode[dict[Any, Any]]()
+        self._over_limit = ByCode[bool]()
         #: with so many calls left to the thread, or fewer, they have been found to meet the recursion limit
-        self._too_deep: dict[CodeType, int] = {}
-        self._codes: set[CodeType] = set()
+        self._too_deep = ByCode[int]()
+        self._compiled = ByCode[bool]()
         BUCKETS.add(self)
 
     def copy(self) -> Bucket:
@@ -67,11 +68,11 @@ class Bucket:
         self._states.clear()
         self._over_limit.clear()
         self._too_deep.clear()
-        self._codes.clear()
+        self._compiled.clear()
 
     def state_of(self, code: CodeType) -> dict[Any, Any]:
         """What earlier traces of this code left for the next (dynamic dimensions …)."""
-        return self._states.setdefault(code, {})
+        return self._states.of(code, lambda code: {})
 
     def forced_stop(self, code: CodeType) -> tuple[int, Any]:
         """The step at which a test wants this trace to break, and the reason; (0, None) ordinarily."""
@@ -82,7 +83,7 @@ class Bucket:
 
     def may_compile(self, code: CodeType, function: Any, args: list[Any]) -> bool:
         """Whether another entry may be made for the code; notes why the ones there are did not fit."""
-        if code in self._over_limit or calls_left() <= self._too_deep.get(code, -1):
+        if code in self._over_limit or calls_left() <= self._depth(code):
             return False
         entries = self.region.entries(code)
         if not entries:
@@ -100,18 +101,22 @@ class Bucket:
         if self.fullgraph:
             text = f"{where} was compiled {limit} times (recompile_limit); last failed guard: {reason}"
             raise errors.RecompileLimitError(text)
-        self._over_limit.add(code)
+        self._over_limit.keep(code, True)
         brk = errors.RecompileLimit(code.co_qualname, limit, reason)
         STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
         _LOG.warning("%s: %s. %s.", where, brk.reason, brk.hint)
 
     def runs_out(self, code: CodeType) -> None:
         """A trace of the code nests deeper than the program may here."""
-        self._too_deep[code] = max(calls_left(), self._too_deep.get(code, -1))
+        self._too_deep.keep(code, max(calls_left(), self._depth(code)))
+
+    def _depth(self, code: CodeType) -> int:
+        found = self._too_deep.find(code)
+        return -1 if found is None else found
 
     def add(self, code: CodeType, entry: Entry) -> None:
         """Put a new entry first in the cache of the code."""
-        self._codes.add(code)
+        self._compiled.keep(code, True)
         self.region.add(code, entry)
 
     def give_up(self, code: CodeType, why: str, guards: list[Guard]) -> Entry | None:
@@ -129,11 +134,11 @@ class Bucket:
 
     def codes(self) -> list[CodeType]:
         """The code objects that have entries here."""
-        return list(self._codes)
+        return self._compiled.codes()
 
     def hits(self) -> int:
         """How often an entry of this bucket was used."""
-        return sum(entry.hits for code in self._codes for entry in self.region.entries(code))
+        return sum(entry.hits for code in self.codes() for entry in self.region.entries(code))
 
 
 def failure_of(entry: Entry, function: Any, args: list[Any]) -> str:

@@ -13,7 +13,7 @@ from stator.report.stats import STATS
 
 def compiled_code_objects() -> set[CodeType]:
     """The code objects of user frames traced to the end since `reset()`."""
-    return set(STATS.codes)
+    return set(STATS.codes.codes())
 
 
 class CountingBackend:

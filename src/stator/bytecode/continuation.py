@@ -135,7 +135,7 @@ def continuation(
     return found
 
 
-_variants = ByCode[dict[int, tuple[CodeType, CodeType]]]()
+_variants = ByCode[ByCode[weakref.ref[CodeType]]]()
 
 
 def variant(code: CodeType, inner: CodeType) -> CodeType:
@@ -143,12 +143,15 @@ def variant(code: CodeType, inner: CodeType) -> CodeType:
 
     A frame is resumed at one call as often as its callee breaks, each time with another inner continuation.
     """
-    copies = _variants.of(code, _none_yet)
-    if id(inner) not in copies:
-        copy = code.replace()
-        _origins.keep(copy, _origins[code])
-        copies[id(inner)] = inner, copy
-    return copies[id(inner)][1]
+    copies = _variants.of(code, lambda code: ByCode())
+    known = copies.find(inner)
+    found = None if known is None else known()
+    if found is None:
+        # Who calls it holds it: it holds what its own cache refers to, and `inner` is part of that.
+        found = code.replace()
+        _origins.keep(found, _origins[code])
+        copies.keep(inner, weakref.ref(found))
+    return found
 
 
 def original_of(code: CodeType, index: int) -> tuple[CodeType, int]:

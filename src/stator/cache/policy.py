@@ -6,6 +6,8 @@ import os
 import sysconfig
 from types import CodeType
 
+from stator.bytecode.by_code import ByCode
+
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STDLIB = tuple(
     os.path.join(sysconfig.get_paths()[key], "") for key in ("stdlib", "platstdlib") if sysconfig.get_paths().get(key)
@@ -16,7 +18,7 @@ SKIPPED: list[str] = []
 #: directories inside skipped ones whose frames are traced all the same
 TRACED: list[str] = []
 #: continuations that begin at an instruction which can neither be traced nor left out: they run as ordinary Python
-GIVEN_UP: set[CodeType] = set()
+GIVEN_UP = ByCode[bool]()
 
 
 def worth_tracing(code: CodeType) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -256,7 +257,8 @@ class Reader:
         return _reader_of, (self.descriptor.__objclass__, self.descriptor.__name__)
 
 
-_READERS: dict[int, Reader] = {}
+#: by the id of the descriptor, which the reader holds
+_READERS: weakref.WeakValueDictionary[int, Reader] = weakref.WeakValueDictionary()
 
 
 def reader(descriptor: Any) -> Reader:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import operator
+import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,10 +65,16 @@ class _Holds:
         return holds, (self.element,)
 
 
-@functools.lru_cache(maxsize=None, typed=True)
+_HOLDS: weakref.WeakValueDictionary[tuple[type, Any], _Holds] = weakref.WeakValueDictionary()
+
+
 def holds(element: Any) -> _Holds:
     """The test for an element, one object for each, as sources are interned by it."""
-    return _Holds(element)
+    key = (type(element), element)
+    found = _HOLDS.get(key)
+    if found is None:
+        found = _HOLDS[key] = _Holds(element)
+    return found
 
 
 def iterated_set(iterator: Any) -> Any:

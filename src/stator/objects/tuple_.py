@@ -6,6 +6,7 @@ import collections
 import datetime
 import operator
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -45,8 +46,8 @@ _TELLING = (
 _NAMED = vars(collections)
 #: C types whose `__new__` takes the items one by one
 SPREAD: set[type] = {type(datetime.date.min.isocalendar())}
-_plain: dict[type, bool] = {}
-_structures: dict[type, dict[str, int]] = {}
+_plain: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+_structures: weakref.WeakKeyDictionary[type, dict[str, int]] = weakref.WeakKeyDictionary()
 
 
 @models(tuple)

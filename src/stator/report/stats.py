@@ -5,8 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
-from types import CodeType
+from collections import deque
 from typing import Any
+
+from stator.bytecode.by_code import ByCode
+
+#: recompilations, and kinds of graph breaks, that are remembered: the last ones
+_MOST_RECORDS = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,9 +70,10 @@ class Stats:
         breaks = []
         for b in self.breaks:
             count = b.count - before.get((b.code, b.reason, b.where), 0)
-            if count:
+            if count > 0:
                 breaks.append(dataclasses.replace(b, count=count))
-        log = self.recompile_log[len(earlier.recompile_log) :]
+        since = numbers["recompiles"]
+        log = self.recompile_log[-since:] if since > 0 else ()
         return Stats(**numbers, breaks=tuple(breaks), recompile_log=log)
 
     def to_json(self) -> str:
@@ -80,22 +86,25 @@ class Counters:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self.codes = ByCode[bool]()
         self.reset()
 
     def reset(self) -> None:
         """Back to zero."""
         self.frames = self.graphs = self.recompiles = self.ops = self.guards = self.restored = 0
         self.trace_seconds = self.backend_seconds = 0.0
+        self.graph_breaks = 0
         self.breaks: dict[tuple[str, str, str], int] = {}
-        self.recompile_log: list[RecompileRecord] = []
-        self.codes: set[CodeType] = set()
+        self.recompile_log: deque[RecompileRecord] = deque(maxlen=_MOST_RECORDS)
+        self.codes.clear()
 
     def frame(self, trace: Any, residual: Any, guards: int) -> None:
         """A trace has become an entry."""
         with self._lock:
             self.frames += 1
             self.guards += guards
-            self.codes.update(trace.traced_codes.values())
+            for code in trace.traced_codes.values():
+                self.codes.keep(code, True)
             if residual.graph is not None:
                 self.graphs += 1
                 self.ops += residual.graph.ops
@@ -104,7 +113,10 @@ class Counters:
         """A graph break, or a frame given up."""
         key = (record.code, record.reason, record.where)
         with self._lock:
+            self.graph_breaks += 1
             self.breaks[key] = self.breaks.get(key, 0) + 1
+            if len(self.breaks) > _MOST_RECORDS:
+                del self.breaks[next(iter(self.breaks))]
 
     def recompiled(self, where: str, reason: str) -> None:
         """A frame is compiled again because a guard failed."""
@@ -124,7 +136,7 @@ class Counters:
             return Stats(
                 frames=self.frames,
                 graphs=self.graphs,
-                graph_breaks=sum(self.breaks.values()),
+                graph_breaks=self.graph_breaks,
                 recompiles=self.recompiles,
                 cache_hits=cache_hits,
                 ops=self.ops,

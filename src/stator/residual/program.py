@@ -95,7 +95,7 @@ class Program:
         self.tail = self._effects()
         if leaf.mode != "enter":
             set_code_policy(first.code, 1)
-            GIVEN_UP.add(first.code)
+            GIVEN_UP.keep(first.code, True)
             if outer and first.code is leaf.frame.code:
                 # A continuation that begins here was inlined: the program would come back to itself for ever.
                 raise Unsupported(errors.FrameGivenUp(first.code.co_qualname, "its first instruction cannot be traced"))

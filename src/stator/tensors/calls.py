@@ -27,19 +27,21 @@ if TYPE_CHECKING:
 
 __all__ = ["call_hook", "function_handler", "intercept", "method_handler", "record"]
 
-_known: dict[int, Handler | None] = {}
+_known: dict[int, Handler] = {}
 _kept: list[Any] = []
 
 
 def call_hook(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """Answer for the C callables of torch (see protocol.CALL_HOOKS)."""
     key = id(host)
-    try:
-        handler = _known[key]
-    except KeyError:
-        handler = _known[key] = symbol_models().get(key) or classify(host)
+    handler = _known.get(key)
+    if handler is None:
+        handler = symbol_models().get(key) or classify(host)
+        if handler is None:
+            return None  # nothing is remembered of a class of the program's: it may come and go
+        _known[key] = handler
         _kept.append(host)
-    return None if handler is None else handler(space, args, kwargs)
+    return handler(space, args, kwargs)
 
 
 @functools.cache
@@ -52,6 +54,8 @@ def symbol_models() -> dict[int, Any]:
 
 def classify(host: Any) -> Handler | None:
     """How a C callable is handled; None: it is not torch's, or nothing is known about it."""
+    if issubclass(type(host), type):
+        return None
     owner = getattr(host, "__objclass__", None)
     if owner is torch._C.TensorBase or owner is torch.Tensor:
         return method_handler(host, host.__name__)

@@ -15,7 +15,7 @@ from stator.objects.value import Unsupported, Value
 from stator.report.stats import STATS
 from stator.tensors import global_state
 from stator.tensors.contract import backend_guards, distinct_guards, in_context, is_member
-from stator.tensors.graph_module import graph_module
+from stator.tensors.graph_module import graph_module, sources_go_with
 from stator.tensors.located import Located
 from stator.tensors.node_meta import NodeMeta
 from stator.tensors.subclass import is_plain_class
@@ -188,7 +188,7 @@ def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[...
         if getattr(backend, "keeps_order", False):
             compiled = backend(gm, examples)
         else:
-            with in_context(recorder, gm, inputs) as context:
+            with sources_go_with(gm), in_context(recorder, gm, inputs) as context:
                 compiled = backend(gm, examples)
             recorder.extra_guards += backend_guards(recorder, context) + distinct_guards(recorder, inputs)
     except StatorError:

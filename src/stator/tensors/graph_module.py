@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch.fx
 from torch.fx import graph_module as fx
 
-__all__ = ["graph_module"]
+__all__ = ["graph_module", "sources_go_with"]
 
 
 def graph_module(root: torch.nn.Module, graph: torch.fx.Graph) -> torch.fx.GraphModule:
@@ -23,6 +25,19 @@ def graph_module(root: torch.nn.Module, graph: torch.fx.Graph) -> torch.fx.Graph
     return made
 
 
-def _forget(name: str) -> None:
-    linecache.cache.pop(name, None)
-    fx._loader.eval_cache.pop(name, None)
+@contextlib.contextmanager
+def sources_go_with(owner: Any) -> Iterator[None]:
+    """The source of GraphModules made meanwhile, by a backend, is kept as long as the owner lives."""
+    before = set(fx._loader.eval_cache)
+    try:
+        yield
+    finally:
+        made = [name for name in list(fx._loader.eval_cache) if name not in before]
+        if made:
+            weakref.finalize(owner, _forget, *made).atexit = False
+
+
+def _forget(*names: str) -> None:
+    for name in names:
+        linecache.cache.pop(name, None)
+        fx._loader.eval_cache.pop(name, None)

@@ -8,6 +8,8 @@ metadata (mutated views, tensors with known contents) is not remembered.
 from __future__ import annotations
 
 import threading
+import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +35,9 @@ class Memo:
     """A memory of outcomes: the process's, or that of one trace, which has a world with symbols."""
 
     def __init__(self, world: World | None = None) -> None:
-        self._outcomes: dict[Any, Outcome] = {}
+        #: by the id of the function, then by what it is called with
+        self._outcomes: dict[int, dict[Any, Outcome]] = {}
+        self._count = 0
         self._stand_ins: dict[Meta, Any] = {}
         self._kept: dict[int, Any] = {}
         self._world = world
@@ -59,19 +63,33 @@ class Memo:
 
         `fill(template, fakes)` puts fake tensors in the place of the operands.
         """
-        full = (id(function), key)
-        found = self._outcomes.get(full)
+        known = self._outcomes.get(id(function))
+        found = None if known is None else known.get(key)
         if found is not None:
             self.hits += 1
             return found if found.lasting else None
         with self._lock:
             self.misses += 1
             found = self._ask(function, args, kwargs, metas, fill)
-            if len(self._outcomes) > _LIMIT:
+            self._count += 1
+            if self._count > _LIMIT:
                 self.clear()
-            self._outcomes[full] = found
-            self._kept[id(function)] = function
+            self._of(function)[key] = found
         return found if found.lasting else None
+
+    def _of(self, function: Any) -> dict[Any, Outcome]:
+        """What is remembered of a function; a Python function may come and go."""
+        number = id(function)
+        if number not in self._outcomes:
+            self._outcomes[number] = {}
+            if isinstance(function, types.FunctionType) and not self._own:
+                weakref.finalize(function, self._forget, number).atexit = False
+            else:
+                self._kept[number] = function
+        return self._outcomes[number]
+
+    def _forget(self, number: int) -> None:
+        self._count -= len(self._outcomes.pop(number, ()))
 
     def _ask(self, function: Any, args: Any, kwargs: Any, metas: list[Meta], fill: Any) -> Outcome:
         world = self.world
@@ -131,6 +149,7 @@ class Memo:
         """Forget everything."""
         with self._lock:
             self._outcomes.clear()
+            self._count = 0
             self._stand_ins.clear()
             self._kept.clear()
             forget_all()

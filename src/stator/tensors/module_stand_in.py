@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["is_stand_in", "module_stand_in", "original_of"]
 
-_classes: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
+#: held by their instances: they derive from the classes that they are kept for
+_classes: weakref.WeakKeyDictionary[type, weakref.ref[type]] = weakref.WeakKeyDictionary()
 
 
 def module_stand_in(model: Any, bucket: Bucket) -> Any:
@@ -92,7 +93,8 @@ def _again(module: Any, bucket: Bucket) -> Any:
 
 def _class_of(cls: type) -> type:
     """The class of the stand-ins of modules of a class."""
-    found = _classes.get(cls)
+    known = _classes.get(cls)
+    found = None if known is None else known()
     if found is None:
         # `__call__` is a slot that holds the compiled call: calling a stand-in runs no Python of its own.
         namespace: dict[str, Any] = {
@@ -102,7 +104,8 @@ def _class_of(cls: type) -> type:
             "__doc__": cls.__doc__,
         }
         namespace.update(_forwarded_slots(cls))
-        found = _classes[cls] = type.__new__(type(cls), cls.__name__, (_StandIn, cls), namespace)
+        found = type.__new__(type(cls), cls.__name__, (_StandIn, cls), namespace)
+        _classes[cls] = weakref.ref(found)
     return found
 
 
