@@ -62,13 +62,16 @@ class Region:
         """Drop all entries."""
 
 class Compiled:
-    """``region.call(fn, …)`` as a callable; binds like a function."""
+    """``region.call(fn, …)`` as a callable; binds like a function.
+
+    It bears the names of `named`, which is `fn` itself if not given.
+    """
 
     __wrapped__: Final[Callable[..., Any]]
     __name__: str
     __qualname__: str
     region: Final[Region]
-    def __new__(cls, fn: Callable[..., Any], region: Region, /) -> Any: ...
+    def __new__(cls, fn: Callable[..., Any], region: Region, named: Any = ..., /) -> Any: ...
     def __init__(self, *args: Any) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: Any, owner: type | None = None, /) -> Any: ...

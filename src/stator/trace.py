@@ -31,6 +31,7 @@ from stator.interp.signals import NearRecursionLimit, Restart
 from stator.objects import generator
 from stator.objects.globals_ import MadeGlobals, NamedItems
 from stator.objects.liveness import leads_to, stands_for
+from stator.objects.module import ModuleValue
 from stator.objects.protocol import IMMUTABLE
 from stator.objects.skeleton import detach
 from stator.objects.standard_space import StandardSpace
@@ -476,7 +477,7 @@ class Trace(Services):
         if found is None:
             module = sys.modules.get(host.get("__name__", ""))
             if isinstance(module, ModuleType) and module.__dict__ is host:
-                found = self.space.existing(module).attr_dict(self.space)
+                found = ModuleValue.unmet(self.space, module).attr_dict(self.space)
             else:
                 found = NamedItems(self.space.existing(host, f"globals of {host.get('__name__', '?')}"))
             self._globals[id(host)] = found

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import stator
 from stator import _core
 from stator.guards.guard import Equals, Predicate, TypeIs
 from stator.guards.program import compile_guards
@@ -314,3 +315,24 @@ def test_in_a_region_and_in_threads():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_the_call_of_an_object_is_looked_up_in_each_call():
+    class First:
+        def __call__(self, x):
+            return "first", x
+
+    class Second:
+        def __call__(self, x):
+            return "second", x
+
+    obj = First()
+    compiled = stator.compile(obj)
+    assert [compiled(1) for _ in range(5)] == [("first", 1)] * 5
+    First.__call__ = lambda self, x: ("replaced", x)
+    assert [compiled(1) for _ in range(5)] == [("replaced", 1)] * 5
+    obj.__class__ = Second
+    assert [compiled(x=1) for _ in range(5)] == [("second", 1)] * 5
+    del Second.__call__
+    with pytest.raises(TypeError, match="not callable"):
+        compiled(1)

@@ -393,3 +393,29 @@ def test_the_source_of_a_graph_is_forgotten_with_it() -> None:
         one_round()
     gc.collect()
     assert (len(fx._loader.eval_cache), len(linecache.cache)) == before
+
+
+class Called(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+class CalledOtherwise(torch.nn.Module):
+    def forward(self, x):
+        return x - 1
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_what_calls_a_compiled_module_may_be_replaced(backend):
+    model = Called()
+    compiled = stator.compile(model, backend=backend)
+    x = torch.ones(2)
+    for replace in (
+        lambda: None,
+        lambda: setattr(Called, "__call__", lambda self, x: x + 100),
+        lambda: delattr(Called, "__call__"),
+        lambda: setattr(model, "__class__", CalledOtherwise),
+    ):
+        replace()
+        for _ in range(3):
+            assert compiled(x).tolist() == model(x).tolist()

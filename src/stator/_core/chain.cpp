@@ -32,6 +32,7 @@ bool same_operand(OpCode code, PyObject* a, PyObject* b) {
         case OpCode::CONST:
         case OpCode::TYPE_IS:
         case OpCode::ID_IS:
+        case OpCode::MRO_IS:
         case OpCode::CODE_IS:
             return a == b;
         case OpCode::CALL:

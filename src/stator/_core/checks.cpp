@@ -183,6 +183,10 @@ bool check(const Op& op, PyObject* const* registers) {
             return lacks_attribute(registers[op.reg], op);
         case OpCode::TYPE_ATTR_IS:
             return type_attribute_is(op);
+        case OpCode::MRO_IS: {
+            PyObject* cls = registers[op.reg];
+            return PyType_Check(cls) && reinterpret_cast<PyTypeObject*>(cls)->tp_mro == op.object;
+        }
         case OpCode::CODE_IS: {
             PyObject* function = registers[op.reg];
             return PyFunction_Check(function) && PyFunction_GET_CODE(function) == op.object && runs_its_code(function);

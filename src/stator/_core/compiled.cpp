@@ -36,11 +36,17 @@ Bucket* bucket_for(PyObject* function, Region* region) {
 // Runs the target of the entry that fits, if there is one and no frame is needed to find it out.
 Outcome call_directly(Compiled* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, PyObject** result) {
     PyObject *function = self->function, *instance = nullptr;
+    Ref of_class;
     if (PyMethod_Check(function)) {
         instance = PyMethod_GET_SELF(function);
         function = PyMethod_GET_FUNCTION(function);
+    } else if (!PyFunction_Check(function)) {
+        // An object: what its class has as `__call__` now, as CPython looks it up in each call.
+        instance = function;
+        of_class = Ref::borrow(_PyType_Lookup(Py_TYPE(instance), state.call_name));
+        function = of_class.get();
     }
-    if (!PyFunction_Check(function)) return Outcome::kMiss;
+    if (!function || !PyFunction_Check(function)) return Outcome::kMiss;
     Bucket* bucket = bucket_for(function, self->region);
     BoundArguments bound;
     if (!bucket || !bound.bind(function, instance, args, nargs, kwnames)) return Outcome::kMiss;
@@ -83,8 +89,8 @@ bool copy_names(PyObject* self, PyObject* function) {
 }
 
 PyObject* compiled_new(PyTypeObject* type, PyObject* args, PyObject*) {
-    PyObject *function, *region;
-    if (!PyArg_ParseTuple(args, "OO!:Compiled", &function, state.region_type, &region)) return nullptr;
+    PyObject *function, *region, *named = nullptr;
+    if (!PyArg_ParseTuple(args, "OO!|O:Compiled", &function, state.region_type, &region, &named)) return nullptr;
     if (!PyCallable_Check(function)) {
         PyErr_Format(PyExc_TypeError, "%.100s is not callable", Py_TYPE(function)->tp_name);
         return nullptr;
@@ -95,7 +101,7 @@ PyObject* compiled_new(PyTypeObject* type, PyObject* args, PyObject*) {
     self->vectorcall = compiled_vectorcall;
     self->function = Py_NewRef(function);
     self->region = reinterpret_cast<Region*>(Py_NewRef(region));
-    return copy_names(made.get(), function) ? made.release() : nullptr;
+    return copy_names(made.get(), named ? named : function) ? made.release() : nullptr;
 }
 
 int compiled_init(PyObject*, PyObject*, PyObject*) { return 0; }

@@ -176,6 +176,7 @@ bool add_unbound(PyObject* module) {
 bool fill_state(PyObject* module) {
     state.module = module;
     state.failure_name = PyUnicode_InternFromString("failure");
+    state.call_name = PyUnicode_InternFromString("__call__");
     state.matches_name = PyUnicode_InternFromString("matches");
     state.twin_name = PyUnicode_InternFromString("twin_outcome");
     Ref collections = Ref::steal(PyImport_ImportModule("collections"));
@@ -191,7 +192,7 @@ bool fill_state(PyObject* module) {
     }
     const char* strict = std::getenv("STATOR_STRICT");
     state.strict = strict && *strict && !(strict[0] == '0' && !strict[1]);
-    return state.failure_name && state.matches_name && state.twin_name && state.deque_type;
+    return state.failure_name && state.call_name && state.matches_name && state.twin_name && state.deque_type;
 }
 
 int exec_module(PyObject* module) {

@@ -30,6 +30,7 @@
     X(NO_KEY)            \
     X(NO_ATTR)           \
     X(TYPE_ATTR_IS)      \
+    X(MRO_IS)            \
     X(CODE_IS)           \
     X(SAME)              \
     X(DISTINCT)          \

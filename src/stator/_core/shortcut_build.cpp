@@ -75,6 +75,7 @@ class ShortcutBuilder {
     bool prove_keys(uint32_t at);
     bool prove_no_attribute(uint32_t at);
     bool prove_code(uint32_t reg);
+    bool prove_mro(uint32_t reg);
     bool prove_object_check(uint32_t at);
 
     void pin_type(uint32_t reg);
@@ -362,6 +363,14 @@ bool ShortcutBuilder::prove_tensor(uint32_t at) {
     return true;
 }
 
+// The tuple is made anew whenever the bases of the class or of one of its bases are assigned; the check owns it.
+bool ShortcutBuilder::prove_mro(uint32_t reg) {
+    if (trust_[reg] != Trust::kKept || !PyType_Check(registers_[reg])) return false;
+    auto* cls = reinterpret_cast<PyTypeObject*>(registers_[reg]);
+    add(StepKind::kPlace, 0, &cls->tp_mro, cls->tp_mro);
+    return true;
+}
+
 bool ShortcutBuilder::prove_object_check(uint32_t at) {
     const Op& check = op(at);
     switch (check.code) {
@@ -384,6 +393,8 @@ bool ShortcutBuilder::prove_object_check(uint32_t at) {
             return prove_no_attribute(at);
         case OpCode::CODE_IS:
             return prove_code(check.reg);
+        case OpCode::MRO_IS:
+            return prove_mro(check.reg);
         case OpCode::TENSOR:
             return prove_tensor(at);
         default:

@@ -18,6 +18,7 @@ struct State {
     PyObject* deque_type = nullptr;
     vectorcallfunc function_vectorcall = nullptr;  // that of every Python function nobody tampered with
     PyObject* failure_name = nullptr;  // "failure"
+    PyObject* call_name = nullptr;     // "__call__"
     PyObject* matches_name = nullptr;  // "matches"
     PyObject* twin_name = nullptr;     // "twin_outcome"
     Py_ssize_t extra_index = -1;       // of the CodeCache in a code object's co_extra

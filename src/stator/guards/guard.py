@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from stator._core import runs_its_code
 
 from .equality import plain_key, same_value
-from .raw import ABSENT, dict_get, dict_keys, instance_dict, type_lookup
+from .raw import ABSENT, dict_get, dict_keys, instance_dict, mro_of, type_lookup
 from .source import Frame, LoadError, Source, source_from_state
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "IdIs",
     "KeysAre",
     "Length",
+    "MroIs",
     "NoAttr",
     "NoKey",
     "Predicate",
@@ -355,6 +356,26 @@ class TypeAttrIs(Guard):
         return f"{self.cls.__qualname__}.{self.name} is {show(self.obj)}"
 
 
+class MroIs(_OneSource):
+    """The object is a class whose MRO is this very tuple: neither its bases nor theirs have been assigned."""
+
+    __slots__ = ()
+    op = "MRO_IS"
+
+    def __init__(self, source: Source, mro: tuple[type, ...], where: Where = None) -> None:
+        self.expected = mro
+        self._set((source,), (id(mro),), where)
+
+    def test(self, obj: Any) -> bool:
+        return isinstance(obj, type) and mro_of(obj) is self.expected
+
+    def found(self, obj: Any) -> str:
+        return f"they are {mro_of(obj)}" if isinstance(obj, type) else f"it is {show(obj)}"
+
+    def __str__(self) -> str:
+        return f"{self.source.expr()}.__mro__ is ({', '.join(cls.__qualname__ for cls in self.expected)})"
+
+
 class CodeIs(_OneSource):
     """The object is a function whose calls run ``code``."""
 
@@ -554,6 +575,7 @@ _KINDS: dict[str, Callable[..., Guard]] = {
         NoKey,
         NoAttr,
         TypeAttrIs,
+        MroIs,
         CodeIs,
         SameObject,
         Distinct,

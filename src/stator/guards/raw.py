@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from types import GetSetDescriptorType, MemberDescriptorType
+from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 __all__ = [
     *("ABSENT", "class_dict", "dict_get", "dict_keys", "dict_values", "instance_dict"),
-    *("is_heap_type", "is_mutable_type", "is_subtype", "set_instance_dict", "type_lookup", "type_name"),
+    *("is_heap_type", "is_mutable_type", "is_subtype", "may_change_class", "set_instance_dict", "type_lookup"),
+    *("mro_of", "type_name"),
 ]
 
 
@@ -26,7 +27,7 @@ class _Absent:
 ABSENT: Any = _Absent()
 
 class_dict: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
-_mro_of: Callable[[type], tuple[type, ...] | None] = type.__dict__["__mro__"].__get__
+mro_of: Callable[[type], tuple[type, ...] | None] = type.__dict__["__mro__"].__get__
 _base_of: Callable[[type], type | None] = type.__dict__["__base__"].__get__
 _flags_of: Callable[[type], int] = type.__dict__["__flags__"].__get__
 _IMMUTABLE_TYPE = 1 << 8
@@ -36,7 +37,7 @@ _SLOT_KINDS = (GetSetDescriptorType, MemberDescriptorType)
 
 def _dict_slot(cls: type) -> Any:
     """The descriptor of the dict that instances of the class have, or None."""
-    for base in _mro_of(cls) or ():
+    for base in mro_of(cls) or ():
         slot: Any = class_dict(base).get("__dict__")
         # a property called __dict__ is not the real one; it lies further down the MRO
         if type(slot) in _SLOT_KINDS and slot.__objclass__ is base:
@@ -61,7 +62,7 @@ def set_instance_dict(obj: Any, attributes: dict[Any, Any]) -> None:
 
 def type_lookup(cls: type, name: str) -> Any:
     """What ``_PyType_Lookup`` finds: the first class of the MRO whose dict has the name; else ABSENT."""
-    for base in _mro_of(cls) or ():  # a class whose metaclass is working out its MRO has none
+    for base in mro_of(cls) or ():  # a class whose metaclass is working out its MRO has none
         found = class_dict(base).get(name, ABSENT)
         if found is not ABSENT:
             return found
@@ -78,9 +79,15 @@ def is_mutable_type(cls: type) -> bool:
     return _flags_of(cls) & (_HEAP_TYPE | _IMMUTABLE_TYPE) == _HEAP_TYPE
 
 
+def may_change_class(obj: Any) -> bool:
+    """Whether the program may assign the object's `__class__`: `object_set_class` on what is no module."""
+    cls = type(obj)
+    return is_mutable_type(cls) or is_subtype(cls, ModuleType)
+
+
 def is_subtype(cls: type, base: type) -> bool:
     """`PyType_IsSubtype`: `issubclass` would run a metaclass's `__subclasscheck__`."""
-    mro = _mro_of(cls)
+    mro = mro_of(cls)
     if mro is not None:
         return base in mro
     ancestor: type | None = cls  # whose MRO is being worked out

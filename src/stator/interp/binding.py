@@ -24,7 +24,7 @@ def bind(
     code: CodeType,
     args: list[Value],
     kwargs: dict[str, Value],
-    defaults: list[Value],
+    defaults: Callable[[], list[Value]],
     kwdefault: Callable[[str], Value | None],
 ) -> dict[str, Value]:
     """Parameter name → value, in parameter order; raises Mismatch."""
@@ -48,13 +48,12 @@ def bind(
             rest[name] = value
     if rest and not code.co_flags & _VARKEYWORDS:
         raise Mismatch
-    first_default = positional - len(defaults)
-    for i in range(len(args), positional):
-        name = names[i]
-        if name not in bound:
-            if i < first_default:
-                raise Mismatch
-            bound[name] = defaults[i - first_default]
+    unfilled = [i for i in range(len(args), positional) if names[i] not in bound]
+    values = defaults() if unfilled else []
+    for i in unfilled:
+        if i < positional - len(values):
+            raise Mismatch
+        bound[names[i]] = values[i - positional + len(values)]
     for name in names[positional : positional + keyword_only]:
         if name not in bound:
             value_or_none = kwdefault(name)

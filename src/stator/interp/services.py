@@ -6,6 +6,7 @@ import builtins
 import importlib.util
 import sys
 import types
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from stator import errors
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
 
 
+#: the `__import__` of C code, for which IMPORT_NAME looks
+_IMPORT = builtins.__import__ if type(builtins.__import__) is types.BuiltinFunctionType else None
+
+
 class Services:
     """Part of the trace: the helpers of opcodes."""
 
@@ -29,6 +34,8 @@ class Services:
     patterns: dict[type, int]
     #: what was done for real before this trace began
     done_first: set[str]
+    globals_of: Callable[[dict[str, Any]], Any]
+    builtins_of: Callable[[dict[str, Any]], Any]
 
     def is_none(self, value: Value) -> bool:
         """`value is None`."""
@@ -114,37 +121,47 @@ class Services:
 
     def import_name(self, frame: Frame, name: str, fromlist: Value, level: Value) -> Value:
         """`import name`: known when the module has been imported already, else a break (its body runs for real)."""
-        hook = self.space.existing(builtins).attr_dict(self.space).get_str(self.space, "__import__")
-        if not self.is_builtin(hook, builtins.__import__):
-            args = [Constant(name), Constant(None), Constant(None), fromlist, level]
+        hook = self.builtins_of(frame.globals).get_str(self.space, "__import__")
+        if not self.is_builtin(hook, _IMPORT):
+            args = [Constant(name), self.globals_of(frame.globals).value(self.space), NONE, fromlist, level]
             return self.space.call(hook, args, {})
         depth = self.space.known(level)
-        full = name
-        if depth:
-            if type(frame.globals) is MadeGlobals:
-                raise Unsupported(errors.UnsupportedCCall("a relative import with globals that belong to no module"))
-            package = frame.globals.get("__package__") or frame.globals.get("__name__", "").rpartition(".")[0]
-            full = importlib.util.resolve_name("." * depth + name, package)
+        full = self._resolved(frame, "." * depth + name) if depth else name
         module = self.loaded(full)
-        host = None if module is None else self.space.known(module)
-        if module is None or getattr(getattr(host, "__spec__", None), "_initializing", False):
+        if module is None or self._is_initializing(module):
             self.first_import(full)
         names = self.space.known(fromlist)
         if not names:
             top = full if depth else name.partition(".")[0]
             return self.loaded(top) or self.first_import(top)
-        for item in names if hasattr(host, "__path__") else ():
-            if isinstance(item, str) and not hasattr(host, item):
-                self.first_import(f"{full}.{item}")
+        self.import_parts(full, module, names)
         return module
 
+    def import_parts(self, full: str, module: Value, names: Iterable[Any]) -> None:
+        """`_handle_fromlist`: of a package, submodules that are no attributes yet are imported."""
+        if self.space.getattr_or_none(module, "__path__") is None:
+            return
+        for item in names:
+            if isinstance(item, str) and self.space.getattr_or_none(module, item) is None:
+                self.first_import(f"{full}.{item}")
+
+    def _resolved(self, frame: Frame, name: str) -> str:
+        """The full name of a relative one: `resolve_name` of `import.c`."""
+        if type(frame.globals) is MadeGlobals:
+            raise Unsupported(errors.UnsupportedCCall("a relative import with globals that belong to no module"))
+        said = (self.globals_of(frame.globals).get_str(self.space, each) for each in ("__package__", "__name__"))
+        package, own = ("" if value is None else self.space.known(value) or "" for value in said)
+        return importlib.util.resolve_name(name, package or own.rpartition(".")[0])
+
+    def _is_initializing(self, module: Value) -> bool:
+        """Whether another thread is importing it: one that has been imported stays so."""
+        return bool(getattr(getattr(self.space.identity(module), "__spec__", None), "_initializing", False))
+
     def loaded(self, name: str) -> Value | None:
-        """`sys.modules[name]` as the program has left it, or None; guarded only where the trace has met that dict."""
-        known = self.space._by_id.get(id(sys.modules))
-        if known is None:
-            return self.space.existing(sys.modules[name]) if sys.modules.get(name) is not None else None
-        found = known.find(self.space, Constant(name))
-        return None if found is None or found.force().cls is type(None) else found
+        """`sys.modules[name]` as the program has left it, or None."""
+        modules: Any = self.space.existing(sys.modules, "sys.modules")
+        found = modules.find(self.space, Constant(name))
+        return None if found is None or found.force().cls is type(None) else found.force()
 
     def first_import(self, full: str) -> NoReturn:
         """Have a module imported; a break where that was no use, or where its body could see what is not done yet.
@@ -162,8 +179,8 @@ class Services:
         value = space.getattr_or_none(module, name)
         if value is not None:
             return value
-        host = space.known(module)
-        full = f"{getattr(host, '__name__', '<unknown module name>')}.{name}"
+        own = space.getattr_or_none(module, "__name__")
+        full = f"{'<unknown module name>' if own is None else space.known(own)}.{name}"
         found = self.loaded(full)
         if found is not None:
             return found

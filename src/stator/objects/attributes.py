@@ -8,11 +8,13 @@ from typing import Any
 
 from stator import errors
 from stator._core import is_generic_access
-from stator.guards.guard import ABSENT, TypeAttrIs
-from stator.guards.raw import class_dict, is_mutable_type, type_lookup
+from stator.guards.guard import ABSENT, MroIs, TypeAttrIs
+from stator.guards.raw import class_dict, is_mutable_type, mro_of, type_lookup
+from stator.guards.source import ConstSource
 from stator.objects.protocol import HANDLERS
 from stator.objects.space import Space
 from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.objects.wrapping import plain_name
 
 #: classes and modules: their models look attributes up themselves
 _OWN_GETATTR = (type.__getattribute__, types.ModuleType.__getattribute__)
@@ -60,6 +62,23 @@ class Attributes(Space):
                 self.host_lookup(base, name)
             if name in class_dict(base):
                 return
+
+    def mro(self, cls: type) -> tuple[type, ...]:
+        """The classes along which attributes of the class are looked up; guarded where its bases can be assigned."""
+        known = self._mros.get(cls)
+        if known is not None:
+            return known
+        found = mro_of(cls) or ()
+        for base in found if self.trace.is_fresh_class(cls) else (cls,):
+            if is_mutable_type(base) and not self.trace.is_fresh_class(base):
+                self.trace.guard(MroIs(ConstSource(base, plain_name(base)), mro_of(base) or ()))
+        if not self.trace.is_fresh_class(cls):
+            self._mros[cls] = found
+        return found
+
+    def derives(self, cls: type, base: type) -> bool:
+        """`PyType_IsSubtype`, of a class whose bases the program may assign."""
+        return cls is base or base in self.mro(cls)
 
     def lookup(self, cls: type, name: str) -> Value | None:
         """The class attribute as a value, or None; what the traced program did to the class is seen."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.guard import Distinct, Predicate
 from stator.guards.raw import is_mutable_type, is_subtype, type_lookup, type_name
-from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
+from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.objects.attributes import MISSING
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import HANDLERS, NONE, is_pure, models, pure
@@ -85,13 +85,11 @@ class FieldDescriptor(Known):
             raise self._unset(space, instance)
         obj = instance.identity(space)
         if is_set(self.host, obj):
-            if type(instance.source) is not ConstSource:
-                # A guard that only loads: the slot must hold something, even if what it holds is never looked at.
-                space.trace.guard(Distinct(self.source_in(instance.source, obj), ()))
+            # A guard that only loads: the slot must hold something, even if what it holds is never looked at.
+            space.trace.guard(Distinct(self.source_in(instance.source, obj), ()))
             return self.read_existing(space, instance)
-        if type(instance.source) is not ConstSource:
-            text = f"{instance.source.expr()}.{self.host.__name__} is unset"
-            space.trace.guard(Predicate((instance.source,), Unset(self.host), text))
+        text = f"{instance.source.expr()}.{self.host.__name__} is unset"
+        space.trace.guard(Predicate((instance.source,), Unset(self.host), text))
         raise self._unset(space, instance)
 
     def _unset(self, space: Space, instance: Value) -> Raised:

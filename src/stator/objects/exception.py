@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.raw import instance_dict, is_heap_type, is_subtype, type_lookup
+from stator.guards.raw import instance_dict, is_heap_type, type_lookup
 from stator.guards.source import CallSource, GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.protocol import FALSE, NONE, TRUE, models
@@ -496,7 +496,7 @@ def matches(space: Space, exc: Value, pattern: Value) -> bool:
         if host is None or not issubclass(host, BaseException):
             raise space.error(TypeError, "catching classes that do not inherit from BaseException is not allowed")
         hosts.append(host)
-    return any(host in exc.cls.__mro__ for host in hosts)
+    return any(space.derives(exc.cls, host) for host in hosts)
 
 
 def exc_info(space: Space, value: Value) -> list[Value]:
@@ -539,7 +539,7 @@ def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
     if is_exception_class(kind):
         if given is None:
             return normalize(space, kind)
-        if is_subtype(given.cls, kind.host):  # type: ignore[attr-defined]
+        if space.derives(given.cls, kind.host):  # type: ignore[attr-defined]
             return given
         args = space.unpack(given) if issubclass(given.cls, tuple) else [given]
         return normalize(space, space.call(kind, args, {}))

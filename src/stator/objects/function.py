@@ -5,12 +5,13 @@ from __future__ import annotations
 import builtins
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator._core import runs_its_code
-from stator.guards.guard import CodeIs, Length, TypeIs
+from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey, TypeIs
 from stator.guards.source import ConstSource, DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
 from stator.interp.binding import Mismatch, bind
 from stator.objects.cell import CellValue
@@ -138,23 +139,26 @@ class FunctionValue(Value):
     def defaults(self, space: Space) -> list[Value]:
         """The values of `__defaults__`."""
         if self._defaults is None:
-            values = self.host.__defaults__ or ()
+            values = self.host.__defaults__
             assert self.source is not None
             base = GetAttrSource(self.source, "__defaults__")
-            if values:
-                space.trace.guard(Length(base, len(values)))
-            self._defaults = [space.wrap(value, ItemSource(base, i)) for i, value in enumerate(values)]
+            space.trace.guard(IdIs(base, None) if values is None else Length(base, len(values)))
+            self._defaults = [space.wrap(value, ItemSource(base, i)) for i, value in enumerate(values or ())]
         return self._defaults
 
     def kwdefault(self, space: Space, name: str) -> Value | None:
         """The default of a keyword-only parameter, or None."""
         if self._kwdefaults is not None:
             return self._kwdefaults.get(name)
-        values = self.host.__kwdefaults__ or {}
-        if name not in values:
-            return None
+        values = self.host.__kwdefaults__
         assert self.source is not None
-        return space.wrap(values[name], DictItemSource(GetAttrSource(self.source, "__kwdefaults__"), name))
+        base = GetAttrSource(self.source, "__kwdefaults__")
+        if values is not None and name in values:
+            # A guard that only loads: there must be such a default, even if it is never looked at.
+            space.trace.guard(Distinct(DictItemSource(base, name), ()))
+            return space.wrap(values[name], DictItemSource(base, name))
+        space.trace.guard(IdIs(base, None) if values is None else NoKey(base, name))
+        return None
 
     def held(self) -> Iterable[Value]:
         parts = (*(self._cells or ()), *(self._defaults or ()), *(self._kwdefaults or {}).values())
@@ -289,13 +293,11 @@ class FunctionValue(Value):
         if self.host is not None:
             self.guard_code(space)
         try:
-            bound = bind(space, self.code, args, kwargs, self.defaults(space), self._kwdefault_getter(space))
+            defaults, kwdefault = partial(self.defaults, space), partial(self.kwdefault, space)
+            bound = bind(space, self.code, args, kwargs, defaults, kwdefault)
         except Mismatch:
             raise self._mismatch(space, args, kwargs) from None
         return space.trace.inline(self, bound, tail)
-
-    def _kwdefault_getter(self, space: Space) -> Callable[[str], Value | None]:
-        return lambda name: self.kwdefault(space, name)
 
     def guard_code(self, space: Space) -> None:
         """The trace depends on what the function's code is."""
@@ -311,7 +313,7 @@ class FunctionValue(Value):
         defaults = tuple(None for _ in self.defaults(space))
         cells = tuple(types.CellType() for _ in self.code.co_freevars)
         function = types.FunctionType(self.code, {}, self.code.co_name, defaults, cells)
-        function.__qualname__ = str(space.known(self.get_field(space, "__qualname__") or Constant(self.qualname)))
+        function.__qualname__ = space.str_(space.getattr(self, "__qualname__"))
         names = self.code.co_varnames[self.code.co_argcount :][: self.code.co_kwonlyargcount]
         function.__kwdefaults__ = {n: None for n in names if self.kwdefault(space, n) is not None}
         try:

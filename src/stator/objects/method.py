@@ -348,9 +348,9 @@ def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> Bound
         return None
     space.guard_type(host, source)
     instance_source = ConstSource(owner, "self") if type(source) is ConstSource else GetAttrSource(source, "__self__")
+    space.guard_type(owner, instance_source)
     if type(source) is not ConstSource:
         space.trace.guard(Equals(GetAttrSource(source, "__name__"), host.__name__))
-        space.guard_type(owner, instance_source)
     bound = BoundBuiltin(space.existing(function), space.wrap(owner, instance_source))
     bound.source, bound.host = source, host
     return bound

@@ -112,9 +112,18 @@ class ModuleValue(InstanceValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> ModuleValue:
         space.guard_identity_of(source, host)
-        self = cls(type(host))
-        self.host = host
-        self.source = ConstSource(host, _name(host))
+        self = cls.unmet(space, host)
+        space.guard_type(host, self.source)
+        return self  # type: ignore[no-any-return]
+
+    @classmethod
+    def unmet(cls, space: Space, host: types.ModuleType) -> Any:
+        """The module of whose globals something is read: its class is not guarded, as the program has not met it."""
+        self = space._unmet_modules.get(id(host))
+        if self is None:
+            self = space._unmet_modules[id(host)] = cls(type(host))
+            self.host = host
+            self.source = ConstSource(host, _name(host))
         return self
 
     @classmethod

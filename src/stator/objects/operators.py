@@ -12,7 +12,7 @@ from typing import Any
 
 from stator import errors
 from stator._core import call_within
-from stator.guards.raw import is_heap_type, is_subtype, type_name
+from stator.guards.raw import is_heap_type, type_name
 from stator.interp.signals import DoFirst
 from stator.objects.attributes import MISSING
 from stator.objects.identities import ShownAddresses, separate
@@ -162,7 +162,7 @@ class Operators(Space):
             if self._is_number_method(rcls, reflected):
                 result = self._try(right, reflected, left)
             return self._try(left, method, right) if result is NOT_IMPLEMENTED else result
-        if rcls is not lcls and is_subtype(rcls, lcls):
+        if rcls is not lcls and self.derives(rcls, lcls):
             ours, theirs = self.lookup(lcls, reflected), self.lookup(rcls, reflected)
             if theirs is not None and theirs is not ours:
                 result = self._try(right, reflected, left)
@@ -249,7 +249,7 @@ class Operators(Space):
         function, method, swapped = COMPARE[symbol]
         if type(left) is Constant and type(right) is Constant:
             return self.run_known(function, [left, right])
-        reflected_first = right.cls is not left.cls and is_subtype(right.cls, left.cls)
+        reflected_first = right.cls is not left.cls and self.derives(right.cls, left.cls)
         if reflected_first:
             result = self._try(right, swapped, left)
             if result is not NOT_IMPLEMENTED:

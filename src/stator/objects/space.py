@@ -29,6 +29,8 @@ class Space(ABC):
     _unread: list[Any]
     #: (class, name) → what was looked up
     _lookups: dict[tuple[type, str], Any]
+    _unmet_modules: dict[int, Any]
+    _mros: dict[type, tuple[type, ...]]
     _class_values: dict[tuple[type, str], Any]
     #: whether host operands are being collected for CPython: what only stands for something must not be among them
     computing: bool = False
@@ -105,6 +107,12 @@ class Space(ABC):
 
     @abstractmethod
     def host_lookup(self, cls: type, name: str) -> Any: ...
+
+    @abstractmethod
+    def mro(self, cls: type) -> tuple[type, ...]: ...
+
+    @abstractmethod
+    def derives(self, cls: type, base: type) -> bool: ...
 
     @abstractmethod
     def lookup(self, cls: type, name: str) -> Value | None: ...

@@ -22,6 +22,8 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls, Text):
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self._lookups = {}
+        self._mros = {}
+        self._unmet_modules = {}
         self._class_values = {}
         self._by_id = {}
         self._kept = []
@@ -39,4 +41,6 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls, Text):
         self._by_id.clear()
         self._kept.clear()
         self._lookups.clear()
+        self._mros.clear()
+        self._unmet_modules.clear()
         self._class_values.clear()

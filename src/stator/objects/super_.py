@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.raw import is_subtype
 from stator.guards.source import GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.protocol import NONE, models
@@ -74,14 +73,14 @@ class SuperValue(ExtensibleValue):
         assert self.this is not None
         if issubclass(obj.cls, type):
             host: type = obj.as_host(space)
-            if is_subtype(host, self.this):
+            if space.derives(host, self.this):
                 return host
-        if is_subtype(obj.cls, self.this):
+        if space.derives(obj.cls, self.this):
             return obj.cls
         claimed = space.getattr_or_none(obj, "__class__")
         if claimed is not None and issubclass(claimed.force().cls, type):
             host = claimed.force().as_host(space)
-            if host is not obj.cls and is_subtype(host, self.this):
+            if host is not obj.cls and space.derives(host, self.this):
                 return host
         raise space.error(TypeError, self._refusal(space, obj))
 
@@ -116,7 +115,7 @@ class SuperValue(ExtensibleValue):
     def _after(self, space: Space, name: str) -> Value | None:
         """The attribute in the MRO after `this`."""
         assert self.obj_type is not None
-        mro = type.__dict__["__mro__"].__get__(self.obj_type)
+        mro = space.mro(self.obj_type)
         start = mro.index(self.this) + 1 if self.this in mro else len(mro)
         for base in mro[start:]:
             overlay = space.trace.class_overlays.get(base)

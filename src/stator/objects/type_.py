@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Predicate
-from stator.guards.raw import is_mutable_type, is_subtype, type_lookup, type_name
+from stator.guards.raw import is_mutable_type, type_lookup, type_name
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.method import DISALLOW_INSTANTIATION
@@ -46,6 +46,7 @@ class ClassValue(Known):
     def from_host(cls, space: Space, host: Any, source: Source) -> ClassValue:
         self = cls(host, source)
         space.guard_identity(self)
+        space.guard_type(host, ConstSource(host, host.__qualname__))
         return self
 
     @classmethod
@@ -164,6 +165,7 @@ class ClassValue(Known):
         if name == "__dict__":
             return self._namespace(space)
         if name == "__base__":
+            space.mro(host)
             return NONE if host.__base__ is None else space.class_value(host.__base__)
         if name in self.changed:
             raise Unsupported(errors.UnsupportedAttribute("type", name))
@@ -201,6 +203,7 @@ class ClassValue(Known):
 
     def mro(self, space: Space) -> Value:
         try:
+            space.mro(self.host)
             classes = type.mro(self.host)
         except TypeError as e:
             raise Raised(space.exception(e)) from None
@@ -342,7 +345,7 @@ def construct(space: Space, cls_value: ClassValue, args: list[Value], kwargs: di
         raise Unsupported(errors.LifetimeObserved(f"the finaliser of class {host.__name__}"))
     new = _unbound(space, cls_value, "__new__")
     made = space.call(new, [cls_value, *args], kwargs).force()
-    if not is_subtype(made.cls, host):
+    if not space.derives(made.cls, host):
         return made
     initialise(space, made, args, kwargs)
     return made

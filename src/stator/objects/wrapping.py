@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals, IdIs, SameObject, TypeIs
+from stator.guards.raw import may_change_class
 from stator.guards.source import ConstSource
 from stator.objects.protocol import FALSE, IMMUTABLE, MODELS, NONE, REALISERS, TRUE, model_for
 from stator.objects.reloaded import adopt_type
@@ -84,8 +85,8 @@ class Wrapping(Space):
         raise AssertionError("object has a model")
 
     def guard_type(self, host: Any, source: Source) -> None:
-        """The ordinary first guard on an existing object (its class), unless it is embedded."""
-        if type(source) is not ConstSource:
+        """The ordinary first guard on an existing object: its class, which an embedded one may be given too."""
+        if type(source) is not ConstSource or may_change_class(host):
             self.trace.guard(TypeIs(source, type(host)))
 
     def guard_identity(self, value: Value) -> None:

@@ -328,17 +328,9 @@ def import_(
     module = space.trace.loaded(full)
     if module is None:
         space.trace.first_import(full)
-    for item in space.unpack(fromlist) if space.truth(fromlist) else ():
-        submodule = f"{full}.{space.str_(item)}"
-        if not hasattr(space.known(module), submodule.rpartition(".")[2]) and space.trace.loaded(submodule) is None:
-            space.trace.first_import(submodule)
-    return imported_module(space, wanted)
-
-
-def imported_module(space: Space, name: str) -> Value:
-    """`sys.modules[name]`, guarded to stay what it is."""
-    found = space.call_method(space.existing(sys.modules, "sys.modules"), "get", Constant(name)).force()
-    return space.trace.first_import(name) if found.cls is type(None) else found
+    if space.truth(fromlist):
+        space.trace.import_parts(full, module, [space.known(item) for item in space.unpack(fromlist)])
+    return space.trace.loaded(wanted) or space.trace.first_import(wanted)
 
 
 @builtin(breakpoint)

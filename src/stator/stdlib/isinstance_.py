@@ -84,10 +84,10 @@ def _any_instance(space: Space, value: Value, classes: Value) -> bool:
 
 def real_instance(space: Space, value: Value, cls: type) -> bool:
     """`type.__instancecheck__`: by the real type, then by what `__class__` says."""
-    if cls in value.cls.__mro__:
+    if space.derives(value.cls, cls):
         return True
     claimed = claimed_class(space, value)
-    return claimed is not None and cls in claimed.__mro__
+    return claimed is not None and space.derives(claimed, cls)
 
 
 def claimed_class(space: Space, value: Value) -> type | None:
@@ -133,7 +133,7 @@ def real_subclass(space: Space, cls: Value, classes: Value) -> bool:
     """`type.__subclasscheck__`."""
     if not issubclass(cls.cls, type):
         return _checked_abstract_subclass(space, cls, classes)
-    return known_host(space, classes, "issubclass") in known_host(space, cls, "issubclass").__mro__
+    return space.derives(known_host(space, cls, "issubclass"), known_host(space, classes, "issubclass"))
 
 
 # -- objects that act as classes by having `__bases__` ----------------------------------------------------------------
@@ -265,7 +265,7 @@ def _traced_abc_subclass(space: Space, classes: Value, cls: Value) -> bool:
             raise space.error(AssertionError)
         return space.truth(answer)
     host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
-    if is_subtype(subject, host) or _registered(space, host, cls):
+    if space.derives(subject, host) or _registered(space, host, cls):
         return True
     if not space.trace.is_fresh_class(host):
         classes_found = [ref() for ref in _abc._get_dump(host)[0]]

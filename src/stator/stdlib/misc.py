@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from stator.objects.protocol import NONE, bad_call, builtin, pure, register
 from stator.objects.value import Constant, Raised, Value
-from stator.stdlib.builtins_ import imported_module
 from stator.stdlib.streams import Stream, stream
 from stator.stdlib.support import known_host, refuse
 
@@ -56,7 +55,7 @@ def _find_spec(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
     if len(args) != 1 or kwargs:
         raise refuse("importlib.util.find_spec of a relative name")
     name = known_host(space, args[0], "importlib.util.find_spec")
-    if name in sys.modules:
+    if space.trace.loaded(name) is not None:
         return space.existing(importlib.util.find_spec).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
     if "." in name and name.rpartition(".")[0] not in sys.modules:
         raise refuse("importlib.util.find_spec in a package that is not imported yet")
@@ -76,7 +75,7 @@ def _import_module(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     if isinstance(name, str):
         module = space.trace.loaded(name)
         if module is not None and issubclass(module.force().cls, types.ModuleType):
-            return imported_module(space, name)
+            return module
         if not name.startswith("."):
             space.trace.first_import(name)
     return space.existing(importlib.import_module).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]

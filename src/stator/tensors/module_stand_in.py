@@ -37,8 +37,7 @@ def module_stand_in(model: Any, bucket: Bucket) -> Any:
     cls = _class_of(type(original))
     made: Any = object.__new__(cls)
     object.__setattr__(made, "__dict__", original.__dict__)
-    call = types.MethodType(type(original).__call__, original)
-    cls.__dict__["__call__"].__set__(made, Compiled(call, bucket.region))
+    cls.__dict__["__call__"].__set__(made, Compiled(original, bucket.region, type(original).__call__))
     return made
 
 
@@ -62,7 +61,7 @@ class _StandIn:
 
     @property
     def _orig_mod(self) -> Any:
-        return type(self).__dict__["__call__"].__get__(self).__wrapped__.__self__
+        return type(self).__dict__["__call__"].__get__(self).__wrapped__
 
     @property
     def _stator_bucket(self) -> Any:

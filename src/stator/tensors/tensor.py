@@ -8,7 +8,6 @@ import torch
 
 from stator import errors
 from stator.guards.guard import TensorMatch
-from stator.guards.source import ConstSource
 from stator.objects.identities import used_as_key
 from stator.objects.instance import InstanceValue
 from stator.objects.keys import IdentityKey
@@ -182,5 +181,5 @@ def guard_tensor(space: Space, value: TensorValue, dynamic_dims: Any = ()) -> No
     """The trace depends on the class and metadata of an existing tensor."""
     from stator.tensors.reader import tensor_spec
 
-    if value.source is not None and type(value.source) is not ConstSource:
+    if value.source is not None:
         space.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))
