@@ -10,6 +10,7 @@ from stator import errors
 from stator.guards.source import GetAttrSource
 from stator.objects.protocol import FALSE, NONE, TRUE
 from stator.objects.value import Constant, Unsupported, Value
+from stator.tensors.latent import rely_on_leaf
 from stator.tensors.lowering import Call, lower_call
 
 if TYPE_CHECKING:
@@ -49,11 +50,13 @@ def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
     if name in ("grad", "_grad"):
         return gradient(space, tensor)
     if name == "grad_fn":
-        return NONE if not tensor.requires_grad or _leaf(tensor) else refuse(tensor, name)
+        return NONE if _leaf(tensor) else refuse(tensor, name)
     if tensor.root in tensor.recorder.hooked and name in _HOOKED:
         return refuse(tensor, name)
     if name in ("_backward_hooks", "_post_accumulate_grad_hooks") and tensor.source is None:
         return NONE
+    if name == "_version" and tensor.recorder.rewritten:
+        tensor.recorder.in_order = True  # a backend that gathers writes counts others
     if name in ("_version", "_base", "_cdata", "output_nr", "_grad_fn", "_python_dispatch") or tensor.source is None:
         return refuse(tensor, name)
     return None
@@ -64,6 +67,7 @@ def refuse(tensor: TensorValue, name: str) -> Value:
 
 
 def _leaf(tensor: TensorValue) -> bool:
+    rely_on_leaf(tensor)
     return bool(tensor.meta.is_leaf if tensor.meta is not None else tensor.fake.is_leaf)
 
 
@@ -81,7 +85,9 @@ def shape(space: Space, tensor: TensorValue) -> Value:
 def metadata(space: Space, tensor: TensorValue, name: str) -> Value:
     """An attribute that follows from the metadata."""
     meta = tensor.meta
-    if meta is not None and name in ("dtype", "device", "requires_grad", "is_leaf"):
+    if name == "is_leaf":
+        return truth(_leaf(tensor))
+    if meta is not None and name in ("dtype", "device", "requires_grad"):
         return space.fresh(getattr(meta, name))
     if meta is not None and name == "ndim":
         return Constant(len(meta.shape))

@@ -17,6 +17,7 @@ from stator.tensors import tables
 from stator.tensors.failures import eager_error
 from stator.tensors.global_state import SETTERS
 from stator.tensors.known import with_numbers
+from stator.tensors.latent import rely_on_all
 from stator.tensors.leaf import handler_of as leaf_handler
 from stator.tensors.lowering import Call, lower_call
 from stator.tensors.subclass import dispatched
@@ -113,6 +114,7 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
     except Failure as failure:
         if any(words in str(failure.error) for words in _STATIC_ONLY):
             recorder.shapes.need_numbers(call.operands)
+        rely_on_all(call.operands)
         raise eager_error(space, call, failure) from None
     except Unsupported as e:
         if isinstance(e.brk, errors.UnsupportedTensorOperation) and any(words in e.brk.why for words in _STATIC_ONLY):

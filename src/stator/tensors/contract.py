@@ -20,7 +20,7 @@ from stator.tensors.storage import storage_of
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
 
-__all__ = ["backend_guards", "distinct_guards", "in_context", "is_member"]
+__all__ = ["alone_guards", "backend_guards", "distinct_guards", "in_context", "is_member"]
 
 _frames = itertools.count()
 
@@ -97,6 +97,14 @@ def distinct_guards(recorder: Recorder, inputs: list[Any]) -> list[Guard]:
         if not is_member(value):
             guards += _memory_guards(value, [o for o in existing if o is not value and not is_member(o)])
     return guards + [Distinct(other.source, tuple(sources)) for other, sources in against.items()]
+
+
+def alone_guards(value: Any, tensors: list[Any]) -> list[Guard]:
+    """No other tensor lies in the storage of one whose metadata the program changes: its own might change too."""
+    others = [other.source for other in tensors if other is not value and other.source is not None]
+    if not others or value.source is None:
+        return []
+    return [Predicate((value.source, *others), _apart, f"{value.source.expr()} shares no storage with other tensors")]
 
 
 def _memory_guards(value: Any, others: list[Any]) -> list[Guard]:

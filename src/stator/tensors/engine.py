@@ -10,9 +10,12 @@ import torch.utils.hooks
 
 from stator import errors
 from stator._core import set_code_policy
+from stator.guards.guard import IdIs
+from stator.guards.source import GetAttrSource
 from stator.objects.protocol import Handler, register
 from stator.objects.value import Unsupported, Value
 from stator.tensors.hooks import need_of_its_own
+from stator.tensors.latent import rely_on_leaf
 from stator.tensors.lowering import Call, lower_call
 from stator.tensors.tensor import TensorValue
 from stator.tensors.world import Failure
@@ -55,8 +58,13 @@ def _is_whole(recorder: Recorder) -> bool:
     """Whether no graph of autograd reaches into the trace, and nobody waits for gradients in it."""
     for value in recorder.tensors:
         host = value.host
-        if value.requires_grad and (not host.is_leaf or host._backward_hooks):
+        if not host.requires_grad:
+            continue
+        rely_on_leaf(value)
+        if not host.is_leaf or host._backward_hooks is not None:
             return False
+        assert value.source is not None
+        recorder.trace.guard(IdIs(GetAttrSource(value.source, "_backward_hooks"), None))
     return not recorder.hooked
 
 

@@ -13,9 +13,11 @@ from stator import errors
 from stator.guards.guard import Guard
 from stator.objects.value import Unsupported, Value
 from stator.tensors import dynamism, global_state
+from stator.tensors.contract import alone_guards
 from stator.tensors.finish import CompiledGraph, finish
+from stator.tensors.latent import rely_on_all, rely_on_autograd, told_by_guard
 from stator.tensors.memo import MEMO, Memo
-from stator.tensors.metadata import TensorMeta, meta_of
+from stator.tensors.metadata import TensorMeta, hint_of, meta_of
 from stator.tensors.node_meta import NodeMeta, call_chain
 from stator.tensors.outcome import Outcome, outcome_of
 from stator.tensors.storage import storage_of
@@ -145,7 +147,10 @@ class Recorder:
         self.rewritten: set[TensorValue] = set()
         #: the roots of tensors that get hooks when the graph has run
         self.hooked: set[TensorValue] = set()
-        self._restructured: set[int] = set()
+        #: existing tensors whose metadata the graph changes, by their storages
+        self._restructured: dict[int, TensorValue] = {}
+        #: whether the graph must be run in the order of the program, by no backend that works otherwise
+        self.in_order = False
         self._input_names: dict[str, int] = {}
         self._parts: dict[tuple[Any, int], Any] = {}
         self._world: World | None = None
@@ -298,6 +303,8 @@ class Recorder:
         if outcome.traced:
             self._spare_hooked(call, outcome)
             self._emit(call, operation, outcome)
+        elif not told_by_guard(call.function):
+            rely_on_all(call.operands)
         return outcome.result.build(self.trace.space, operation, ())
 
     def _outcome(self, call: Call, operation: Operation) -> Outcome:
@@ -334,7 +341,11 @@ class Recorder:
     def _refresh(self, written: set[int]) -> None:
         """Tensors that share a written storage may have other metadata now."""
         for value in [*self.tensors, *self._made]:
-            if value._fake is None or value.meta is None or storage_of(value._fake) not in written:
+            if value._fake is None or storage_of(value._fake) not in written:
+                continue
+            if value.host is not None and _geometry(value._fake) != _geometry(value.host):
+                self.in_order = True  # AOTAutograd gives it the strides and the storage offset of a tensor of its own
+            if value.meta is None:
                 continue
             meta = self.describe(value._fake)
             if meta is not value.meta and value.host is not None:
@@ -344,8 +355,8 @@ class Recorder:
     def _restructure(self, value: TensorValue) -> None:
         """The metadata of an existing tensor has changed: that of others in its memory may have, unseen."""
         storage = storage_of(value.host)
-        self._restructured.add(storage)
-        if any(t._fake is None and storage_of(t.host) == storage for t in self.tensors):
+        self._restructured.setdefault(storage, value)
+        if any(t is not value and storage_of(t.host) == storage for t in self.tensors):
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that shares memory"))
 
     def _spare_hooked(self, call: Call, outcome: Outcome) -> None:
@@ -362,8 +373,12 @@ class Recorder:
             node.meta["unbacked_bindings"] = operation.bindings
         self.ops += 1
         operation.effectful = outcome.effectful
+        grad_mode = torch.is_grad_enabled()
+        with_grad = grad_mode and any(isinstance(o, TensorValue) and o.requires_grad for o in call.operands)
         for index in outcome.written:
             root = call.operands[index].root  # type: ignore[attr-defined]
+            if with_grad or (grad_mode and root.requires_grad):
+                rely_on_autograd(root)
             self.rewritten.add(root)
             if root.host is not None:
                 self.written[root] = None
@@ -448,7 +463,8 @@ class Recorder:
 
     def guards_last(self) -> list[Guard]:
         """Guards that rest on all others."""
-        return self.extra_guards + ([] if self._shapes is None else self._shapes.guards())
+        alone = [guard for value in self._restructured.values() for guard in alone_guards(value, self.tensors)]
+        return self.extra_guards + alone + ([] if self._shapes is None else self._shapes.guards())
 
     def close(self) -> None:
         """The trace has ended: put the process's state back."""
@@ -468,6 +484,14 @@ class _Adopting(list[Any]):
         value._fake = part(self.result, value.path)
         value.recorder.noted(value)
         super().append(value)
+
+
+def _geometry(tensor: Any) -> tuple[Any, ...] | None:
+    """Which elements of its storage a tensor consists of, in this call."""
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        return None
+    numbers = (tensor.dim(), *tensor.shape, *tensor.stride(), tensor.storage_offset())
+    return tuple([hint_of(number) for number in numbers])
 
 
 def _share_memory(operands: list[Any]) -> bool:

@@ -136,7 +136,9 @@ class Shapes:
         context = self.context(value, dims)
         origin = self.origin(value)
         fake = mode.from_tensor(value.host, symbolic_context=context, source=origin)
-        self._tracked.append((fake, origin, context))
+        with torch.no_grad():
+            asfound = fake.detach()  # the program may change the sizes of the tensor itself
+        self._tracked.append((asfound, origin, context))
         for kind, numbers in (("size", fake.shape), ("stride", fake.stride()), ("offset", (fake.storage_offset(),))):
             for i, number in enumerate(numbers):
                 if isinstance(number, torch.SymInt):

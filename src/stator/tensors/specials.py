@@ -10,7 +10,7 @@ from stator import errors
 from stator.objects.pending import PendingText
 from stator.objects.protocol import TRUE, register
 from stator.objects.value import Constant, Raised, Unsupported, Value
-from stator.tensors.calls import record
+from stator.tensors.calls import method_handler, record
 from stator.tensors.known import contents
 from stator.tensors.lowering import Call, Operand
 from stator.tensors.symbols import SymValue, compute, shows_any
@@ -175,6 +175,13 @@ def _requires_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     raise Unsupported(errors.UnsupportedTensorOperation("Tensor.requires_grad_", why))
 
 
+def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`tensor.new(…)`: to it a torch.Size means sizes, where a tuple of the same numbers means data."""
+    if len(args) == 2 and args[1].force().cls is torch.Size:
+        args, kwargs = args[:1], {"size": args[1], **kwargs}
+    return method_handler(_Base.new, "new")(space, args, kwargs)  # type: ignore[return-value]
+
+
 def _text(function: Any, name: str) -> Any:
     """A method that shows a tensor: the text waits for the graph, which keeps the contents of this moment."""
 
@@ -202,6 +209,7 @@ def install() -> None:
     register(torch.Tensor.__len__, _len)
     register(_Base.__len__, _len)
     register(_Base.requires_grad_, _requires_grad)
+    register(_Base.new, _new)
     for name in ("item", "tolist", "__int__", "__float__", "__index__", "__bool__", "is_nonzero"):
         register(getattr(_Base, name), _data(getattr(_Base, name), name in ("__bool__", "is_nonzero")))
     register(torch.Tensor.__format__, _text(format, "Tensor.__format__"))

@@ -273,6 +273,7 @@ def as_plain(tensor: TensorValue) -> TensorValue:
     """Another object for what an operation has made, of class Tensor."""
     assert tensor.operation is not None
     made = tensor.operation.made(tensor.meta, tensor.path)
+    made.root = tensor.root
     made._fake = tensor._fake
     return made
 

@@ -1,0 +1,96 @@
+"""Facts of existing tensors that few programs ask for, and that the guard on a tensor therefore leaves open.
+
+They are where a tensor begins in its storage, and how autograd came by it. `b[:4]` and `b[4:]` pass one guard, and
+so do a leaf and a result of autograd. Whatever in a trace depends on such a fact calls the function for it here, which
+guards the fact as it was when the trace began.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.guards.guard import Equals
+from stator.guards.source import CallSource
+from stator.tensors.storage import storage_of
+from stator.tensors.tables import METADATA
+from stator.tensors.tensor import TensorValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from stator.objects.value import Value
+
+__all__ = ["rely_on_all", "rely_on_autograd", "rely_on_leaf", "rely_on_offset", "told_by_guard"]
+
+_Base: Any = torch._C.TensorBase
+_is_leaf = vars(_Base)["is_leaf"].__get__
+_requires_grad = vars(_Base)["requires_grad"].__get__
+_base = vars(_Base)["_base"].__get__
+
+
+def told_by_guard(function: Any) -> bool:
+    """Whether the answer of a function that reads metadata follows from what the guard on a tensor compares."""
+    name = getattr(function, "__name__", "")
+    return name in METADATA and name != "storage_offset"
+
+
+def rely_on_offset(value: TensorValue) -> None:
+    """The trace depends on where in its storage the tensor begins."""
+    # A result that lies in an existing storage begins where its operand does, or further on. Of several that lie in
+    # one storage, any may be the operand.
+    host = value.root.host
+    if host is None or host.layout is not torch.strided:
+        return
+    storage = storage_of(host)
+    for other in [value.root, *value.recorder.tensors]:
+        if other.host.layout is torch.strided and storage_of(other.host) == storage:
+            _guard(other, storage_offset, "storage_offset")
+
+
+def rely_on_leaf(value: TensorValue) -> None:
+    """The trace depends on whether the tensor is a leaf: one that needs no gradient always is."""
+    if value.root.host is not None and _requires_grad(value.root.host):
+        _guard(value.root, is_leaf, "is_leaf")
+
+
+def rely_on_autograd(value: TensorValue) -> None:
+    """The trace depends on what autograd thinks of a write to the tensor."""
+    if value.root.host is not None:
+        _guard(value.root, place_in_autograd, "place_in_autograd")
+
+
+def rely_on_all(values: Iterable[Value]) -> None:
+    """The trace depends on the tensors in ways that are not known."""
+    for value in values:
+        if isinstance(value, TensorValue):
+            rely_on_offset(value)
+            rely_on_autograd(value)
+
+
+def _guard(value: TensorValue, read: Callable[[Any], object], name: str) -> None:
+    if value.source is not None:
+        value.recorder.trace.guard(Equals(CallSource(read, value.source, name), read(value.host)))
+
+
+def storage_offset(tensor: Any) -> int:
+    """Where in its storage a tensor begins, in elements."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return int(_Base.storage_offset(tensor))
+
+
+def is_leaf(tensor: Any) -> bool:
+    """Whether autograd has no operation that made the tensor."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return bool(_is_leaf(tensor))
+
+
+def place_in_autograd(tensor: Any) -> tuple[object, ...]:
+    """What autograd looks at when the tensor is written: is it a leaf, and what is it a view of?"""
+    with torch._C.DisableTorchFunctionSubclass():
+        if not _Base._is_view(tensor):
+            return (bool(_is_leaf(tensor)),)
+        base = _base(tensor)
+        made = int(torch._C._autograd._get_creation_meta(tensor))
+        return bool(_is_leaf(tensor)), made, bool(_is_leaf(base)), bool(_requires_grad(base))
