@@ -65,6 +65,13 @@ class Config:
     memo_metadata: bool = _option(
         True, "Remember the metadata of a result by operation and argument metadata, instead of asking torch again."
     )
+    undo_limit: int = _option(
+        1 << 20,
+        "Bytes of inputs that are copied before a graph which writes to them, where its backend cannot tell what it has"
+        " written when it fails (Inductor). The copies are put back then, and the program fails as in eager execution."
+        " A graph that writes more raises the backend's own error.",
+        minimum=0,
+    )
     show_tracer: bool = _option(False, "Let profilers, debuggers and coverage see what Stator itself does in tracing.")
     check_ir: bool = _option(False, "Check after each trace that graph, guards and residual program agree.")
     logs: str = _option("", "What to log, as in `STATOR_LOGS=graph_breaks,+guards`.")

@@ -111,6 +111,8 @@ def _inductor(gm: Any, example_inputs: Any) -> Any:
 
 #: runs the operations one after the other as they were recorded: aliases among inputs behave as in eager execution
 _eager.keeps_order = True  # type: ignore[attr-defined]
+#: the graph is a function: inputs are written when everything has been computed. (Inductor writes as it goes.)
+_aot_eager.writes_last = True  # type: ignore[attr-defined]
 register_backend(_eager, name="eager")
 register_backend(_aot_eager, name="aot_eager")
 register_backend(_inductor, name="inductor")

@@ -199,10 +199,11 @@ class Program:
             writer.namespace["graph"] = graph.callable
             target = f"{', '.join(names)}{',' if len(names) == 1 else ''} = " if names else ""
             head.append(f"{target}graph({', '.join(args)})")
-            if checks or self.trace.recorder.can_run_again():
-                head = self._checked(head[0], checks)
-            elif graph.located is not None:
-                head = self._located(head[0], graph.located)
+            recovery = self.trace.recorder.recovery(graph, writer)
+            if recovery is not None:
+                head = self._checked(head[0], checks, recovery, graph.located)
+            elif checks:
+                raise errors.InternalError("assumptions of a graph that cannot be thrown away")
         elif names:
             raise errors.InternalError("values of a graph that was not compiled")
         params = [*writer.params.values(), *(name for name, _ in blocks)]
@@ -216,11 +217,29 @@ class Program:
         weakref.finalize(writer.namespace[safe], linecache.cache.pop, filename, None).atexit = False
         return Residual(writer.namespace[safe], text, sources, graph)
 
-    def _checked(self, call: str, checks: list[tuple[str, bool]]) -> list[str]:
+    def _checked(self, call: str, checks: list[tuple[str, bool]], recovery: Any, located: Any) -> list[str]:
         """The call of the graph, and what to do if it does not bear out what was assumed of its results, or fails.
 
-        Ordinary Python then does it all again, and raises the program's own error where the program would.
+        Ordinary Python then does it all again, and raises the program's own error where the program would. Where that
+        cannot be, the error of the graph itself comes from the program's lines, if they are known.
         """
+        writer = self.writer
+        saved, passed = writer.name("saved"), writer.name("passed")
+        test = " and ".join(f"{name}" if wanted else f"not {name}" for name, wanted in checks) or "True"
+        lines = [f"{saved} = {recovery.save}"] if recovery.save else []
+        lines += ["try:", f"    {call}", f"    {passed} = {test}"]
+        if recovery.refused:
+            lines += ["except Exception as error:", f"    if {recovery.refused.format(saved=saved)}:"]
+            lines += [f"        {line}" for line in self._raise_located(located)]
+        else:
+            lines.append("except Exception:")
+        lines += [f"    {passed} = False", f"if not {passed}:"]
+        if recovery.undo:
+            lines.append(f"    {recovery.undo}({saved})")
+        return [*lines, f"    return tail({self._again()})"]
+
+    def _again(self) -> str:
+        """Arguments for `tail`: the frame's function and arguments, to be executed as ordinary Python."""
         writer, code = self.writer, self.trace.root_code
         slots = code.co_varnames[: argument_count(code)]
         names = [writer.source(LocalSource(i, name)) for i, name in enumerate(slots)]
@@ -232,29 +251,17 @@ class Program:
         named = [f"{k}={v}" for k, v in zip(code.co_varnames[positional:], names[positional : positional + keywords])]
         if code.co_flags & 0x08:
             named.append(f"**{rest.pop(0)}")
-        state = self.trace.recorder.random_state(writer)
         again = f"{writer.const(runtime.untraced)}({writer.source(FunctionSource())})"
         if named:  # a tail call has none
             again = f"{writer.const(functools.partial)}({', '.join([again, *named])})"
-        saved, passed = writer.name("saved"), writer.name("passed")
-        test = " and ".join(f"{name}" if wanted else f"not {name}" for name, wanted in checks) or "True"
-        return [
-            *([f"{saved} = {state[0]}"] if state else []),
-            "try:",
-            f"    {call}",
-            f"    {passed} = {test}",
-            "except Exception:",
-            f"    {passed} = False",
-            f"if not {passed}:",
-            *([f"    {state[1]}({saved})"] if state else []),
-            f"    return tail({', '.join([again, *parts])})",
-        ]
+        return ", ".join([again, *parts])
 
-    def _located(self, call: str, located: Any) -> list[str]:
-        """The call of the graph; an error in it comes from the program's lines."""
+    def _raise_located(self, located: Any) -> list[str]:
+        """An error of the graph, from the program's lines if they are known."""
+        if located is None:
+            return ["raise"]
         frames = f"{self.writer.const(runtime.with_frames)}(error, *{self.writer.const(located)}(error))"
-        again = f"{self.writer.const(raise_unchanged)}(error)"
-        return ["try:", f"    {call}", "except Exception as error:", f"    {frames}", f"    {again}"]
+        return [frames, f"{self.writer.const(raise_unchanged)}(error)"]
 
     def _graph_args(self, inputs: list[Any], blocks: list[Any]) -> list[str]:
         args = []

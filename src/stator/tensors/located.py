@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Container
 from types import TracebackType
 from typing import Any
 
@@ -17,24 +18,40 @@ __all__ = ["Located"]
 class Located:
     """Called with an exception of the module's `forward`: where it has passed through, as `with_frames` wants it."""
 
-    def __init__(self, gm: Any) -> None:
+    def __init__(self, gm: Any, shows: Container[Any]) -> None:
         self._gm = weakref.ref(gm)
+        #: how many nodes come before the first of those that do more than compute their results
+        self._harmless = next((i for i, node in enumerate(gm.graph.nodes) if node in shows), len(gm.graph.nodes))
 
     def __call__(self, error: BaseException) -> tuple[Any, ...]:
         gm: Any = self._gm()
-        entry = error.__traceback__
-        code = gm.forward.__code__
-        while entry is not None and entry.tb_frame.f_code is not code:
-            entry = entry.tb_next
+        entry = _entry(gm, error)
         if entry is None:
             return [], (), error.__traceback__, False, {}
-        return _places(_node(gm, entry)), (), entry.tb_next, False, {}
+        index = _index(gm, entry)
+        return _places(None if index is None else list(gm.graph.nodes)[index]), (), entry.tb_next, False, {}
+
+    def is_early(self, error: BaseException) -> bool:
+        """Whether nothing that was performed shows but in results."""
+        gm: Any = self._gm()
+        entry = _entry(gm, error)
+        index = None if entry is None else _index(gm, entry)
+        return index is not None and index <= self._harmless
 
 
-def _node(gm: Any, entry: TracebackType) -> Any:
-    """The node on the line of the module's code."""
-    index = gm._lineno_map.get(entry.tb_lineno - entry.tb_frame.f_code.co_firstlineno)
-    return None if index is None else list(gm.graph.nodes)[index]
+def _entry(gm: Any, error: BaseException) -> TracebackType | None:
+    """The entry of the module's code in the traceback."""
+    entry = error.__traceback__
+    code = gm.forward.__code__
+    while entry is not None and entry.tb_frame.f_code is not code:
+        entry = entry.tb_next
+    return entry
+
+
+def _index(gm: Any, entry: TracebackType) -> int | None:
+    """Which node is on the line of the module's code."""
+    index: int | None = gm._lineno_map.get(entry.tb_lineno - entry.tb_frame.f_code.co_firstlineno)
+    return index
 
 
 def _places(node: Any) -> list[Place]:

@@ -22,6 +22,7 @@ from stator.tensors.node_meta import NodeMeta, call_chain
 from stator.tensors.outcome import Outcome, outcome_of
 from stator.tensors.storage import storage_of
 from stator.tensors.tensor import TensorValue, guard_tensor
+from stator.tensors.undo import Recovery, recovery
 from stator.tensors.world import World, describe_callable
 
 if TYPE_CHECKING:
@@ -143,12 +144,14 @@ class Recorder:
         #: whether the graph draws random numbers, and whether it does anything else than that, computing and writing
         self.random = False
         self.acts = False
+        #: whether more than tensors may show that an operation has failed after another had written or drawn something
+        self.exposed = False
         #: all tensors, by their roots, whose contents the graph changes
         self.rewritten: set[TensorValue] = set()
         #: the roots of tensors that get hooks when the graph has run
         self.hooked: set[TensorValue] = set()
         #: existing tensors whose metadata the graph changes, by their storages
-        self._restructured: dict[int, TensorValue] = {}
+        self.restructured: dict[int, TensorValue] = {}
         #: whether the graph must be run in the order of the program, by no backend that works otherwise
         self.in_order = False
         self._input_names: dict[str, int] = {}
@@ -166,7 +169,7 @@ class Recorder:
 
     def adopt(self, value: TensorValue) -> None:
         """An existing tensor has been met: guard and describe it."""
-        if self._restructured and storage_of(value.host) in self._restructured:
+        if self.restructured and storage_of(value.host) in self.restructured:
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that shares memory"))
         dims = dynamism.dims(self.trace, value)
         self.tensors.append(value)
@@ -215,6 +218,11 @@ class Recorder:
     def keeps_order(self) -> bool:
         """Whether the backend runs the operations as they were recorded, on the program's own tensors."""
         return bool(getattr(self.trace.bucket.backend, "keeps_order", False))  # type: ignore[attr-defined]
+
+    @property
+    def writes_last(self) -> bool:
+        """Whether what the backend makes writes to existing tensors only when all else has been computed."""
+        return not self.in_order and bool(getattr(self.trace.bucket.backend, "writes_last", False))  # type: ignore[attr-defined]
 
     def boxed_number(self, value: Any) -> Any:
         """A symbolic float that existed before the trace: read from a tensor, where the backend needs that."""
@@ -355,7 +363,7 @@ class Recorder:
     def _restructure(self, value: TensorValue) -> None:
         """The metadata of an existing tensor has changed: that of others in its memory may have, unseen."""
         storage = storage_of(value.host)
-        self._restructured.setdefault(storage, value)
+        self.restructured.setdefault(storage, value)
         if any(t is not value and storage_of(t.host) == storage for t in self.tensors):
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that shares memory"))
 
@@ -373,6 +381,8 @@ class Recorder:
             node.meta["unbacked_bindings"] = operation.bindings
         self.ops += 1
         operation.effectful = outcome.effectful
+        if (self.random or self.acts or self.written) and not self.exposed:
+            self.exposed = self._is_exposed()
         grad_mode = torch.is_grad_enabled()
         with_grad = grad_mode and any(isinstance(o, TensorValue) and o.requires_grad for o in call.operands)
         for index in outcome.written:
@@ -387,6 +397,15 @@ class Recorder:
         if outcome.effectful:
             self.keep.add(node)
             self.trace.epoch += 1
+
+    def _is_exposed(self) -> bool:
+        """Whether an exception here finds handlers of the program, or effects that are still to be performed."""
+        frame = self.trace.frame
+        while frame is not None:
+            if frame.last().handler is not None:
+                return True
+            frame = frame.parent
+        return bool(self.trace.effects.count or self.state.changed or self.hooked)
 
     def change_state(self, function: Any, args: list[Any], kwargs: dict[str, Any] | None = None) -> Any:
         """Perform a change of the global state, and record it."""
@@ -443,19 +462,9 @@ class Recorder:
         checks.confirm()
         return checks.expressions(writer)
 
-    def can_run_again(self) -> bool:
-        """Whether the frame can be executed from its beginning where the graph has failed: nothing shows of it."""
-        from stator.tensors.checks import acts
-
-        return self.trace.repeatable and not acts(self) and not self.random
-
-    def random_state(self, writer: Writer) -> tuple[str, str] | None:
-        """How to save the random state before the graph runs, and what puts it back; None where it draws none."""
-        if not self.random:
-            return None
-        from stator.tensors.random_state import restore, saved
-
-        return f"{writer.const(saved)}()", writer.const(restore)
+    def recovery(self, graph: CompiledGraph, writer: Writer) -> Recovery | None:
+        """What generated code does about a failure of the graph."""
+        return recovery(self, graph, writer)
 
     def guards_first(self) -> list[Guard]:
         """Guards to check before all others."""
@@ -463,7 +472,7 @@ class Recorder:
 
     def guards_last(self) -> list[Guard]:
         """Guards that rest on all others."""
-        alone = [guard for value in self._restructured.values() for guard in alone_guards(value, self.tensors)]
+        alone = [guard for value in self.restructured.values() for guard in alone_guards(value, self.tensors)]
         return self.extra_guards + alone + ([] if self._shapes is None else self._shapes.guards())
 
     def close(self) -> None:

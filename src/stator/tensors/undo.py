@@ -1,0 +1,123 @@
+"""Taking back what a graph that has failed did: then ordinary Python executes the frame from its beginning.
+
+The program's prints, appends and attribute writes come after the graph, so none has been performed when it fails:
+
+    def f(x, i):
+        log.append(1)
+        x.mul_(2)
+        return x[i]        # fails: `x` is put back, and the whole of `f` runs as ordinary Python, handlers and all
+
+How much there is to take back depends on the backend. One that `writes_last` has written nothing when it fails. Of one
+that runs the operations in order, the operations before the failing one have been performed, as in eager execution: if
+nothing but tensors shows that, the error alone has to be put in its place (see `located`). In all other cases what the
+graph writes is copied before it runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.tensors.random_state import restore, saved
+
+if TYPE_CHECKING:
+    from stator.residual.writer import Writer
+    from stator.tensors.finish import CompiledGraph
+    from stator.tensors.recorder import Recorder
+
+__all__ = ["Copies", "Recovery", "recovery"]
+
+
+class Copies:
+    """Copies the tensors that a graph writes; puts their contents, versions and places in autograd's graph back.
+
+    Args:
+        tensors: the tensors that this call of the program writes.
+        random: whether the random generators are to be put back too.
+    """
+
+    def __init__(self, tensors: list[Any], random: bool) -> None:
+        self.random = random
+        #: for each tensor, whether autograd knows how it was computed, and whether it requires gradients
+        self.histories = [tensor.requires_grad and not tensor.is_leaf for tensor in tensors]
+        self.wanted = [tensor.requires_grad for tensor in tensors]
+        self.any_history = any(self.histories)
+
+    def save(self, *tensors: Any) -> tuple[Any, ...]:
+        """What `undo` needs."""
+        with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
+            copies: Any = torch._foreach_clone(tensors)
+            if self.any_history:
+                with torch.enable_grad():
+                    pairs = zip(tensors, copies, self.histories, strict=True)
+                    copies = [tensor.clone() if history else copy for tensor, copy, history in pairs]
+        versions = [None if tensor.is_inference() else tensor._version for tensor in tensors]
+        return tensors, copies, versions, saved() if self.random else None
+
+    def impossible(self, state: tuple[Any, ...]) -> bool:
+        """Whether not everything can be undone: a view stays where autograd has put it."""
+        with torch._C.DisableTorchFunctionSubclass():
+            pairs = zip(state[0], self.wanted, strict=True)
+            return any(tensor._is_view() for tensor, wanted in pairs if tensor.requires_grad != wanted)
+
+    def undo(self, state: tuple[Any, ...]) -> None:
+        """Put everything back."""
+        tensors, copies, versions, random = state
+        with torch._C.DisableTorchFunctionSubclass():
+            for number, tensor in enumerate(tensors):
+                if self.histories[number] or tensor.requires_grad != self.wanted[number]:
+                    tensor.detach_()
+                with torch.set_grad_enabled(self.histories[number]), torch.inference_mode(tensor.is_inference()):
+                    tensor.copy_(copies[number])
+                tensor.requires_grad_(self.wanted[number])
+                if versions[number] is not None:
+                    torch._C._autograd._unsafe_set_version_counter((tensor,), (versions[number],))
+        if random is not None:
+            restore(random)
+
+
+class Recovery:
+    """What the generated program does about a graph that fails.
+
+    `save` is the expression of what it keeps before, `undo` the function that takes that and puts everything back;
+    `refused`, in which `{saved}` is what was kept, is true where the frame must not be executed again.
+    """
+
+    def __init__(self, save: str = "", undo: str = "", refused: str = "") -> None:
+        self.save = save
+        self.undo = undo
+        self.refused = refused
+
+
+def recovery(recorder: Recorder, graph: CompiledGraph, writer: Writer) -> Recovery | None:
+    """How to recover from a failure of this graph; None where the frame cannot be executed again."""
+    if not recorder.trace.repeatable or recorder.acts:
+        return _early(graph, writer)
+    if not recorder.written or recorder.writes_last:
+        return Recovery(f"{writer.const(saved)}()", writer.const(restore)) if recorder.random else Recovery()
+    hosts = [value.host for value in recorder.written]
+    if graph.located is not None:
+        if not recorder.exposed:
+            return _early(graph, writer)
+    elif sum(host.numel() * host.element_size() for host in hosts) > recorder.trace.config.undo_limit:
+        return None
+    if recorder.restructured or not all(_can_be_put_back(host) for host in hosts):
+        return _early(graph, writer)
+    copies = Copies(hosts, recorder.random)
+    tensors = [writer.const(v.host) if v.source is None else writer.source(v.source) for v in recorder.written]
+    save = f"{writer.const(copies.save)}({', '.join(tensors)})"
+    return Recovery(save, writer.const(copies.undo), f"{writer.const(copies.impossible)}({{saved}})")
+
+
+def _early(graph: CompiledGraph, writer: Writer) -> Recovery | None:
+    """Execute the frame again only where the graph has failed before the first operation that shows."""
+    if graph.located is None:
+        return None
+    return Recovery(refused=f"not {writer.const(graph.located.is_early)}(error)")
+
+
+def _can_be_put_back(tensor: Any) -> bool:
+    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
+        return False
+    return tensor.is_leaf or not tensor._is_view()

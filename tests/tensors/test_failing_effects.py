@@ -1,0 +1,251 @@
+"""Graphs that fail after they have written or drawn something: what came before is done, in the program's order.
+
+Each program is run eagerly and compiled, with an index that the graph's operations refuse only when it runs.
+
+PYTEST_DONT_REWRITE: what pytest makes of an assert is another program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import stator
+
+LOG: list[Any] = []
+
+
+def own(gm: Any, inputs: Any) -> Any:
+    """A backend of the user's: whether it writes before it fails is not known."""
+    return lambda *args: gm(*args)
+
+
+def pick(x: Any, index: Any) -> Any:
+    return x[index]
+
+
+def prints_and_appends(x: Any, index: Any) -> Any:
+    LOG.append(1)
+    x.mul_(2)
+    print("before")
+    x = pick(x, index)
+    LOG.append("not reached")
+    return x
+
+
+def handles(x: Any, index: Any) -> Any:
+    try:
+        LOG.append(1)
+        x.mul_(2)
+        return x[index]
+    except IndexError as error:
+        LOG.append(str(error))
+        return x.add_(1).sum()
+    finally:
+        LOG.append("finally")
+
+
+class Holder:
+    count = 0
+    last = None
+
+
+HOLDER = Holder()
+
+
+def attributes(x: Any, index: Any) -> Any:
+    HOLDER.count += 1
+    HOLDER.last = x.mul_(3)
+    LOG.sort()
+    y = torch.rand(3)
+    LOG.append(0)
+    z = y[index].sum() + x
+    HOLDER.count += 10
+    return z
+
+
+def draws(x: Any, index: Any) -> Any:
+    y = F.dropout(x, 0.5)
+    LOG.append("dropped")
+    return y[index]
+
+
+@contextlib.contextmanager
+def noted(name: str) -> Any:
+    LOG.append(f"enter {name}")
+    try:
+        yield
+    finally:
+        LOG.append(f"leave {name}")
+
+
+def within_with(x: Any, index: Any) -> Any:
+    with noted("outer"), torch.no_grad():
+        x.add_(1)
+        with noted("inner"):
+            LOG.append(torch.is_grad_enabled())
+            return x[index]
+
+
+def steps(x: Any, index: Any) -> Any:
+    for i in range(3):
+        LOG.append(f"step {i}")
+        x.add_(i)
+        yield x[index] if i else x
+
+
+def generator(x: Any, index: Any) -> Any:
+    total = torch.zeros(())
+    for i, part in enumerate(steps(x, index)):
+        LOG.append(i)
+        total = total + part.sum()
+    return total
+
+
+def in_a_loop(x: Any, index: Any) -> Any:
+    failed = 0
+    for i in range(3):
+        x[0] += 1
+        try:
+            x.add_(pick(x, index + i)[0])
+        except IndexError:
+            failed += 1
+            LOG.append(i)
+    return failed
+
+
+def resumed(x: Any, index: Any) -> Any:
+    LOG.append("first")
+    x.add_(1)
+    stator.graph_break()
+    try:
+        LOG.append("second")
+        x.mul_(2)
+        return pick(x, index)
+    except IndexError:
+        stator.graph_break()
+        LOG.append("handled")
+        raise
+
+
+def inner_resumed(x: Any, index: Any) -> Any:
+    try:
+        return resumed(x, index)
+    finally:
+        x.neg_()
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, index: Any) -> Any:
+        LOG.append("forward")
+        return x[index] * 2
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad, None
+
+
+def own_function(x: Any, index: Any) -> Any:
+    x.add_(1)
+    LOG.append("applying")
+    return Doubled.apply(x, index)
+
+
+torch.manual_seed(0)
+NORM = nn.BatchNorm1d(4)
+
+
+def running_statistics(x: Any, index: Any) -> Any:
+    y = NORM(x.reshape(1, 4).expand(3, 4))
+    LOG.append(len(LOG))
+    return y[index].detach()
+
+
+def keywords(x: Any, *args: Any, scale: int = 2, **named: Any) -> Any:
+    LOG.append((scale, sorted(named)))
+    x.mul_(scale)
+    return x[args[0]]
+
+
+def with_keywords(x: Any, index: Any) -> Any:
+    return keywords(x, index, scale=3, other=1)
+
+
+def view_of_input(x: Any, index: Any) -> Any:
+    row = x[1:]
+    LOG.append(len(row))
+    row.mul_(2)
+    x[0] = row.sum()
+    return row[index]
+
+
+PROGRAMS = [
+    *(prints_and_appends, handles, attributes, draws, within_with, generator, in_a_loop, resumed, inner_resumed),
+    *(own_function, running_statistics, keywords, with_keywords, view_of_input),
+]
+
+
+def fresh(values: Any = (1.0, 2.0, 3.0, 4.0)) -> Any:
+    return torch.tensor(values)
+
+
+def observed(called: Callable[..., Any], function: Any, x: Any, index: Any) -> list[Any]:
+    """Everything that shows of a call."""
+    LOG.clear()
+    LOG.extend([3, 1] if function is attributes else [])
+    HOLDER.count, HOLDER.last = 0, None
+    NORM.reset_running_stats()
+    torch.manual_seed(1)
+    out = io.StringIO()
+    result: Any
+    try:
+        with contextlib.redirect_stdout(out):
+            result = called(x, index)
+    except Exception as error:
+        lines = [f"{entry.name}: {entry.line}" for entry in traceback.extract_tb(error.__traceback__)[1:]]
+        result = [type(error), error.args, lines, type(error.__context__)]
+    same = HOLDER.last is x
+    found = [result, x, list(LOG), out.getvalue(), HOLDER.count, same, NORM.running_mean.clone(), torch.rand(2)]
+    return [*found, torch.is_grad_enabled(), NORM.num_batches_tracked.item()]
+
+
+def equal(left: Any, right: Any) -> bool:
+    if isinstance(left, torch.Tensor):
+        return bool(torch.equal(left, right)) and left.requires_grad == right.requires_grad
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(equal, left, right))
+    return bool(left == right)
+
+
+def agree(function: Any, backend: Any, index: Any = (0, 9)) -> None:
+    compiled = stator.compile(function, backend=own if backend == "own" else backend)
+    for given in ((0, 1), index, index, (0, 1)):
+        expected = observed(function, function, fresh(), torch.tensor(given))
+        got = observed(compiled, function, fresh(), torch.tensor(given))
+        assert equal(expected, got), (given, expected, got)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "own"])
+@pytest.mark.parametrize("function", PROGRAMS)
+def test_as_in_eager(function: Any, backend: str) -> None:
+    agree(function, backend)
+
+
+def test_inductor_that_has_written() -> None:
+    agree(handles, "inductor")
+
+
+def test_one_graph() -> None:
+    for function in (prints_and_appends, handles, attributes, draws, generator, within_with):
+        compiled = stator.compile(function, backend="eager", fullgraph=True)
+        expected = observed(function, function, fresh(), torch.tensor([9]))
+        assert equal(expected, observed(compiled, function, fresh(), torch.tensor([9]))), function
