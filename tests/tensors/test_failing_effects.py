@@ -188,9 +188,39 @@ def view_of_input(x: Any, index: Any) -> Any:
     return row[index]
 
 
+def makes_it_require_gradients(x: Any, index: Any) -> Any:
+    LOG.append(1)
+    x[1:].add_(NORM.weight[1:])
+    return x[index]
+
+
+def reshapes(x: Any, index: Any) -> Any:
+    LOG.append(1)
+    x.unsqueeze_(0)
+    x.mul_(2)
+    return x[0][index]
+
+
+def under_autocast(x: Any, index: Any) -> Any:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        x.mul_(2)
+        try:
+            return x[index]
+        except IndexError:
+            LOG.append(torch.is_autocast_enabled("cpu"))
+            return x.reshape(2, 2) @ torch.ones(2, 2)
+
+
+def in_inference_mode(x: Any, index: Any) -> Any:
+    with torch.inference_mode():
+        LOG.append(x.mul_(2) is x)
+        return x[index]
+
+
 PROGRAMS = [
     *(prints_and_appends, handles, attributes, draws, within_with, generator, in_a_loop, resumed, inner_resumed),
     *(own_function, running_statistics, keywords, with_keywords, view_of_input),
+    *(makes_it_require_gradients, reshapes, under_autocast, in_inference_mode),
 ]
 
 
@@ -249,3 +279,33 @@ def test_one_graph() -> None:
         compiled = stator.compile(function, backend="eager", fullgraph=True)
         expected = observed(function, function, fresh(), torch.tensor([9]))
         assert equal(expected, observed(compiled, function, fresh(), torch.tensor([9]))), function
+
+
+def test_the_history_of_what_was_written_is_put_back() -> None:
+    def f(x: Any, index: Any) -> Any:
+        LOG.append(1)
+        x.mul_(2)
+        return x[index]
+
+    compiled = stator.compile(f, backend="eager", fullgraph=True)
+    for called in (f, compiled):
+        LOG.clear()
+        leaf = torch.ones(3, requires_grad=True)
+        x = leaf * 3
+        square = x**2
+        with pytest.raises(IndexError):
+            called(x, torch.tensor([9]))
+        assert x.tolist() == [6.0, 6.0, 6.0] and x._version == 1 and LOG == [1]
+        (grad,) = torch.autograd.grad(x.sum(), leaf)
+        assert grad.tolist() == [6.0, 6.0, 6.0]
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            square.sum().backward()
+
+
+@pytest.mark.parametrize(("limit", "log"), [(16, [1]), (15, [])])
+def test_what_an_unknown_backend_writes_is_copied_up_to_a_limit(limit: int, log: list[int]) -> None:
+    LOG.clear()
+    x = torch.ones(4)
+    with pytest.raises(IndexError):
+        stator.compile(prints_and_appends, backend=own, options={"undo_limit": limit})(x, torch.tensor([9]))
+    assert log == LOG and x.tolist() == [2.0] * 4

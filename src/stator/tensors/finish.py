@@ -66,7 +66,8 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     gm = graph_module(root, graph)
     sources = grouped(inputs)
     compiled = call_backend(recorder, gm, inputs)
-    located = Located(gm, recorder.keep - recorder.state_nodes) if compiled == gm.forward else None
+    showing = recorder.keep - recorder.state_nodes
+    located = Located(gm, showing, recorder.acting) if compiled == gm.forward else None
     if recorder.state_nodes:
         compiled = _leaving_state_alone(compiled)
     if any(isinstance(v, TensorValue) and not is_plain_class(v.cls) for v in inputs):

@@ -18,10 +18,13 @@ __all__ = ["Located"]
 class Located:
     """Called with an exception of the module's `forward`: where it has passed through, as `with_frames` wants it."""
 
-    def __init__(self, gm: Any, shows: Container[Any]) -> None:
+    def __init__(self, gm: Any, showing: Container[Any], acting: Container[Any]) -> None:
+        """`showing` are the nodes that do more than compute their results; one that fails has done it if `acting`."""
         self._gm = weakref.ref(gm)
-        #: how many nodes come before the first of those that do more than compute their results
-        self._harmless = next((i for i, node in enumerate(gm.graph.nodes) if node in shows), len(gm.graph.nodes))
+        nodes = list(gm.graph.nodes)
+        first = next((i for i, node in enumerate(nodes) if node in showing), len(nodes))
+        #: the last node that nothing shows of when it has failed
+        self._harmless = first - 1 if first < len(nodes) and nodes[first] in acting else first
 
     def __call__(self, error: BaseException) -> tuple[Any, ...]:
         gm: Any = self._gm()

@@ -141,9 +141,9 @@ class Recorder:
         self._made: list[Any] = []
         #: existing tensors whose contents the graph changes
         self.written: dict[TensorValue, None] = {}
-        #: whether the graph draws random numbers, and whether it does anything else than that, computing and writing
+        #: whether the graph draws random numbers, and the nodes that do anything else than that, computing and writing
         self.random = False
-        self.acts = False
+        self.acting: set[Any] = set()
         #: whether more than tensors may show that an operation has failed after another had written or drawn something
         self.exposed = False
         #: all tensors, by their roots, whose contents the graph changes
@@ -208,6 +208,11 @@ class Recorder:
             parent = node.meta
             made.meta = NodeMeta(lambda: _item(parent.get("example_value"), index))
         return made
+
+    @property
+    def acts(self) -> bool:
+        """Whether the graph does anything else than compute, write tensors and draw random numbers."""
+        return bool(self.acting)
 
     @property
     def inert(self) -> bool:
@@ -393,7 +398,8 @@ class Recorder:
             if root.host is not None:
                 self.written[root] = None
         self.random |= outcome.random
-        self.acts |= outcome.effectful and not outcome.random and not outcome.written
+        if outcome.effectful and not outcome.random and not outcome.written:
+            self.acting.add(node)
         if outcome.effectful:
             self.keep.add(node)
             self.trace.epoch += 1

@@ -20,11 +20,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.tensors.random_state import restore, saved
+from stator.tensors.storage import storage_of
+from stator.tensors.subclass import is_plain_class
 
 if TYPE_CHECKING:
     from stator.residual.writer import Writer
     from stator.tensors.finish import CompiledGraph
     from stator.tensors.recorder import Recorder
+    from stator.tensors.tensor import TensorValue
 
 __all__ = ["Copies", "Recovery", "recovery"]
 
@@ -33,12 +36,15 @@ class Copies:
     """Copies the tensors that a graph writes; puts their contents, versions and places in autograd's graph back.
 
     Args:
-        tensors: the tensors that this call of the program writes.
+        written: the tensors that the graph writes, at the end of the trace.
         random: whether the random generators are to be put back too.
     """
 
-    def __init__(self, tensors: list[Any], random: bool) -> None:
+    def __init__(self, written: list[TensorValue], random: bool) -> None:
         self.random = random
+        tensors = [value.host for value in written]
+        #: the positions of those that are of other sizes afterwards
+        self.reshaped = [number for number, value in enumerate(written) if _is_reshaped(value)]
         #: for each tensor, whether autograd knows how it was computed, and whether it requires gradients
         self.histories = [tensor.requires_grad and not tensor.is_leaf for tensor in tensors]
         self.wanted = [tensor.requires_grad for tensor in tensors]
@@ -52,8 +58,9 @@ class Copies:
                 with torch.enable_grad():
                     pairs = zip(tensors, copies, self.histories, strict=True)
                     copies = [tensor.clone() if history else copy for tensor, copy, history in pairs]
-        versions = [None if tensor.is_inference() else tensor._version for tensor in tensors]
-        return tensors, copies, versions, saved() if self.random else None
+            versions = [None if tensor.is_inference() else tensor._version for tensor in tensors]
+            shapes = [tensors[number].detach() for number in self.reshaped]
+        return tensors, copies, versions, shapes, saved() if self.random else None
 
     def impossible(self, state: tuple[Any, ...]) -> bool:
         """Whether not everything can be undone: a view stays where autograd has put it."""
@@ -63,14 +70,18 @@ class Copies:
 
     def undo(self, state: tuple[Any, ...]) -> None:
         """Put everything back."""
-        tensors, copies, versions, random = state
+        tensors, copies, versions, shapes, random = state
         with torch._C.DisableTorchFunctionSubclass():
+            for number, shape in zip(self.reshaped, shapes, strict=True):
+                tensors[number].data = shape
             for number, tensor in enumerate(tensors):
                 if self.histories[number] or tensor.requires_grad != self.wanted[number]:
                     tensor.detach_()
-                with torch.set_grad_enabled(self.histories[number]), torch.inference_mode(tensor.is_inference()):
+                # Leaving inference mode switches gradients on.
+                with torch.inference_mode(tensor.is_inference()), torch.set_grad_enabled(self.histories[number]):
                     tensor.copy_(copies[number])
-                tensor.requires_grad_(self.wanted[number])
+                if tensor.requires_grad != self.wanted[number]:
+                    tensor.requires_grad_(self.wanted[number])
                 if versions[number] is not None:
                     torch._C._autograd._unsafe_set_version_counter((tensor,), (versions[number],))
         if random is not None:
@@ -102,9 +113,9 @@ def recovery(recorder: Recorder, graph: CompiledGraph, writer: Writer) -> Recove
             return _early(graph, writer)
     elif sum(host.numel() * host.element_size() for host in hosts) > recorder.trace.config.undo_limit:
         return None
-    if recorder.restructured or not all(_can_be_put_back(host) for host in hosts):
+    if not all(_can_be_put_back(value) for value in recorder.written):
         return _early(graph, writer)
-    copies = Copies(hosts, recorder.random)
+    copies = Copies(list(recorder.written), recorder.random)
     tensors = [writer.const(v.host) if v.source is None else writer.source(v.source) for v in recorder.written]
     save = f"{writer.const(copies.save)}({', '.join(tensors)})"
     return Recovery(save, writer.const(copies.undo), f"{writer.const(copies.impossible)}({{saved}})")
@@ -117,7 +128,15 @@ def _early(graph: CompiledGraph, writer: Writer) -> Recovery | None:
     return Recovery(refused=f"not {writer.const(graph.located.is_early)}(error)")
 
 
-def _can_be_put_back(tensor: Any) -> bool:
-    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
+def _can_be_put_back(value: TensorValue) -> bool:
+    host = value.host
+    if not is_plain_class(value.cls) or host.layout is not torch.strided or host.is_nested or host.is_quantized:
         return False
-    return tensor.is_leaf or not tensor._is_view()
+    return bool(host.is_leaf) or not host._is_view()
+
+
+def _is_reshaped(value: TensorValue) -> bool:
+    meta, host = value.meta, value.host
+    if meta is None or meta.symbolic or storage_of(host) not in value.recorder.restructured:
+        return False
+    return (meta.shape, meta.stride, meta.offset) != (host.shape, host.stride(), host.storage_offset())
