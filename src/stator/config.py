@@ -53,6 +53,11 @@ class Config:
     capture_scalar_outputs: bool = _option(
         True, "Capture `.item()` and its like as symbolic numbers; otherwise they break the graph."
     )
+    link_outputs: bool = _option(
+        False,
+        "End a graph wherever one of its differentiable results is made from another, so that autograd knows of it; "
+        "otherwise only where what follows in the compiled function asks (see docs/gradients.md).",
+    )
     trace_step_limit: int = _option(
         500_000, "Instructions one trace may execute before the frame is given up and runs eagerly.", minimum=1
     )

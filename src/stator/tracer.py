@@ -13,7 +13,7 @@ from stator import collector, errors, mark_models  # noqa: F401  the models of t
 from stator._core import UNBOUND, Entry, call_seen, set_code_policy
 from stator.bytecode import ContinuationError, is_suspendable
 from stator.bytecode.continuation import is_continuation
-from stator.cache.policy import worth_tracing
+from stator.cache.policy import runs_whole, worth_tracing
 from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
 from stator.guards.source import LocalSource
@@ -47,6 +47,10 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
         return None  # a region that no compile() call has made
     if bucket.root is None:
         bucket.root = code
+    if runs_whole(code):
+        set_code_policy(code, 2)
+        why = "nothing inside of it is traced"
+        return bucket.give_up(code, why, []) if code is bucket.root else None
     if code is not bucket.root and not worth_tracing(code):
         set_code_policy(code, 1)
         return None
@@ -155,7 +159,10 @@ def _run(bucket: Bucket, trace: Trace, program: Program, frame: Frame) -> tuple[
         if len(e.states) > _LONGEST_CHAIN and is_continuation(frame.code):
             reason = "the calls in it nest too deep to resume them at each break"
             raise Unsupported(errors.FrameGivenUp(frame.code.co_qualname, reason)) from None
-        trace.note_dropped([state.frame for state in e.states])
+        frames = [state.frame for state in e.states]
+        trace.note_dropped(frames)
+        if trace.recorder is not None:
+            trace.recorder.resumed = frames
         return program.breaks(e.states), e.brk
     return program.returns(result), None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sysconfig
+from collections.abc import Callable
 from types import CodeType
 
 from stator.bytecode.by_code import ByCode
@@ -17,6 +18,8 @@ _SITE = ("site-packages" + os.sep, "dist-packages" + os.sep)
 SKIPPED: list[str] = []
 #: directories inside skipped ones whose frames are traced all the same
 TRACED: list[str] = []
+#: tell the codes whose frames run as they are together with all that they call, even where they are to be compiled
+WHOLE: list[Callable[[CodeType], bool]] = []
 #: continuations that begin at an instruction which can neither be traced nor left out: they run as ordinary Python
 GIVEN_UP = ByCode[bool]()
 
@@ -37,3 +40,8 @@ def worth_tracing(code: CodeType) -> bool:
     return not (
         name.startswith(_STDLIB) and not any(part in name for part in _SITE) and os.sep + "test" + os.sep not in name
     )
+
+
+def runs_whole(code: CodeType) -> bool:
+    """Whether nothing that happens inside of a call of the code is traced."""
+    return any(ask(code) for ask in WHOLE)

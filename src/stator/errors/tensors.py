@@ -15,7 +15,7 @@ class DataDependentBranch(Break):
     code: ClassVar[str] = "SB0201"
     title: ClassVar[str] = "branch on the value of a tensor"
     template: ClassVar[str] = "{what} depends on the value of a tensor"
-    hint: ClassVar[str] = "use torch.where, torch.cond or a mask, or decide before the compiled function"
+    hint: ClassVar[str] = "use torch.where or a mask, or decide before the compiled function"
     what: str = "a branch"
 
 
@@ -84,3 +84,36 @@ class UnsupportedTensorSubclass(Break):
     template: ClassVar[str] = "tensor subclass '{type_name}' defines __torch_dispatch__"
     hint: ClassVar[str] = "unwrap it before the compiled function, or define __torch_function__ instead"
     type_name: str
+
+
+@dataclass(frozen=True)
+class HigherOrderOperatorCall(Break):
+    """An operator that takes functions, such as `torch.cond`, is called: what these do is not in its arguments."""
+
+    code: ClassVar[str] = "SB0208"
+    title: ClassVar[str] = "call of a higher-order operator"
+    template: ClassVar[str] = "{operator} is a higher-order operator: it and the functions it is given run as in eager"
+    hint: ClassVar[str] = "use operations on whole tensors (torch.where, a mask), or an ordinary loop of known length"
+    operator: str
+
+
+@dataclass(frozen=True)
+class NewLeaf(Break):
+    """A new tensor is to require gradients, and the backend would make another of it."""
+
+    code: ClassVar[str] = "SB0209"
+    title: ClassVar[str] = "new tensor that requires gradients"
+    template: ClassVar[str] = "{operation} changes whether a tensor is a leaf of autograd's graph, or makes such a leaf"
+    hint: ClassVar[str] = "make the tensor before the compiled function, and hand it in"
+    operation: str
+
+
+@dataclass(frozen=True)
+class ForwardModeCall(Break):
+    """Forward-mode differentiation begins, ends, or is asked for tangents."""
+
+    code: ClassVar[str] = "SB0210"
+    title: ClassVar[str] = "forward-mode differentiation"
+    template: ClassVar[str] = "{function} is forward-mode differentiation, whose tangents no graph carries"
+    hint: ClassVar[str] = "compile functions that are differentiated by backward(); keep dual levels outside of them"
+    function: str

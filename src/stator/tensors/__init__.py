@@ -57,7 +57,8 @@ def install() -> None:
         new.recorder = Recorder(new)
         mode = foreign_mode()
         if mode is not None:
-            new.guard(new.recorder.state.guard())
+            for guard in new.recorder.state.guards():
+                new.guard(guard)
             new.root = refusing(mode)
 
     def refusing(mode: str) -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.tensors.tensor import TensorValue
 
-__all__ = ["assign", "read"]
+__all__ = ["assign", "is_leaf", "read"]
 
 #: attributes that are views of the tensor: recorded as reads
 _VIEWS = frozenset({"T", "H", "mT", "mH", "real", "imag"})
@@ -50,7 +50,7 @@ def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
     if name in ("grad", "_grad"):
         return gradient(space, tensor)
     if name == "grad_fn":
-        return NONE if _leaf(tensor) else refuse(tensor, name)
+        return NONE if is_leaf(tensor) else refuse(tensor, name)
     if tensor.root in tensor.recorder.hooked and name in _HOOKED:
         return refuse(tensor, name)
     if name in ("_backward_hooks", "_post_accumulate_grad_hooks") and tensor.source is None:
@@ -66,7 +66,8 @@ def refuse(tensor: TensorValue, name: str) -> Value:
     raise Unsupported(errors.UnsupportedAttribute(tensor.cls.__name__, name))
 
 
-def _leaf(tensor: TensorValue) -> bool:
+def is_leaf(tensor: TensorValue) -> bool:
+    """Whether nothing in autograd's graph lies before the tensor."""
     rely_on_leaf(tensor)
     return bool(tensor.meta.is_leaf if tensor.meta is not None else tensor.fake.is_leaf)
 
@@ -86,7 +87,7 @@ def metadata(space: Space, tensor: TensorValue, name: str) -> Value:
     """An attribute that follows from the metadata."""
     meta = tensor.meta
     if name == "is_leaf":
-        return truth(_leaf(tensor))
+        return truth(is_leaf(tensor))
     if meta is not None and name in ("dtype", "device", "requires_grad"):
         return space.fresh(getattr(meta, name))
     if meta is not None and name == "ndim":
@@ -115,7 +116,7 @@ def gradient(space: Space, tensor: TensorValue) -> Value:
     """`tensor.grad`: what it was before the trace, unless the program has assigned it."""
     if tensor.source is not None:
         return space.wrap(tensor.host.grad, GetAttrSource(tensor.source, "grad"))
-    return NONE if _leaf(tensor) else refuse(tensor, "grad")
+    return NONE if is_leaf(tensor) else refuse(tensor, "grad")
 
 
 def assign(space: Space, tensor: TensorValue, name: str, value: Value | None) -> bool:

@@ -82,6 +82,8 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
     cls = space.known(args[0].force()) if args else None
     if not isinstance(cls, type) or space.trace.is_fresh_class(cls) or _C._are_functorch_transforms_active():
         return None
+    for value in (*args[1:], *kwargs.values()):
+        _refuse_wrapper(value.force())
     application = _Application(space, cls, args[0].force())
     if not application.bind(args[1:], kwargs):
         return None
@@ -94,6 +96,12 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
             if code is not None:
                 set_code_policy(code, 2)
         raise
+
+
+def _refuse_wrapper(value: Value) -> None:
+    """A tensor of a class with `__torch_dispatch__` (a DTensor) may want gradients, which the trace cannot see."""
+    if issubclass(value.cls, torch.Tensor) and not isinstance(value, TensorValue):
+        raise Unsupported(errors.UnsupportedTensorSubclass(value.cls.__qualname__))
 
 
 class _Application:

@@ -12,13 +12,13 @@ from stator import errors
 from stator._core import set_code_policy
 from stator.guards.guard import IdIs
 from stator.guards.source import GetAttrSource
-from stator.objects.protocol import Handler, register
+from stator.objects.protocol import NONE, Handler, register
 from stator.objects.value import Unsupported, Value
 from stator.tensors.hooks import need_of_its_own
 from stator.tensors.latent import rely_on_leaf
 from stator.tensors.lowering import Call, lower_call
 from stator.tensors.tensor import TensorValue
-from stator.tensors.world import Failure
+from stator.tensors.world import Failure, describe_callable
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -33,7 +33,7 @@ def _refusing(host: Any) -> Handler:
 
 
 def _refusal(host: Any) -> Unsupported:
-    return Unsupported(errors.AutogradCall(f"{host.__module__}.{host.__qualname__}"))
+    return Unsupported(errors.AutogradCall(describe_callable(host)))
 
 
 def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -54,6 +54,22 @@ def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise refusal
 
 
+def _backward(host: Any) -> Handler:
+    """`backward`: the tensors that it is told to accumulate gradients in are tensors of their own."""
+    refusal = _refusal(host)
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        inputs = kwargs.get("inputs", NONE).force()
+        if inputs is not NONE and not space.trace.recorder.keeps_order:
+            several = issubclass(inputs.cls, list | tuple)
+            for value in map(Value.force, space.unpack(inputs) if several else [inputs]):
+                if isinstance(value, TensorValue):
+                    need_of_its_own(value, refusal.brk)
+        raise refusal
+
+    return handler
+
+
 def _is_whole(recorder: Recorder) -> bool:
     """Whether no graph of autograd reaches into the trace, and nobody waits for gradients in it."""
     for value in recorder.tensors:
@@ -71,7 +87,9 @@ def _is_whole(recorder: Recorder) -> bool:
 def install() -> None:
     """Register the models."""
     hooks = torch.utils.hooks.BackwardHook
-    for host in (torch.autograd.backward, hooks.setup_input_hook, hooks.setup_output_hook):
+    for host in (torch.autograd.backward, torch.Tensor.backward):
+        register(host, _backward(host))
+    for host in (hooks.setup_input_hook, hooks.setup_output_hook):
         register(host, _refusing(host))
     register(torch.autograd.grad, _grad)
     # What the engine calls back (hooks, backward methods, checkpoints) runs as it was, or as eager runs it.

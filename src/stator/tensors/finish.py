@@ -16,6 +16,7 @@ from stator.report.stats import STATS
 from stator.tensors import global_state
 from stator.tensors.contract import backend_guards, distinct_guards, in_context, is_member
 from stator.tensors.graph_module import graph_module, sources_go_with
+from stator.tensors.linked import check_outputs
 from stator.tensors.located import Located
 from stator.tensors.node_meta import NodeMeta
 from stator.tensors.subclass import is_plain_class
@@ -48,6 +49,7 @@ class CompiledGraph:
 def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     """Compile what was recorded, with the given values as outputs."""
     graph = recorder.graph
+    check_outputs(recorder, outputs)
     nodes = [value.node for value in outputs]  # type: ignore[attr-defined]
     recorder.leave_state()
     recorder.state.restore()

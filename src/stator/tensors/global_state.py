@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.utils._device import DeviceContext
 
-from stator.guards.guard import GlobalState
+from stator.guards.guard import Equals, GlobalState, Guard
+from stator.guards.source import GlobalSource
 from stator.tensors.state_probe import state_probe
 
 if TYPE_CHECKING:
@@ -161,9 +163,12 @@ class State:
         step = torch.autocast_decrement_nesting if self.nesting > 0 else torch.autocast_increment_nesting
         return calls + [(step, ())] * abs(self.nesting)
 
-    def guard(self) -> GlobalState:
+    def guards(self) -> list[Guard]:
         """The state at the start is what it was."""
-        return GlobalState(self._check, "torch's global state is as it was")
+        return [
+            GlobalState(self._check, "torch's global state is as it was"),
+            Equals(_LEVEL, forward_ad._current_level),
+        ]
 
     def lines(self, writer: Writer) -> list[str]:
         """Generated lines that bring about the state at the end."""
@@ -174,10 +179,16 @@ class State:
         return lines + [f"{writer.const(step)}()"] * abs(self.nesting)
 
 
+#: the innermost level of forward-mode differentiation: tensors have tangents only while there is one
+_LEVEL = GlobalSource(vars(forward_ad), "_current_level", forward_ad.__name__)
+
+
 def foreign_mode() -> str | None:
     """What is active that would see, or change, every operation of the trace; None where nothing is."""
     if _C._functorch.peek_interpreter_stack() is not None:
         return "inside a transform of torch.func"
+    if forward_ad._current_level >= 0:
+        return "inside a level of forward-mode differentiation"
     if _C._len_torch_dispatch_stack() > 0 or any(_C._get_dispatch_mode(key) is not None for key in _infra_keys()):
         return "inside a TorchDispatchMode"
     for mode in function_modes():

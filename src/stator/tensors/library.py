@@ -10,7 +10,9 @@ from stator.tensors import (
     checks,
     data_readers,
     engine,
+    forward_mode,
     functorch,
+    higher_order,
     hooks,
     optim,
     random_state,
@@ -22,8 +24,8 @@ from stator.tensors import (
 __all__ = ["install"]
 
 _PARTS = (
-    *(autograd_function, checkpoint, checks, data_readers, engine),
-    *(functorch, hooks, optim, random_state, recurrent, subclass, vmap),
+    *(autograd_function, checkpoint, checks, data_readers, engine, forward_mode),
+    *(functorch, higher_order, hooks, optim, random_state, recurrent, subclass, vmap),
 )
 
 

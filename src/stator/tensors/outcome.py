@@ -127,12 +127,14 @@ class SequenceResult(Result):
 class Outcome:
     """The result of an operation, and its effects on its tensor arguments."""
 
-    __slots__ = ("effectful", "lasting", "random", "result", "written")
+    __slots__ = ("effectful", "lasting", "makes_leaf", "random", "result", "written")
 
     def __init__(
         self, result: Result, written: tuple[int, ...], effectful: bool, lasting: bool, random: bool = False
     ) -> None:
         self.result = result
+        #: whether a new tensor in the result is a leaf of autograd's graph that gradients are accumulated in
+        self.makes_leaf = False
         #: whether it draws random numbers
         self.random = random
         #: positions of the tensor arguments whose contents changed
@@ -157,10 +159,13 @@ def _holds_traced(result: Result) -> bool:
 def outcome_of(observed: Observed, operands: list[Any], name: str, symbolic: dict[Any, Any]) -> Outcome:
     """Describe a run on the given fake operands; `symbolic` is the trace's table of descriptions with symbols."""
     tensors = {i: t for i, t in enumerate(operands) if isinstance(t, torch.Tensor)}
-    result = _Description(tensors, name, symbolic).of(observed.result)
+    description = _Description(tensors, name, symbolic)
+    result = description.of(observed.result)
     written = tuple(i for i, t in tensors.items() if observed.written and storage_of(t) in observed.written)
     effectful = bool(written) or observed.random or observed.effectful or observed.result is None
-    return Outcome(result, written, effectful, result.lasting, observed.random)
+    outcome = Outcome(result, written, effectful, result.lasting, observed.random)
+    outcome.makes_leaf = description.leaf
+    return outcome
 
 
 class _Description:
@@ -171,6 +176,8 @@ class _Description:
         self.by_storage = {storage_of(t): i for i, t in operands.items()}
         self.name = name
         self.symbolic = symbolic
+        #: whether a new leaf of autograd's graph has been met
+        self.leaf = False
 
     def of(self, result: Any) -> Result:
         """The description of a host result."""
@@ -179,6 +186,7 @@ class _Description:
             if index is not None:
                 return ArgumentResult(index)
             alias = self.by_storage.get(storage_of(result))
+            self.leaf |= alias is None and result.requires_grad and result.is_leaf
             return TensorResult(meta_of(result, self.symbolic), getattr(result, "constant", None) is None, alias)
         if isinstance(result, _SYMBOLIC):
             return SymbolicResult(result)

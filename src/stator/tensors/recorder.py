@@ -26,6 +26,7 @@ from stator.tensors.undo import Recovery, recovery
 from stator.tensors.world import World, describe_callable
 
 if TYPE_CHECKING:
+    from stator.interp.frame import Frame
     from stator.residual.writer import Writer
     from stator.tensors.lowering import Call
     from stator.trace import Trace
@@ -154,6 +155,8 @@ class Recorder:
         self.restructured: dict[int, TensorValue] = {}
         #: whether the graph must be run in the order of the program, by no backend that works otherwise
         self.in_order = False
+        #: the frames that go on after the graph break that ended the trace
+        self.resumed: list[Frame] = []
         self._input_names: dict[str, int] = {}
         self._parts: dict[tuple[Any, int], Any] = {}
         self._world: World | None = None
@@ -312,6 +315,8 @@ class Recorder:
         """Record a call, and return the traced value of its result."""
         operation = Operation(self, call)
         outcome = self._outcome(call, operation)
+        if outcome.makes_leaf and not self.keeps_order:
+            raise Unsupported(errors.NewLeaf(describe_callable(call.function)))
         outcome.effectful |= call.acts
         if outcome.traced:
             self._spare_hooked(call, outcome)
@@ -474,7 +479,7 @@ class Recorder:
 
     def guards_first(self) -> list[Guard]:
         """Guards to check before all others."""
-        return [self.state.guard()] if self.tensors or self.ops or self.state.used else []
+        return self.state.guards() if self.tensors or self.ops or self.state.used else []
 
     def guards_last(self) -> list[Guard]:
         """Guards that rest on all others."""

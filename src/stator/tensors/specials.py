@@ -171,8 +171,7 @@ def _requires_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     flags = [*args[1:], *kwargs.values()] or [TRUE]
     if isinstance(tensor, TensorValue) and len(flags) == 1 and space.known(flags[0].force()) is tensor.requires_grad:
         return tensor
-    why = "it starts or ends a graph of autograd"
-    raise Unsupported(errors.UnsupportedTensorOperation("Tensor.requires_grad_", why))
+    raise Unsupported(errors.NewLeaf("Tensor.requires_grad_"))
 
 
 def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

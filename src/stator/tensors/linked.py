@@ -1,0 +1,130 @@
+"""What leaves a graph that the backend rewrites, so that autograd knows of it what it knows in eager.
+
+Such a backend gives results of one function of the inputs: a leaf made inside comes out as a result, and of two results
+of which one is made from the other autograd does not know that. Where this would show, the trace is done again, and
+the graph ends before the leaf is made, or as soon as the first of the two results is there: the next graph takes it as
+an input.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.autograd
+
+from stator import errors
+from stator.cache.policy import worth_tracing
+from stator.interp.signals import Restart
+from stator.objects.value import Value
+from stator.tensors.attributes import is_leaf
+from stator.tensors.tensor import TensorValue
+from stator.tensors.world import describe_callable
+
+if TYPE_CHECKING:
+    from stator.interp.frame import Frame
+    from stator.tensors.recorder import Recorder
+
+__all__ = ["check_outputs"]
+
+
+def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
+    """Trace again up to an earlier end, if autograd would not know of these outputs what it is asked for."""
+    if recorder.keeps_order:
+        return
+    tensors = [v for v in outputs if isinstance(v, TensorValue) and v.operation is not None and v.requires_grad]
+    for value in tensors:
+        if is_leaf(value):  # a view made without gradients
+            operation: Any = value.operation
+            raise Restart(operation.step, errors.NewLeaf(describe_callable(operation.function)))
+    if len(tensors) > 1 and _asked(recorder):
+        _cut(recorder, tensors)
+
+
+def _cut(recorder: Recorder, tensors: list[TensorValue]) -> None:
+    """End the graph after the first of the outputs that another one is made from."""
+    for value in sorted(tensors, key=lambda v: v.operation.step):  # type: ignore[union-attr]
+        reached = _reached(value.node, recorder.keep)
+        if any(other.node in reached for other in tensors if other.node is not value.node):
+            operation: Any = value.operation
+            about = f"what may be asked about the gradient of a result of {describe_callable(operation.function)}"
+            raise Restart(operation.step + 1, errors.AutogradCall(about))
+
+
+def _reached(start: Any, effectful: set[Any]) -> set[Any]:
+    """The nodes whose results are made from that of `start`; what an effectful one is given it may have written to."""
+    found: set[Any] = set()
+    waiting = list(start.users)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.users
+            if node in effectful:
+                written = [n for n in node.all_input_nodes if n is not start and n not in found]
+                found.update(written)
+                waiting += [user for n in written for user in n.users]
+    return found
+
+
+# -- whether anybody asks ---------------------------------------------------------------------------------------------
+
+#: methods and attributes by which a program asks for, or changes, the gradients of intermediate tensors
+_ASKING = frozenset({"retain_grad", "register_hook", "register_multi_grad_hook", "register_prehook", "next_functions"})
+_MOST_CODES = 100
+
+
+def _asked(recorder: Recorder) -> bool:
+    """Whether autograd may be asked about an output: by the code that is resumed after this graph, if by any."""
+    return recorder.trace.config.link_outputs or _Asking(recorder.resumed).found
+
+
+class _Asking:
+    """Whether functions, or functions that they name, ask autograd about intermediate tensors, as far as names tell."""
+
+    def __init__(self, frames: list[Frame]) -> None:
+        self.seen: set[types.CodeType] = set()
+        self.found = any(self.asks(frame.code, _variables(frame.function.host)) for frame in frames)
+
+    def asks(self, code: types.CodeType, variables: list[Any]) -> bool:
+        if code in self.seen or len(self.seen) > _MOST_CODES:
+            return False
+        self.seen.add(code)
+        names, constants = frozenset(code.co_names), code.co_consts
+        if names & _ASKING or (  # `autograd.grad(…)`, `backward(…, inputs=…)`
+            "grad" in names and "autograd" in names
+        ):
+            return True
+        if "backward" in names and any("inputs" in const for const in constants if type(const) is tuple):
+            return True
+        if any(self.asks(const, variables) for const in constants if isinstance(const, types.CodeType)):
+            return True
+        return any(self.asked_by(_find(variables, name)) for name in (*code.co_names, *code.co_freevars))
+
+    def asked_by(self, function: Any) -> bool:
+        """The same of what a global, or a variable of the function around, is."""
+        if function is torch.autograd.grad:
+            return True
+        if type(function) is not types.FunctionType or not worth_tracing(function.__code__):
+            return False
+        return self.asks(function.__code__, _variables(function))
+
+
+def _variables(function: Any) -> list[Any]:
+    """Where a function finds what it names: the variables of the functions around it, and its globals."""
+    if type(function) is not types.FunctionType:
+        return []
+    cells = zip(function.__code__.co_freevars, map(_contents, function.__closure__ or ()), strict=True)
+    return [dict(cells), function.__globals__]
+
+
+def _contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is empty
+        return None
+
+
+def _find(variables: list[Any], name: str) -> Any:
+    return next((scope[name] for scope in variables if name in scope), None)
