@@ -82,12 +82,12 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
     cls = space.known(args[0].force()) if args else None
     if not isinstance(cls, type) or space.trace.is_fresh_class(cls) or _C._are_functorch_transforms_active():
         return None
-    for value in (*args[1:], *kwargs.values()):
-        _refuse_wrapper(value.force())
     application = _Application(space, cls, args[0].force())
     if not application.bind(args[1:], kwargs):
         return None
     try:
+        for value in application.inputs:
+            _refuse_wrapper(value.force())
         return application.run()
     except Unsupported:
         # Python will call the methods; what they do there cannot be traced either.
