@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import torch._numpy
 
 import stator
-from tests.tensors.programs import agree
+from tests.tensors.programs import agree, assert_same
 
 
 def a() -> Any:
@@ -123,3 +125,120 @@ BREAKING: dict[str, Any] = {
 @pytest.mark.parametrize("name", BREAKING)
 def test_what_breaks(name: str) -> None:
     agree(lambda: (BREAKING[name], (a(),)), breaks=1, rtol=1e-6)
+
+
+# -- data types -------------------------------------------------------------------------------------------------------
+
+TYPES = "? b h i l B H I L e f d F D".split()
+UFUNCS = sorted(name for name in dir(torch._numpy) if isinstance(getattr(np, name, None), np.ufunc))
+
+
+def of_type(code: str) -> Any:
+    if code == "?":
+        return np.array([True, False, True, True])
+    if code in "FD":
+        return np.array([1 + 2j, -1, 0.5j, 3], dtype=code)
+    return np.array({"u": [0, 1, 2, 200], "i": [-3, 0, 1, 100]}.get(np.dtype(code).kind, [-1.5, 0, 2, 7.25]), code)
+
+
+def outcome(fn: Any, *args: Any) -> Any:
+    try:
+        with np.errstate(all="ignore"):
+            return fn(*args)
+    except Exception as e:
+        return type(e), str(e)
+
+
+def assert_equal_arrays(got: Any, want: Any, where: str) -> None:
+    if isinstance(want, tuple):
+        assert type(got) is tuple and len(got) == len(want), (where, got, want)
+        for mine, theirs in zip(got, want, strict=True):
+            assert_equal_arrays(mine, theirs, where)
+        return
+    assert type(got) is type(want), (where, got, want)
+    if not isinstance(want, np.ndarray | np.generic):
+        assert got == want, where
+        return
+    assert got.dtype == want.dtype and got.shape == want.shape, (where, got, want)
+    rtol = {"e": 2e-3, "f": 1e-5, "F": 1e-5}.get(want.dtype.char, 1e-9)
+    assert np.allclose(got, want, rtol=rtol, atol=rtol, equal_nan=True), (where, got, want)
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_universal_functions_have_numpys_data_types(name: str) -> None:
+    ufunc = getattr(np, name)
+    if ufunc.nin == 1:
+        programs = [(ufunc, code, (of_type(code),)) for code in TYPES]
+    else:
+        pairs = [(code, other) for code in TYPES for other in {code, "b", "f"}]
+        programs = [(ufunc, f"{c}{o}", (of_type(c), of_type(o))) for c, o in pairs]
+        for code in TYPES:
+            for number in (3, 2.5):
+                programs.append((lambda x, n=number: ufunc(x, n), f"{code} {number}", (of_type(code),)))
+                programs.append((lambda x, n=number: ufunc(n, x), f"{number} {code}", (of_type(code),)))
+    for program, where, args in programs:
+        compiled = stator.compile(lambda *args, program=program: program(*args), backend="eager")
+        assert_equal_arrays(outcome(compiled, *args), outcome(program, *args), f"{name} {where}")
+
+
+def test_integers_compare_with_floats_in_double_precision() -> None:
+    agree(lambda: (lambda a: (a > 16777216.5, a == np.float32(16777216)), (np.array([16777217, 16777216]),)))
+
+
+SCALARS = ("bool_", "int8", "int64", "uint16", "float16", "float64", "complex64")
+OPERATORS = "add sub mul truediv floordiv mod pow lshift rshift and_ or_ xor lt le eq ne gt ge".split()
+PARTNERS: dict[str, Any] = {
+    "int": lambda: 3,
+    "big": lambda: 300,
+    "float": lambda: 2.5,
+    "bool": lambda: True,
+    "list": lambda: [1, 2],
+    "tensor": lambda: torch.arange(1, 4),
+    "floats": lambda: torch.arange(1.0, 4),
+    "int8": lambda: np.int8(5),
+    "float32": lambda: np.float32(2.5),
+    "array": lambda: np.arange(1, 4),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("kind", SCALARS)
+def test_operators_of_scalars(kind: str, backend: str) -> None:
+    first, second = (getattr(np, kind)(n) for n in ((1, 0) if kind == "bool_" else (3, 2)))
+    for name in OPERATORS if backend == "eager" else ("mul", "truediv", "lt"):
+        fn = getattr(operator, name)
+        for partner, make in PARTNERS.items():
+            for program in (lambda s, o, fn=fn: fn(s, o), lambda s, o, fn=fn: fn(o, s)):
+                compiled = stator.compile(lambda s, o, program=program: program(s, o), backend=backend)
+                for scalar in (first, second):
+                    got, want = outcome(compiled, scalar, make()), outcome(program, scalar, make())
+                    if isinstance(want, torch.Tensor):
+                        assert got.dtype == want.dtype and torch.allclose(got, want, equal_nan=True), (name, partner)
+                    else:
+                        assert_equal_arrays(got, want, f"{name} {partner}")
+
+
+USES: dict[str, Any] = {
+    "range": lambda s: list(range(s)),
+    "index": lambda s: [10, 20, 30, 40][s],
+    "shape": lambda s: torch.zeros(s).shape,
+    "view": lambda s: torch.arange(6.0).reshape(s, -1).shape,
+    "bound": lambda s: torch.arange(6.0)[:s],
+    "branch": lambda s: 1 if s > 2 else 2,
+    "key": lambda s: {3: 1, 2: 5}[s],
+    "division": lambda s: s / 2,
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_uses_of_integers(name: str) -> None:
+    compiled = stator.compile(USES[name], backend="eager")
+    for scalar in (np.int64(3), np.int64(2), np.int8(3)):
+        assert_same(compiled(scalar), USES[name](scalar), name)
+
+
+def test_tensors_of_one_float_in_double_precision() -> None:
+    # AOTAutograd takes the elements of such inputs for symbols.
+    compiled = stator.compile(lambda x: (x > 2, x * 3), backend="aot_eager")
+    for n in (3.0, 1.0):
+        assert [t.item() for t in compiled(torch.tensor(n, dtype=torch.float64))] == [n > 2, n * 3]

@@ -123,3 +123,13 @@ def test_parameter_subclass_is_plain() -> None:
 
 def test_gradient() -> None:
     agree(lambda: (lambda x: (x * 2).exp(), (of(Doubling).requires_grad_(),)), grad=True)
+
+
+class WithoutOptions(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return super().__torch_function__(func, types, args, None)
+
+
+def test_the_default_takes_none_for_no_options() -> None:
+    agree(lambda: (lambda x: (x + 1, x.sum(dim=0) if x.ndim > 5 else x.exp()), (of(WithoutOptions),)))

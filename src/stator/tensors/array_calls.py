@@ -38,14 +38,15 @@ def _names() -> dict[int, str]:
         theirs, mine = (getattr(module, part) if part else module for module in (np, ours))
         for name in dir(mine):
             host = getattr(theirs, name, None)
-            if isinstance(host, _KINDS) and callable(getattr(mine, name)) and name not in _ABOUT_TYPES:
+            if isinstance(host, _KINDS) and callable(getattr(mine, name)) and name not in _LEFT_OUT:
                 found[id(host)] = f"{part}.{name}" if part else name
     return found
 
 
-#: what NumPy's functions are; classes, and functions that compute nothing, are none
+#: what NumPy's functions are; classes are none
 _KINDS = (np.ufunc, type(np.sum), types.BuiltinFunctionType, types.FunctionType)
-_ABOUT_TYPES = frozenset({"isscalar", "issubdtype", "from_dlpack"})
+#: functions that compute nothing, and what torch._numpy computes otherwise (of negative numbers)
+_LEFT_OUT = frozenset({"isscalar", "issubdtype", "from_dlpack", "modf", "cbrt"})
 
 
 def name_of(host: Any) -> str | None:
@@ -110,6 +111,8 @@ class Answer:
 
     def given(self, part: Any) -> int | None:
         """Which of the arguments a part of the result is."""
+        if isinstance(part, np.bool_):
+            return None  # there are but two
         return next((i for i, array in enumerate(self.stand_ins) if array is part), None)
 
     def shares(self, part: Any) -> set[int]:

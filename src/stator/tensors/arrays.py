@@ -17,6 +17,7 @@ from stator.tensors import array_calls, attributes
 from stator.tensors.array_calls import Answer, array_call, ask, name_of, numpy_dtype, tensor_of
 from stator.tensors.calls import function_handler, record
 from stator.tensors.global_state import function_modes
+from stator.tensors.loops import refused, types_of, ufunc_of
 from stator.tensors.lowering import Call, lower_call
 from stator.tensors.metadata import hint_of
 from stator.tensors.specials import scalar
@@ -134,62 +135,125 @@ _FIELDS: dict[str, Any] = {
 
 def call(space: Space, host: Any, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Record a call of NumPy's function `host`, which `array_call` knows by `name`."""
+    asked = _Asked(space, host, name, args, kwargs)
+    if asked.settled is not None:
+        return asked.settled
+    cast = _cast(space, host, name, args) if not kwargs else args
+    found = ufunc_of(host)
+    if cast is not args and found is not None and found[1] == "":
+        asked.name = found[0].__name__  # methods of torch._numpy's arrays hide errors
     try:
-        return _call(space, host, name, args, kwargs)
+        return asked.recorded(cast, kwargs)
     except _OtherType:
-        # torch computes in its default type where NumPy computes in double precision.
-        widen = _Widening(space, isinstance(host, np.ufunc) or getattr(host, "__name__", "").startswith("__"))
-    try:
-        return _call(space, host, name, [widen(arg) for arg in args], {k: widen(arg) for k, arg in kwargs.items()})
+        if found is not None:
+            raise _refusal(name, _OTHER_TYPE) from None
+    try:  # torch computes in its default type where NumPy computes in double precision
+        return asked.recorded(
+            [_widened(space, arg) for arg in args], {k: _widened(space, v) for k, v in kwargs.items()}
+        )
     except _OtherType:
-        raise _refusal(name, "the data type of torch's result differs") from None
+        raise _refusal(name, _OTHER_TYPE) from None
 
 
-def _call(space: Space, host: Any, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    arguments = _Arguments(space, name)
-    recorded = Call(array_call, "call_function", array_call)
-    lower_call(space, recorded, [arguments.of(a) for a in args], {k: arguments.of(a) for k, a in kwargs.items()})
-    classes = [arguments.classes.get(id(operand), int) for operand in recorded.operands]
-    fakes = [operand.fake for operand in recorded.operands]  # type: ignore[attr-defined]
-    answer = ask(host, recorded.args, recorded.kwargs, fakes, classes)
-    if answer is None:
-        raise _refusal(name, "what NumPy gives depends on the contents")
-    if answer.error is not None:
-        raise Raised(space.exception(answer.error))
-    if answer.result is NotImplemented:
-        return NOT_IMPLEMENTED
-    if not recorded.operands and not isinstance(answer.result, np.ndarray | tuple | list):
-        return space.fresh(answer.result)
-    recorded.args = (name, *recorded.args)
-    recorded.key = None if recorded.key is None else (name, recorded.key)
-    try:
-        result = space.trace.recorder.record(recorded)
-    except Failure as failure:
-        raise _refusal(name, str(failure.error).partition("\n")[0][:200]) from None
-    return _Result(space, name, answer, recorded.operands, arguments.arrays).of(result.force(), answer.result)
+_OTHER_TYPE = "the data type of torch's result differs"
+
+
+class _Asked:
+    """One call of NumPy's, with what NumPy answers; `settled` is the result where nothing need be recorded for it."""
+
+    def __init__(self, space: Space, host: Any, name: str, args: list[Value], kwargs: dict[str, Value]) -> None:
+        self.space = space
+        self.name = name
+        self.given = args
+        call, arguments = self.lowered(args, kwargs)
+        classes = [arguments.classes.get(id(operand), int) for operand in call.operands]
+        fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
+        answer = ask(host, call.args, call.kwargs, fakes, classes)
+        if answer is None:
+            raise _refusal(name, "what NumPy gives depends on the contents")
+        if answer.error is not None:
+            raise Raised(space.exception(answer.error))
+        self.answer = answer
+        self.settled: Value | None = None
+        if answer.result is NotImplemented:
+            self.settled = NOT_IMPLEMENTED
+        elif not call.operands and not isinstance(answer.result, np.ndarray | tuple | list):
+            self.settled = space.fresh(answer.result)
+
+    def lowered(self, args: list[Value], kwargs: dict[str, Value]) -> tuple[Call, _Arguments]:
+        """The call as the graph takes it."""
+        arguments = _Arguments(self.space, self.name)
+        call = Call(array_call, "call_function", array_call)
+        lower_call(self.space, call, [arguments.of(a) for a in args], {k: arguments.of(a) for k, a in kwargs.items()})
+        return call, arguments
+
+    def recorded(self, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """Record the call with these arguments, which stand for those that NumPy was asked with."""
+        call, arguments = self.lowered(args, kwargs)
+        call.args = (self.name, *call.args)
+        call.key = None if call.key is None else (self.name, call.key)
+        try:
+            result = self.space.trace.recorder.record(call)
+        except Failure as failure:
+            raise _refusal(self.name, str(failure.error).partition("\n")[0][:200]) from None
+        same = all(a is b for a, b in zip(args, self.given, strict=True))
+        parts = _Result(self.space, self.name, self.answer, call.operands, arguments.arrays, same)
+        return parts.of(result.force(), self.answer.result)
+
+
+def _cast(space: Space, host: Any, name: str, args: list[Value]) -> list[Value]:
+    """The operands of a universal function in the data types that NumPy computes in."""
+    found = ufunc_of(host)
+    if found is None:
+        return args
+    values = [_as_array(space, arg.force()) for arg in args]
+    kinds = [_kind(space, value) for value in values]
+    types = None if None in kinds else types_of(*found, kinds)
+    if types is None:
+        return args
+    why = refused(*found, types, [not isinstance(value, ArrayValue) for value in values])
+    if why is not None or (found[1] == "inplace" and kinds[0] != types[0]):
+        raise _refusal(name, why or _OTHER_TYPE)
+    return [_of_type(space, value, dtype) for value, dtype in zip(values, types, strict=True)]
+
+
+def _as_array(space: Space, value: Value) -> Value:
+    if isinstance(value, (MODELS[list], MODELS[tuple])):
+        return call(space, np.asarray, "asarray", [value], {}).force()
+    host = space.known(value)
+    return _embedded(space, host) if type(host) in _SCALARS else value
+
+
+def _kind(space: Space, value: Value) -> Any:
+    """The data type of an operand, Python's type of a number; None for anything else."""
+    if isinstance(value, ArrayValue):
+        return numpy_dtype(value.tensor.dtype)
+    if value.cls is bool:
+        return np.dtype(bool)
+    return value.cls if value.cls in (int, float, complex) else None
+
+
+def _of_type(space: Space, value: Value, dtype: Any) -> Value:
+    if not isinstance(value, ArrayValue):
+        # torch computes with a number of Python's in single precision, and rounds the result only.
+        if dtype == np.float16 and type(value) is Constant:
+            return _embedded(space, np.float16(value.host))
+        return value
+    if numpy_dtype(value.tensor.dtype) == dtype:
+        return value
+    return astype(space, value, Constant(dtype.name))
 
 
 class _OtherType(Exception):
     """torch's result is not of NumPy's data type."""
 
 
-class _Widening:
-    """Makes double precision of Python's floats, and of the integers that an arithmetic function is given."""
-
-    def __init__(self, space: Space, arithmetic: bool) -> None:
-        self.space = space
-        self.arithmetic = arithmetic
-
-    def __call__(self, value: Value) -> Value:
-        value = value.force()
-        if isinstance(value, ArrayValue):
-            dtype = value.tensor.dtype
-            if not self.arithmetic or dtype.is_floating_point or dtype.is_complex:
-                return value
-            return astype(self.space, value, Constant("float64"))
-        if type(value) is Constant and type(value.host) is float:
-            return _embedded(self.space, np.float64(value.host))
-        return value
+def _widened(space: Space, value: Value) -> Value:
+    """A float of Python's in double precision."""
+    value = value.force()
+    if type(value) is Constant and type(value.host) is float:
+        return _embedded(space, np.float64(value.host))
+    return value
 
 
 def astype(space: Space, array: ArrayValue, dtype: Value) -> Value:
@@ -246,9 +310,17 @@ class _Result:
     """Makes arrays of the tensors in a result, where they are what NumPy gives."""
 
     def __init__(
-        self, space: Space, name: str, answer: Answer, operands: list[Any], arrays: dict[int, ArrayValue]
+        self,
+        space: Space,
+        name: str,
+        answer: Answer,
+        operands: list[Any],
+        arrays: dict[int, ArrayValue],
+        same: bool,
     ) -> None:
         self.space = space
+        #: whether the operands are those that NumPy was asked with
+        self.same = same
         self.name = name
         self.answer = answer
         self.operands = operands
@@ -275,6 +347,8 @@ class _Result:
     def array(self, tensor: TensorValue, real: Any) -> ArrayValue:
         """One array, or scalar."""
         given = self.answer.given(real)
+        if given is not None and not (self.same or given == 0):
+            raise self.differs("memory")
         if given is not None:
             return self.arrays[id(self.operands[given])]
         if numpy_dtype(tensor.dtype) != real.dtype:
@@ -282,7 +356,7 @@ class _Result:
         if not _same(tensor.shape, real.shape):
             raise self.differs("shape")
         shared = {self.operands[i].root for i in self.answer.shares(real)} if type(real) is np.ndarray else set()
-        if shared and tensor.root not in shared:
+        if shared and not (self.same and tensor.root in shared):
             raise self.differs("memory")
         if (not shared and tensor.root is not tensor) or not _same(self.strides(tensor), _strides(real), real.shape):
             if shared or not real.flags.c_contiguous:

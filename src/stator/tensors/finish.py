@@ -181,6 +181,23 @@ def grouped(inputs: list[Any]) -> list[Any]:
     return sources if count < 2 else [*sources[:-count], tuple(sources[-count:])]
 
 
+def _compiled_in_context(recorder: Recorder, gm: Any, inputs: list[Any], backend: Any, examples: list[Any]) -> Any:
+    """What the backend makes of the graph, and the TracingContext it was called in."""
+    with sources_go_with(gm), in_context(recorder, gm, inputs) as context:
+        try:
+            return backend(gm, examples), context
+        except Exception as e:
+            if type(e).__name__ != "TensorifyScalarRestartAnalysis":
+                raise
+            recorder.shapes.need_floats()
+    # AOTAutograd has tried with the elements of tensors as symbols, and has noted that it must do without them.
+    try:
+        with sources_go_with(gm), in_context(recorder, gm, inputs) as context:
+            return backend(gm, examples), context
+    finally:
+        recorder.shapes.forget_floats()
+
+
 def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[..., Any]:
     """Hand the graph to the backend in the global state of the start, and check what comes back."""
     backend = recorder.trace.bucket.backend  # type: ignore[attr-defined]
@@ -193,14 +210,11 @@ def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[...
         if getattr(backend, "keeps_order", False):
             compiled = backend(gm, examples)
         else:
-            with sources_go_with(gm), in_context(recorder, gm, inputs) as context:
-                compiled = backend(gm, examples)
+            compiled, context = _compiled_in_context(recorder, gm, inputs, backend, examples)
             recorder.extra_guards += backend_guards(recorder, context) + distinct_guards(recorder, inputs)
     except StatorError:
         raise
     except Exception as e:
-        if type(e).__name__ == "TensorifyScalarRestartAnalysis":
-            recorder.shapes.need_floats()
         raise BackendError(f"backend {name!r} failed: {type(e).__name__}: {e}", backend=name) from e
     finally:
         STATS.backend_seconds += time.perf_counter() - started

@@ -219,10 +219,17 @@ class Shapes:
         from torch._dynamo.symbolic_convert import TensorifyState
 
         unfit = [value for symbol, value in self.symbols.items() if TensorifyState.should_specialize(str(symbol))]
-        TensorifyState.clear()
         if unfit:
+            TensorifyState.clear()
             dynamism.fix_numbers(self.recorder.trace, [value.source.expr() for value in unfit if value.source])
             raise Restart(0, errors.ForcedBreak(0))
+
+    @staticmethod
+    def forget_floats() -> None:
+        """Forget what AOTAutograd has noted about floats: it knows them by names that other traces use as well."""
+        from torch._dynamo.symbolic_convert import TensorifyState
+
+        TensorifyState.clear()
 
     def bindings(self, result: Any, function: Any) -> Any:
         """Where in the result of an operation the symbols are found that are known only when it runs."""

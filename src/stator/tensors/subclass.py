@@ -230,7 +230,7 @@ def _default(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
     state = space.trace.extension(FunctionState)
     before, state.enabled = state.enabled, False
     try:
-        result = space.call(function, inner, {} if named is NONE else named.str_items(space))  # type: ignore[attr-defined]
+        result = space.call(function, inner, {} if named.cls is type(None) else named.str_items(space))  # type: ignore[attr-defined]
     finally:
         state.enabled = before
     if host in torch.overrides.get_default_nowrap_functions():
