@@ -13,17 +13,29 @@ import numpy as np
 
 __all__ = ["refused", "types_of", "ufunc_of"]
 
-_BINARY = dict(
-    zip(
-        "add sub mul truediv floordiv mod divmod pow lshift rshift and or xor".split(),
-        "add subtract multiply true_divide floor_divide remainder divmod power left_shift right_shift "
-        "bitwise_and bitwise_or bitwise_xor".split(),
-        strict=True,
-    )
-)
-_COMPARING = dict(
-    zip("eq ne lt le gt ge".split(), "equal not_equal less less_equal greater greater_equal".split(), strict=True)
-)
+_BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "true_divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "divmod": "divmod",
+    "pow": "power",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+}
+_COMPARING = {
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
 _UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
 
 
