@@ -299,7 +299,6 @@ def test_error_of_missing_attribute() -> None:
             (3, 4, 9, 9),
         ),
         (lambda: nn.LSTM(4, 6, 2, batch_first=True, bidirectional=True), (3, 5, 4)),
-        (lambda: nn.LSTM(4, 6, proj_size=3), (3, 5, 4)),
         (lambda: nn.GRU(4, 6, 2, dropout=0.3), (3, 5, 4)),
         (lambda: nn.RNN(4, 6), (3, 5, 4)),
         (lambda: nn.LSTMCell(4, 6), (3, 4)),
@@ -315,6 +314,10 @@ def test_error_of_missing_attribute() -> None:
 def test_layers(make: Any, shape: Any) -> None:
     inputs = (lambda: (x(3, 4), x(3, 4))) if shape is None else (lambda: (x(*shape).requires_grad_(),))
     agree(lambda: (make(), inputs()), grad=True)
+
+
+def test_a_layer_that_warns_is_left_to_eager() -> None:
+    agree(lambda: (nn.LSTM(4, 6, proj_size=3), (x(3, 5, 4).requires_grad_(),)), grad=True, breaks=1)
 
 
 def test_batch_norm_with_a_moving_average() -> None:

@@ -16,10 +16,10 @@ from stator.guards.raw import is_heap_type, type_name
 from stator.interp.signals import DoFirst
 from stator.objects.attributes import MISSING
 from stator.objects.identities import ShownAddresses, separate
-from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE
+from stator.objects.protocol import AMBIENT, FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE
 from stator.objects.space import Space
 from stator.objects.value import CACHED, UNLIKE, Constant, NotKnown, Raised, Unsupported, Value
-from stator.objects.warned import Warned, call_silent, is_ignored, is_redirected
+from stator.objects.warned import Warned, call_silent, left_to_run_time
 
 #: symbol → (host function, method, reflected method)
 BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
@@ -80,6 +80,9 @@ class Operators(Space):
             named = {k: v.as_host(self) for k, v in kwargs.items()} if kwargs else {}
         finally:
             self.computing = False
+        for host in hosts:
+            if type(host) in AMBIENT:
+                AMBIENT[type(host)](self)
         if id(function) in RESTRICTED:
             RESTRICTED[id(function)](self, hosts, named)
         modules = len(sys.modules)
@@ -97,8 +100,7 @@ class Operators(Space):
             try:
                 return call(depth, function, *hosts, **named)
             except Warned as e:
-                if is_redirected(self) or not is_ignored(e.category):
-                    raise Unsupported(errors.UnsupportedCCall(f"{function!r}, which warns")) from None
+                left_to_run_time(self, [e.category], repr(function))
                 call = call_within
             except Exception as e:
                 raise Raised(self.exception(e)) from None

@@ -50,6 +50,8 @@ IMPURE: set[int] = set()
 OF_EXISTING: set[int] = set()
 #: ids of pure host callables against what looks at their operands first: it raises Unsupported where they are not pure
 RESTRICTED: dict[int, Callable[[Any, list[Any], dict[str, Any]], None]] = {}
+#: host types whose operations depend on more than their operands, against what guards that, or raises Unsupported
+AMBIENT: dict[type, Callable[[Any], None]] = {}
 #: immutable host types: all their methods are pure, their instances are Constants
 IMMUTABLE: set[type] = set()
 #: layers above (tensors) may answer for callables nobody modelled: (space, host, args, kwargs) → Value | None

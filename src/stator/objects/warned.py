@@ -1,27 +1,33 @@
-"""Warnings of functions that CPython runs while tracing: they belong into the program's run, and are not shown before.
+"""Warnings of functions that run while tracing: they belong into the program's run, and are not shown before.
 
-A filter that matches nothing is put before the others for the time of a call: it learns of the warning, and ends the
-call before anything is shown or noted as shown.
+A filter that matches nothing is put before the others for the time of a call: it learns of the warning before anything
+is shown or noted as shown. What would warn breaks the graph, so that the program is warned where it runs, or finds the
+exception there that its filters make of the warning; unless they ignore the category, which is guarded then.
 """
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from stator import errors
 from stator._core import call_within
-from stator.guards.source import AttrSource, GlobalSource
+from stator.guards.guard import Predicate
+from stator.guards.source import AttrSource, ConstSource, GlobalSource
 from stator.objects.attributes import MISSING
+from stator.objects.value import Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterator
 
     from stator.objects.space import Space
 
-__all__ = ["Warned", "call_silent", "is_ignored", "is_redirected"]
+__all__ = ["Warned", "call_silent", "collected", "is_redirected", "left_to_run_time"]
 
-#: whether this thread is in such a call
+#: `hear`: what this thread does with a warning: it returns whether that is all, or raises
 _listening = threading.local()
 
 
@@ -35,10 +41,15 @@ class Warned(BaseException):
 
 class _Listening(type):
     def __subclasscheck__(cls, category: type) -> bool:
-        # The last two come from finalisers, of objects that have nothing to do with the call.
-        if getattr(_listening, "on", False) and not issubclass(category, ResourceWarning | RuntimeWarning):
-            raise Warned(category)
-        return False
+        hear = getattr(_listening, "hear", None)
+        return hear is not None and not _of_finaliser(category) and hear(category)
+
+
+def _of_finaliser(category: type) -> bool:
+    """Whether the warning is of an object that has died, and has nothing to do with the call."""
+    if issubclass(category, ResourceWarning):
+        return True
+    return issubclass(category, RuntimeWarning) and sys._getframe(2).f_code.co_name == "_warn_unawaited_coroutine"
 
 
 class _Nothing(metaclass=_Listening):
@@ -48,19 +59,71 @@ class _Nothing(metaclass=_Listening):
 _LISTENER: tuple[Any, ...] = ("ignore", None, _Nothing, None, 0)
 
 
-def call_silent(depth: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """As `call_within`; raises Warned in place of a warning."""
+@contextlib.contextmanager
+def _heard(hear: Callable[[type], bool]) -> Iterator[None]:
     filters: Any = warnings.filters
+    before = getattr(_listening, "hear", None)
     filters.insert(0, _LISTENER)
-    _listening.on = True
+    _listening.hear = hear
     try:
-        return call_within(depth, function, *args, **kwargs)
+        yield
     finally:
-        _listening.on = False
+        _listening.hear = before
         filters.remove(_LISTENER)
 
 
-def is_ignored(category: type) -> bool:
+def _end(category: type) -> bool:
+    raise Warned(category)
+
+
+def call_silent(depth: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """As `call_within`; raises Warned in place of a warning."""
+    with _heard(_end):
+        return call_within(depth, function, *args, **kwargs)
+
+
+@contextlib.contextmanager
+def collected(categories: set[type]) -> Iterator[None]:
+    """Warnings are not shown, and their categories put into the set."""
+
+    def hear(category: type) -> bool:
+        categories.add(category)
+        return True
+
+    with _heard(hear):
+        yield
+
+
+def left_to_run_time(space: Space, categories: Collection[type], name: str) -> None:
+    """What `name` names would warn: the graph breaks, unless the program ignores such warnings."""
+    for category in categories:
+        if is_redirected(space) or not _is_ignored(category):
+            raise Unsupported(errors.UnsupportedCCall(f"{name}, which warns")) from None
+        check = _Ignored(category)
+        space.trace.guard(Predicate((ConstSource(warnings, "warnings"),), check, f"{category.__name__} is ignored"))
+
+
+class _Ignored:
+    """Whether the filters ignore a category; one object a category, as guards compare by it."""
+
+    _known: ClassVar[dict[type, _Ignored]] = {}
+    category: type
+
+    def __new__(cls, category: type) -> _Ignored:
+        known = cls._known.get(category)
+        if known is None:
+            known = cls._known[category] = object.__new__(cls)
+            known.category = category
+        return known
+
+    def __call__(self, module: Any) -> bool:
+        return _is_ignored(self.category)
+
+    def __reduce__(self) -> Any:
+        return _Ignored, (self.category,)
+
+
+def _is_ignored(category: type) -> bool:
     """Whether the filters ignore the category, wherever the warning comes from."""
     for action, message, kind, module, line in warnings.filters:
         if issubclass(category, kind):

@@ -9,17 +9,17 @@ from __future__ import annotations
 import functools
 import math
 import types
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
+from stator.objects.warned import collected
 from stator.tensors.lowering import fill
 from stator.tensors.metadata import hint_of
 
-__all__ = ["Answer", "array_call", "ask", "name_of"]
+__all__ = ["Answer", "array_call", "ask", "computed", "name_of"]
 
 #: parts of NumPy with functions of their own
 _PARTS = ("", "linalg", "fft")
@@ -115,6 +115,14 @@ class Answer:
             return None  # there are but two
         return next((i for i, array in enumerate(self.stand_ins) if array is part), None)
 
+    def computes(self) -> bool:
+        """Whether the result is no view of an argument."""
+        return (
+            not isinstance(self.result, np.ndarray)
+            or self.given(self.result) is not None
+            or not self.shares(self.result)
+        )
+
     def shares(self, part: Any) -> set[int]:
         """In the memory of which arguments a part of the result lies."""
         return {i for i, array in enumerate(self.stand_ins) if _owner(array) is _owner(part)}
@@ -137,8 +145,7 @@ def ask(host: Any, args: Any, kwargs: Any, tensors: list[Any], classes: list[typ
     for filling in (0, 1, 2):
         operands = [_stand_in(t, cls, filling) for t, cls in zip(tensors, classes, strict=True)]
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
+            with collected(set()), np.errstate(all="ignore"):
                 result = host(*fill(args, operands), **fill(kwargs, operands))
             return Answer(result, operands, None)
         except Exception as e:
@@ -146,6 +153,15 @@ def ask(host: Any, args: Any, kwargs: Any, tensors: list[Any], classes: list[typ
     if len({(type(e), str(e)) for e in failures}) > 1:
         return None
     return Answer(None, [], failures[0])
+
+
+def computed(host: Any, args: Any, kwargs: Any, warned: set[type]) -> Answer:
+    """What NumPy gives for known operands; the categories of what it warns about are put into `warned`."""
+    try:
+        with collected(warned):
+            return Answer(host(*args, **kwargs), [], None)
+    except Exception as e:
+        return Answer(None, [], e.with_traceback(None))
 
 
 #: what stands for a number that is known when the graph runs

@@ -11,11 +11,13 @@ import torch
 from stator import errors
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.instance import InstanceValue
-from stator.objects.protocol import CALL_HOOKS, IMMUTABLE, MODELS, NOT_IMPLEMENTED, REALISERS, register
+from stator.objects.protocol import AMBIENT, CALL_HOOKS, IMMUTABLE, MODELS, NOT_IMPLEMENTED, REALISERS, register
 from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Value
+from stator.objects.warned import left_to_run_time
 from stator.tensors import array_calls, attributes
-from stator.tensors.array_calls import Answer, array_call, ask, name_of, numpy_dtype, tensor_of
+from stator.tensors.array_calls import Answer, array_call, ask, computed, name_of, numpy_dtype, tensor_of
 from stator.tensors.calls import function_handler, record
+from stator.tensors.float_errors import refuses, refuses_for_real
 from stator.tensors.global_state import function_modes
 from stator.tensors.loops import refused, types_of, ufunc_of
 from stator.tensors.lowering import Call, lower_call
@@ -166,9 +168,7 @@ class _Asked:
         self.name = name
         self.given = args
         call, arguments = self.lowered(args, kwargs)
-        classes = [arguments.classes.get(id(operand), int) for operand in call.operands]
-        fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
-        answer = ask(host, call.args, call.kwargs, fakes, classes)
+        answer = self.known(host, call) if not call.operands else self.asked(host, call, arguments)
         if answer is None:
             raise _refusal(name, "what NumPy gives depends on the contents")
         if answer.error is not None:
@@ -179,6 +179,25 @@ class _Asked:
             self.settled = NOT_IMPLEMENTED
         elif not call.operands and not isinstance(answer.result, np.ndarray | tuple | list):
             self.settled = space.fresh(answer.result)
+
+    def known(self, host: Any, call: Call) -> Answer:
+        """What NumPy gives for operands that are known."""
+        _mind_errors(self.space, self.name)
+        warned: set[type] = set()
+        answer = computed(host, call.args, call.kwargs, warned)
+        left_to_run_time(self.space, warned, f"numpy.{self.name}")
+        return answer
+
+    def asked(self, host: Any, call: Call, arguments: _Arguments) -> Answer | None:
+        """What NumPy gives for operands like those of the call."""
+        classes = [arguments.classes.get(id(operand), int) for operand in call.operands]
+        fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
+        answer = ask(host, call.args, call.kwargs, fakes, classes)
+        if answer is not None and answer.error is None and answer.computes():
+            why = refuses(self.space, answer.result)
+            if why is not None:
+                raise _refusal(self.name, why)
+        return answer
 
     def lowered(self, args: list[Value], kwargs: dict[str, Value]) -> tuple[Call, _Arguments]:
         """The call as the graph takes it."""
@@ -539,6 +558,7 @@ def install() -> None:
     IMMUTABLE.update(_SCALARS, {np.dtype}, {type(np.dtype(cls)) for cls in _SCALARS})
     for cls in _SCALARS:
         REALISERS[cls] = _scalar
+        AMBIENT[cls] = _mind_errors
         register(cls, _constructor(cls))
     for kind in (np.ufunc, type(np.sum)):
         register(kind.__call__, _called)
@@ -548,6 +568,13 @@ def install() -> None:
     register(torch.from_numpy, _to_tensor(torch.from_numpy, False, None))
     for host, copies in ((torch.as_tensor, False), (torch.tensor, True)):
         register(host, _to_tensor(host, copies, function_handler(host)))
+
+
+def _mind_errors(space: Space, name: str = "scalar") -> None:
+    """Known operands are computed with for real: see protocol.AMBIENT."""
+    why = refuses_for_real(space)
+    if why is not None:
+        raise _refusal(name, why)
 
 
 def _scalar(space: Space, host: Any, source: Source) -> Value:

@@ -8,15 +8,16 @@ import torch
 
 from stator import errors
 from stator.objects.value import Raised, Unsupported
+from stator.objects.warned import left_to_run_time
 from stator.tensors.lowering import Call, fill
 from stator.tensors.metadata import TensorMeta
 from stator.tensors.tensor import TensorValue
-from stator.tensors.world import Failure, describe_callable
+from stator.tensors.world import Failure, describe_callable, warnings_of_torch
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
-__all__ = ["eager_error"]
+__all__ = ["eager_error", "real_warnings"]
 
 _INPLACE = frozenset(
     ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift"]
@@ -31,24 +32,40 @@ def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
     the program raises its own exception.
     """
     name = describe_callable(call.function)
+    left_to_run_time(space, failure.warned, name)
     refusal = Unsupported(errors.UnsupportedTensorOperation(name, _first_line(failure.error)))
-    if any(meta is None or meta.symbolic or meta.device.type != "cpu" for meta in call.metas):
-        return refusal
-    if not call.exact or len(call.metas) != len(call.operands):
+    if not _can_be_asked(call):
         return refusal
     if _writes(call) and any(meta.is_view for meta in call.metas if isinstance(meta, TensorMeta)):
         return refusal  # whether autograd lets it depends on how the view was made
     roots = [id(value.root) for value in call.operands if isinstance(value, TensorValue)]
     if len(set(roots)) < len(roots):
         return refusal  # they share memory, which eager looks at first
-    if sum(_bytes(meta) for meta in call.metas) > _MOST_BYTES:
-        return refusal
     asked = [_ask(call, filling) for filling in (0, 1, 3)]
     error = asked[0]
     # An error that depends on the contents is not the one that the fake tensors raised.
     if error is None or type(error) is not type(failure.error) or len({str(e) for e in asked}) != 1:
         return refusal
     return Raised(space.exception(error))
+
+
+def _can_be_asked(call: Call) -> bool:
+    """Whether the operation can be run for real on tensors of the same metadata."""
+    if any(meta is None or meta.symbolic or meta.device.type != "cpu" for meta in call.metas):
+        return False
+    if not call.exact or len(call.metas) != len(call.operands):
+        return False
+    return sum(_bytes(meta) for meta in call.metas) <= _MOST_BYTES
+
+
+def real_warnings(call: Call, warned: tuple[type, ...]) -> tuple[type, ...]:
+    """What an operation warns about, of which fakes have warned: a fallback of theirs may have."""
+    if not _can_be_asked(call):
+        return warned
+    found: set[type] = set()
+    for filling in (0, 1, 3):
+        _ask(call, filling, found)
+    return tuple(found)
 
 
 def _writes(call: Call) -> bool:
@@ -61,11 +78,12 @@ def _bytes(meta: Any) -> int:
     return int(span * meta.dtype.itemsize)
 
 
-def _ask(call: Call, filling: int) -> Exception | None:
+def _ask(call: Call, filling: int, warned: set[type] | None = None) -> Exception | None:
     state = torch.get_rng_state()
     try:
         tensors = [_real(meta, value.cls, filling) for meta, value in zip(call.metas, call.operands, strict=True)]
-        call.function(*fill(call.args, tensors), **fill(call.kwargs, tensors))
+        with warnings_of_torch(set() if warned is None else warned):
+            call.function(*fill(call.args, tensors), **fill(call.kwargs, tensors))
     except Exception as error:
         return error.with_traceback(None)
     finally:

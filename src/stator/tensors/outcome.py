@@ -127,7 +127,7 @@ class SequenceResult(Result):
 class Outcome:
     """The result of an operation, and its effects on its tensor arguments."""
 
-    __slots__ = ("effectful", "lasting", "makes_leaf", "random", "result", "written")
+    __slots__ = ("effectful", "lasting", "makes_leaf", "random", "result", "warned", "written")
 
     def __init__(
         self, result: Result, written: tuple[int, ...], effectful: bool, lasting: bool, random: bool = False
@@ -143,6 +143,8 @@ class Outcome:
         self.effectful = effectful
         #: whether the same operation on operands of the same metadata has the same outcome again
         self.lasting = lasting
+        #: the categories of what it warns about
+        self.warned: tuple[type, ...] = ()
 
     @property
     def traced(self) -> bool:
@@ -165,6 +167,7 @@ def outcome_of(observed: Observed, operands: list[Any], name: str, symbolic: dic
     effectful = bool(written) or observed.random or observed.effectful or observed.result is None
     outcome = Outcome(result, written, effectful, result.lasting, observed.random)
     outcome.makes_leaf = description.leaf
+    outcome.warned = tuple(observed.warned)
     return outcome
 
 

@@ -12,8 +12,10 @@ import torch.fx
 from stator import errors
 from stator.guards.guard import Guard
 from stator.objects.value import Unsupported, Value
+from stator.objects.warned import left_to_run_time
 from stator.tensors import dynamism, global_state
 from stator.tensors.contract import alone_guards
+from stator.tensors.failures import real_warnings
 from stator.tensors.finish import CompiledGraph, finish
 from stator.tensors.latent import rely_on_all, rely_on_autograd, told_by_guard
 from stator.tensors.memo import MEMO, Memo
@@ -317,6 +319,9 @@ class Recorder:
         outcome = self._outcome(call, operation)
         if outcome.makes_leaf and not self.keeps_order:
             raise Unsupported(errors.NewLeaf(describe_callable(call.function)))
+        if outcome.warned:
+            outcome.warned = real_warnings(call, outcome.warned)
+            left_to_run_time(self.trace.space, outcome.warned, describe_callable(call.function))
         outcome.effectful |= call.acts
         if outcome.traced:
             self._spare_hooked(call, outcome)

@@ -12,9 +12,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from stator import errors
 from stator.objects.value import Unsupported
+from stator.objects.warned import collected
 from stator.tensors.storage import overlaps, storage_of
 
-__all__ = ["Failure", "Observed", "World", "describe_callable"]
+__all__ = ["Failure", "Observed", "World", "describe_callable", "warnings_of_torch"]
 
 #: operators that update a running statistic though their schemas do not say so
 _SILENT_MUTATORS = frozenset(
@@ -31,12 +32,14 @@ class Failure(Exception):
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
         self.error = error
+        #: the categories of what it warned about before
+        self.warned: set[type] = set()
 
 
 class Observed:
     """One run of an operation: its result, the storages it wrote to, whether it drew random numbers."""
 
-    __slots__ = ("effectful", "overlap", "random", "result", "written")
+    __slots__ = ("effectful", "overlap", "random", "result", "warned", "written")
 
     def __init__(self) -> None:
         self.result: Any = None
@@ -45,6 +48,8 @@ class Observed:
         self.effectful = False
         #: whether it wrote to memory that lies, in part, beneath something else
         self.overlap = False
+        #: the categories of what it warned about
+        self.warned: set[type] = set()
 
 
 class _Watcher(TorchDispatchMode):
@@ -130,10 +135,13 @@ class World:
             raise Unsupported(errors.UnsupportedTensorOperation(name, "fake tensors cannot be quantised"))
         observed = Observed()
         try:
-            with self.mode, _Watcher(observed), _quiet():
+            with self.mode, _Watcher(observed), _casts_not_kept(), warnings_of_torch(observed.warned):
                 observed.result = function(*args, **kwargs)
         except Exception as e:
-            raise translated(function, e) from e
+            meaning = translated(function, e)
+            if isinstance(meaning, Failure):
+                meaning.warned = observed.warned
+            raise meaning from e
         if observed.overlap:
             name = describe_callable(function)
             raise Unsupported(errors.UnsupportedMutation(name, "memory that is shared in part"))
@@ -145,18 +153,46 @@ _QUANTIZED = frozenset({torch.qint8, torch.quint8, torch.qint32, torch.quint4x2,
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    # Warnings are the business of the real run, and so is the cache of casts that autocast keeps.
-    import warnings
-
+def _casts_not_kept() -> Iterator[None]:
+    # The cache that autocast keeps is the business of the real run.
     caching = torch.is_autocast_cache_enabled()
     torch.set_autocast_cache_enabled(False)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     finally:
         torch.set_autocast_cache_enabled(caching)
+
+
+class _WarnAlways:
+    """torch warns each time while somebody needs to hear of it, and does not note what it has warned about once."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.before = False
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.users:
+                self.before = torch.is_warn_always_enabled()
+                torch.set_warn_always(True)
+            self.users += 1
+
+    def __exit__(self, *exc_info: object) -> None:
+        with self.lock:
+            self.users -= 1
+            if not self.users:
+                torch.set_warn_always(self.before)
+
+
+_ALWAYS = _WarnAlways()
+
+
+@contextlib.contextmanager
+def warnings_of_torch(categories: set[type]) -> Iterator[None]:
+    """Warnings of operations are not shown, and their categories put into the set."""
+    with _ALWAYS, collected(categories):
+        yield
 
 
 def translated(function: Any, error: Exception) -> Exception:
