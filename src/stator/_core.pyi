@@ -40,6 +40,8 @@ class Entry:
     hits: Final[int]
     depth: int
     """How deep the calls nest that the target stands for; with fewer left to the thread, the frame itself runs."""
+    alone: bool
+    """With no target: nothing that the frame calls is traced either."""
     drops_arguments: bool
     """A frame begun by a tail call gives its arguments up when the target begins."""
     def __new__(cls, program: GuardProgram, target: Callable[..., Any] | None, owner: Any = None) -> Entry: ...
@@ -71,6 +73,9 @@ class Compiled:
     __name__: str
     __qualname__: str
     region: Final[Region]
+    __code__: Final[CodeType]
+    __globals__: Final[dict[str, Any]]
+    __closure__: Final[tuple[Any, ...] | None]
     def __new__(cls, fn: Callable[..., Any], region: Region, named: Any = ..., /) -> Any: ...
     def __init__(self, *args: Any) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -103,6 +108,18 @@ def tail(function: Callable[..., Any], /, *args: Any) -> Any:
 def get_code_policy(code: CodeType, /) -> int: ...
 def current_region() -> Region | None: ...
 def hook_installed() -> bool: ...
+def show_as(cls: type, name: str, function: Any, /) -> None:
+    """Who reads the class finds the function under that name; the type's slot calls what it called before."""
+
+def call_held(cls: type, shown: Any, /) -> None:
+    """A call of an instance of the class calls what it holds as `_stator_call`; its `__call__` reads as `shown`."""
+
+def set_other_tracer(ask: Callable[[], Any] | None, /) -> Callable[[], Any] | None:
+    """While another evaluation function is installed and `ask()` is not None, compiled callables call what they wrap.
+
+    Returns what was set before.
+    """
+
 def configure_tensors(
     *,
     impl: int,

@@ -66,7 +66,9 @@ Outcome call_directly(Compiled* self, PyObject* const* args, Py_ssize_t nargs, P
 
 PyObject* compiled_vectorcall(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     Ref self = Ref::borrow(object);  // keeps the function and the region while they run
-    if (state.force_eager) return PyObject_Vectorcall(as_compiled(object)->function, args, nargsf, kwnames);
+    if (state.force_eager || another_tracer_is_active()) {
+        return PyObject_Vectorcall(as_compiled(object)->function, args, nargsf, kwnames);
+    }
     PyObject* result = nullptr;
     switch (call_directly(as_compiled(object), args, PyVectorcall_NARGS(nargsf), kwnames, &result)) {
         case Outcome::kHit:
@@ -139,6 +141,10 @@ PyObject* compiled_get(PyObject* self, PyObject* instance, PyObject*) {
     return PyMethod_New(self, instance);
 }
 
+PyObject* of_function(PyObject* object, void* name) {
+    return PyObject_GetAttrString(as_compiled(object)->function, static_cast<const char*>(name));
+}
+
 PyObject* compiled_repr(PyObject* object) { return PyUnicode_FromFormat("<compiled %R>", as_compiled(object)->function); }
 
 PyMemberDef compiled_members[] = {
@@ -152,6 +158,9 @@ PyMemberDef compiled_members[] = {
 
 PyGetSetDef compiled_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {"__code__", of_function, nullptr, "the function's", const_cast<char*>("__code__")},
+    {"__globals__", of_function, nullptr, "the function's", const_cast<char*>("__globals__")},
+    {"__closure__", of_function, nullptr, "the function's", const_cast<char*>("__closure__")},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -169,7 +178,37 @@ PyType_Slot compiled_slots[] = {
     {0, nullptr},
 };
 
+PyObject* call_what_is_held(PyObject* self, PyObject* args, PyObject* kwargs) {
+    Ref held = Ref::steal(PyObject_GenericGetAttr(self, state.held_name));
+    return held ? PyObject_Call(held.get(), args, kwargs) : nullptr;
+}
+
 }  // namespace
+
+// The dict of a class is written to behind type.__setattr__, which would have the slot call what is written.
+PyObject* show_as(PyObject*, PyObject* args) {
+    PyTypeObject* type;
+    PyObject *name, *function;
+    if (!PyArg_ParseTuple(args, "O!UO:show_as", &PyType_Type, &type, &name, &function)) return nullptr;
+    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+        PyErr_SetString(PyExc_TypeError, "show_as() is for classes made at run time");
+        return nullptr;
+    }
+    if (PyDict_SetItem(type->tp_dict, name, function) < 0) return nullptr;
+    PyType_Modified(type);
+    Py_RETURN_NONE;
+}
+
+PyObject* call_held(PyObject*, PyObject* args) {
+    PyTypeObject* type;
+    PyObject* shown;
+    if (!PyArg_ParseTuple(args, "O!O:call_held", &PyType_Type, &type, &shown)) return nullptr;
+    Ref show = Ref::steal(Py_BuildValue("(OsO)", type, "__call__", shown));
+    Ref done = show ? Ref::steal(show_as(nullptr, show.get())) : Ref();
+    if (!done) return nullptr;
+    type->tp_call = call_what_is_held;
+    return done.release();
+}
 
 PyType_Spec compiled_spec = {"stator._core.Compiled", sizeof(Compiled), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |

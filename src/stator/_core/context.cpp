@@ -14,19 +14,23 @@ thread_local Context context_of_thread;
 // What must remain for the program itself once frames are no longer evaluated through the hook.
 constexpr size_t kReserve = 1 << 20;
 
-void install_hook() {
-    PyInterpreterState* interpreter = PyInterpreterState_Get();
-    auto current = _PyInterpreterState_GetEvalFrameFunc(interpreter);
-    if (current == eval_frame_hook) return;
-    state.next_eval = current;
-    _PyInterpreterState_SetEvalFrameFunc(interpreter, eval_frame_hook);
-}
+_PyFrameEvalFunction current_evaluator() { return _PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Get()); }
 
-void remove_hook() {
-    PyInterpreterState* interpreter = PyInterpreterState_Get();
-    // somebody who installed an evaluation function over ours removes it before ours is reached again
-    if (_PyInterpreterState_GetEvalFrameFunc(interpreter) != eval_frame_hook) return;
-    _PyInterpreterState_SetEvalFrameFunc(interpreter, state.next_eval);
+// Puts the hook on top of the evaluation functions, once. Another one that has been put over it (torch._dynamo's, while
+// a function that torch has compiled runs) passes frames down to it: over that one it would pass them round in a circle.
+void install_hook() {
+    auto current = current_evaluator();
+    if (current == eval_frame_hook) return;
+    if (current == _PyEval_EvalFrameDefault) {
+        state.next_eval = nullptr;
+    } else if (state.hook_is_in_chain) {
+        note_evaluator(current);
+        return;
+    } else {
+        state.next_eval = current;
+    }
+    state.hook_is_in_chain = true;
+    _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), eval_frame_hook);
 }
 
 const char* low_address() {
@@ -44,6 +48,35 @@ const char* low_address() {
 
 Context& thread_context() { return context_of_thread; }
 
+void remove_hook() {
+    if (current_evaluator() != eval_frame_hook) return;  // who has put another over it puts it back first
+    auto next = state.next_eval ? state.next_eval : _PyEval_EvalFrameDefault;
+    _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), next);
+    state.hook_is_in_chain = false;
+}
+
+void note_evaluator(_PyFrameEvalFunction current) {
+    if (state.next_eval == current) state.next_eval = nullptr;
+}
+
+PyObject* evaluate_next(Context& context, PyThreadState* thread, Frame* frame, int throwflag) {
+    if (state.next_eval) note_evaluator(current_evaluator());
+    if (!state.next_eval || context.passed_on == frame) return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+    Frame* outer = std::exchange(context.passed_on, frame);
+    PyObject* result = state.next_eval(thread, frame, throwflag);
+    context.passed_on = outer;
+    return result;
+}
+
+bool another_tracer_is_active() {
+    auto evaluator = current_evaluator();
+    if (evaluator == eval_frame_hook) evaluator = state.next_eval;
+    if (!evaluator || evaluator == _PyEval_EvalFrameDefault || !state.other_tracer) return false;
+    Ref active = Ref::steal(PyObject_CallNoArgs(state.other_tracer));
+    if (!active) PyErr_Clear();
+    return active && active.get() != Py_None;
+}
+
 RegionScope::RegionScope(Context& context, Region* region) : context_(context), previous_(context.region) {
     swap(region);
 }
@@ -54,7 +87,8 @@ void RegionScope::swap(Region* region) {
     Region* old = std::exchange(context_.region, region);
     if (!old == !region) return;
     if (region) {
-        if (state.hooked_threads++ == 0) install_hook();
+        state.hooked_threads++;
+        install_hook();  // also where a thread has: whoever put another function over ours may have taken both away
     } else {
         if (--state.hooked_threads == 0) remove_hook();
     }
@@ -65,8 +99,8 @@ bool stack_is_low(Context& context) {
     return static_cast<const char*>(__builtin_frame_address(0)) < context.stack_low;
 }
 
-bool hook_installed() {
-    return _PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Get()) == eval_frame_hook;
-}
+bool hook_installed() { return current_evaluator() == eval_frame_hook; }
+
+void forget_other_threads() { state.hooked_threads = context_of_thread.region ? 1 : 0; }
 
 }  // namespace stator

@@ -2,7 +2,7 @@
 #pragma once
 #include <climits>
 
-#include "ref.h"
+#include "frames.h"
 
 namespace stator {
 
@@ -15,6 +15,7 @@ struct Context {
     Region* region = nullptr;         // borrowed: whoever entered it holds it
     Tail* tail = nullptr;             // borrowed: the call about to begin its frame, see tail.h
     int calls_remaining = kUnlimited; // of the program, where generated code or the tracer stands for a frame of it
+    Frame* passed_on = nullptr;       // the frame that the next evaluation function is about to run
     const char* stack_low = nullptr;  // below this address little C stack is left; null: not yet looked up
 };
 
@@ -52,5 +53,20 @@ class QuietScope {
 bool stack_is_low(Context& context);
 
 bool hook_installed();
+
+// Takes the hook away, unless another evaluation function is over it.
+void remove_hook();
+
+// The evaluation function that was beneath the hook may have been put over it meanwhile: it is beneath no longer.
+void note_evaluator(_PyFrameEvalFunction current);
+
+// Runs a frame as it would run without the hook. A frame that comes back here meets the interpreter itself.
+PyObject* evaluate_next(Context& context, PyThreadState* thread, Frame* frame, int throwflag);
+
+// Does another tracer (state.other_tracer) want to see what this thread runs?
+bool another_tracer_is_active();
+
+// In the child of a fork, no other thread is in a region.
+void forget_other_threads();
 
 }  // namespace stator

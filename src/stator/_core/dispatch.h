@@ -10,6 +10,7 @@ enum class Outcome {
     kMiss,    // no entry's guards pass
     kHit,     // the outputs are in place
     kNative,  // the entry says: run the frame's own bytecode
+    kAlone,   // so it says, and to leave all that the frame calls alone as well
     kError,   // an exception is set
 };
 

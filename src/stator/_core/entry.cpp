@@ -61,6 +61,7 @@ PyMemberDef entry_members[] = {
     {"owner", T_OBJECT, offsetof(Entry, owner), 0, "free for the maker"},
     {"hits", T_ULONGLONG, offsetof(Entry, hits), READONLY, "how often its guards passed"},
     {"depth", T_INT, offsetof(Entry, depth), 0, "how deep the calls nest that the target stands for"},
+    {"alone", T_BOOL, offsetof(Entry, alone), 0, "with no target: nothing that the frame calls is traced either"},
     {"drops_arguments", T_BOOL, offsetof(Entry, drops_arguments), 0,
      "a frame begun by a tail call gives its arguments up when the target begins"},
     {nullptr, 0, 0, 0, nullptr},

@@ -11,6 +11,7 @@ struct Entry {
     PyObject* owner;
     unsigned long long hits;
     int depth;              // of the calls that the target stands for: with fewer left, the frame runs natively
+    char alone;            // with no target: nothing that the frame calls is traced either
     char drops_arguments;  // the program lets go of an argument before the target ends
 };
 

@@ -11,11 +11,6 @@ namespace stator {
 
 namespace {
 
-PyObject* run_default(PyThreadState* thread, Frame* frame, int throwflag) {
-    auto next = state.next_eval ? state.next_eval : _PyEval_EvalFrameDefault;
-    return next(thread, frame, throwflag);
-}
-
 // Leaves the frame with the result of what stood in for it, or with the exception that is set.
 PyObject* leave(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in, bool from_tail = false) {
     Ref code = Ref::borrow(as_object(frame_code(frame)));
@@ -47,7 +42,7 @@ PyObject* run_and_leave(Context& context, PyThreadState* thread, Frame* frame, C
 
 PyObject* run_without_hook(Context& context, PyThreadState* thread, Frame* frame) {
     RegionScope off(context, nullptr);
-    return run_default(thread, frame, 0);
+    return evaluate_next(context, thread, frame, 0);
 }
 
 // What another thread or a collection changes while a frame is traced, the guards see: it is traced once more.
@@ -91,8 +86,9 @@ PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache*
     if (outcome == Outcome::kNative) {
         // The handler may have found that nothing of the call is to be traced.
         if (cache->policy == Policy::kRunRecursively) return run_without_hook(context, thread, frame);
-        return run_default(thread, frame, 0);
+        return evaluate_next(context, thread, frame, 0);
     }
+    if (outcome == Outcome::kAlone) return run_without_hook(context, thread, frame);
     return leave(thread, frame, nullptr, &cache->stand_in);
 }
 
@@ -101,12 +97,13 @@ PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache*
 PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
     Context& context = thread_context();
     bool in_tail = context.tail && take_over_tail(context, frame_function(frame));
-    if (!context.region || throwflag || !frame_is_on_thread_stack(frame)) return run_default(thread, frame, throwflag);
+    if (state.hooked_threads == 0) remove_hook();  // another evaluation function was over it when it should have gone
+    if (!context.region || throwflag || !frame_is_on_thread_stack(frame)) return evaluate_next(context, thread, frame, throwflag);
     PyCodeObject* code = frame_code(frame);
-    if (!is_traceable(thread, code)) return run_default(thread, frame, 0);
+    if (!is_traceable(thread, code)) return evaluate_next(context, thread, frame, 0);
     CodeCache* cache = code_cache(code, true);
     if (!cache) return leave(thread, frame, nullptr, nullptr);
-    if (cache->policy == Policy::kSkip) return run_default(thread, frame, 0);
+    if (cache->policy == Policy::kSkip) return evaluate_next(context, thread, frame, 0);
     if (cache->policy == Policy::kRunRecursively || stack_is_low(context) || c_recursion_is_low(thread)) {
         return run_without_hook(context, thread, frame);
     }
@@ -117,7 +114,9 @@ PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
         case Outcome::kMiss:
             return miss(context, thread, frame, cache, call, in_tail);
         case Outcome::kNative:
-            return run_default(thread, frame, 0);
+            return evaluate_next(context, thread, frame, 0);
+        case Outcome::kAlone:
+            return run_without_hook(context, thread, frame);
         case Outcome::kError:
             return leave(thread, frame, nullptr, &cache->stand_in);
         case Outcome::kHit:

@@ -1,4 +1,6 @@
 // The module stator._core.
+#include <pthread.h>
+
 #include <cstdlib>
 
 #include "callers.h"
@@ -30,6 +32,11 @@ namespace {
 PyObject* set_miss_handler(PyObject*, PyObject* handler) {
     Py_XSETREF(state.miss_handler, handler == Py_None ? nullptr : Py_NewRef(handler));
     Py_RETURN_NONE;
+}
+
+PyObject* set_other_tracer(PyObject*, PyObject* ask) {
+    PyObject* before = std::exchange(state.other_tracer, ask == Py_None ? nullptr : Py_NewRef(ask));
+    return before ? before : Py_NewRef(Py_None);
 }
 
 PyObject* set_code_policy(PyObject*, PyObject* args) {
@@ -103,6 +110,13 @@ PyObject* set_revalidation_minimum(PyObject*, PyObject* value) {
 
 PyMethodDef functions[] = {
     {"set_miss_handler", set_miss_handler, METH_O, "Set handler(region, func, code, args) -> Entry | None"},
+    {"show_as", show_as, METH_VARARGS,
+     "show_as(cls, name, function): who reads the class finds the function; its slot calls what it called before"},
+    {"call_held", call_held, METH_VARARGS,
+     "call_held(cls, shown): a call of an instance calls its `_stator_call`; `cls.__call__` reads as `shown`"},
+    {"set_other_tracer", set_other_tracer, METH_O,
+     "set_other_tracer(ask): while another evaluation function is installed and ask() is not None, compiled callables "
+     "call what they wrap; returns what was set before"},
     {"set_code_policy", set_code_policy, METH_VARARGS,
      "set_code_policy(code, policy): 0 trace, 1 skip this frame, 2 run it and its callees without the hook"},
     {"get_code_policy", get_code_policy, METH_O, "The policy of a code object"},
@@ -175,6 +189,7 @@ bool add_unbound(PyObject* module) {
 
 bool fill_state(PyObject* module) {
     state.module = module;
+    state.held_name = PyUnicode_InternFromString("_stator_call");
     state.failure_name = PyUnicode_InternFromString("failure");
     state.call_name = PyUnicode_InternFromString("__call__");
     state.matches_name = PyUnicode_InternFromString("matches");
@@ -190,9 +205,11 @@ bool fill_state(PyObject* module) {
         PyErr_SetString(PyExc_ImportError, "CPython has no co_extra index left");
         return false;
     }
+    pthread_atfork(nullptr, nullptr, forget_other_threads);
     const char* strict = std::getenv("STATOR_STRICT");
     state.strict = strict && *strict && !(strict[0] == '0' && !strict[1]);
-    return state.failure_name && state.call_name && state.matches_name && state.twin_name && state.deque_type;
+    return state.held_name && state.failure_name && state.call_name && state.matches_name && state.twin_name &&
+           state.deque_type;
 }
 
 int exec_module(PyObject* module) {

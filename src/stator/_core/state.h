@@ -17,13 +17,16 @@ struct State {
     PyObject* miss_handler = nullptr;  // set_miss_handler()
     PyObject* deque_type = nullptr;
     vectorcallfunc function_vectorcall = nullptr;  // that of every Python function nobody tampered with
+    PyObject* held_name = nullptr;     // "_stator_call"
     PyObject* failure_name = nullptr;  // "failure"
     PyObject* call_name = nullptr;     // "__call__"
     PyObject* matches_name = nullptr;  // "matches"
     PyObject* twin_name = nullptr;     // "twin_outcome"
     Py_ssize_t extra_index = -1;       // of the CodeCache in a code object's co_extra
     int hooked_threads = 0;            // threads that are inside a region and not inside a target
-    _PyFrameEvalFunction next_eval = nullptr;  // what was installed before the hook
+    _PyFrameEvalFunction next_eval = nullptr;  // what the hook was installed over; null: the interpreter
+    bool hook_is_in_chain = false;             // it is installed, perhaps beneath another evaluation function
+    PyObject* other_tracer = nullptr;          // set_other_tracer()
     size_t revalidation_minimum = 32;          // programs of fewer operations are always walked
     bool force_eager = false;                  // compiled callables call what they wrap, hook off
     bool strict = false;                       // re-check every decision with the Python twin
