@@ -233,6 +233,7 @@ class Program:
             lines += [f"        {line}" for line in self._raise_located(located)]
         else:
             lines.append("except Exception:")
+        lines += [f"    if {writer.const(self.trace.recorder.is_watched)}():", "        raise"]
         lines += [f"    {passed} = False", f"if not {passed}:"]
         if recovery.undo:
             lines.append(f"    {recovery.undo}({saved})")

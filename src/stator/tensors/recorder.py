@@ -13,7 +13,7 @@ from stator import errors
 from stator.guards.guard import Guard
 from stator.objects.value import Unsupported, Value
 from stator.objects.warned import left_to_run_time
-from stator.tensors import dynamism, global_state
+from stator.tensors import dynamism, global_state, saved_hooks
 from stator.tensors.contract import alone_guards
 from stator.tensors.failures import real_warnings
 from stator.tensors.finish import CompiledGraph, finish
@@ -165,6 +165,8 @@ class Recorder:
         self._memo: Memo | None = None
         self._last_input: Any = None
         self._shapes: Any = None
+        #: hooks on tensors saved for backward (checkpoints) are not shown what the tracer computes
+        self.hooks_wait = saved_hooks.suspend(True)
         #: the overrides of the program's tensor classes are traced; none is called while tracing
         self.overrides = torch._C._get_torch_function_state()
         if self.overrides == torch._C._TorchFunctionState.ENABLED:
@@ -482,6 +484,9 @@ class Recorder:
         """What generated code does about a failure of the graph."""
         return recovery(self, graph, writer)
 
+    #: whether a hook sees each tensor that the graph saves: it may have raised, and is not to see a second execution
+    is_watched = staticmethod(saved_hooks.active)
+
     def guards_first(self) -> list[Guard]:
         """Guards to check before all others."""
         return self.state.guards() if self.tensors or self.ops or self.state.used else []
@@ -495,6 +500,7 @@ class Recorder:
         """The trace has ended: put the process's state back."""
         self.state.restore()
         torch._C._set_torch_function_state(self.overrides)
+        saved_hooks.suspend(self.hooks_wait)
 
 
 class _Adopting(list[Any]):
