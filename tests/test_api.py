@@ -1,6 +1,8 @@
 """compile() and what goes with it: arguments, errors, limits, marks, figures."""
 
 import re
+import subprocess
+import sys
 import traceback
 
 import pytest
@@ -161,3 +163,54 @@ def test_generated_source_is_readable():
     source = stator.generated_source(wrapped)
     assert source.startswith("def program(items")
     assert "items.append(1)" in source or "items.extend([1])" in source
+
+
+HALF = """
+import stator
+from stator.tensors import reader
+
+def failing():
+    raise ImportError("no such part of torch")
+
+reader.configure = failing
+for _ in range(2):
+    try:
+        stator.compile(lambda: 1)
+    except stator.errors.InternalError as e:
+        print(type(e.__cause__).__name__, e)
+"""
+
+
+@pytest.mark.needs_torch
+def test_where_setting_up_has_failed_it_fails_again():
+    """The second compile() does not go on with half of the torch layer."""
+    done = subprocess.run([sys.executable, "-c", HALF], capture_output=True, text=True, timeout=120)
+    line = "ImportError Stator could not be set up in this process: ImportError: no such part of torch"
+    assert done.stdout.splitlines() == [line, line], done.stdout + done.stderr
+
+
+AT_ONCE = """
+import sys, threading
+import torch, stator
+
+sys.setswitchinterval(1e-5)
+start, found = threading.Barrier(4), []
+
+def work():
+    start.wait()
+    compiled = stator.compile(lambda x: x.sin() * 2, backend="eager", fullgraph=True)
+    found.append(torch.equal(compiled(torch.ones(3)), torch.ones(3).sin() * 2))
+
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(found, stator.stats().graphs)
+"""
+
+
+@pytest.mark.needs_torch
+def test_the_first_compile_may_be_made_by_several_threads():
+    done = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[True, True, True, True] 4", done.stdout + done.stderr

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -88,31 +90,50 @@ def _resolve_backend(backend: Any, mode: str | None, rest: dict[str, Any]) -> An
 
 def torch_present() -> bool:
     """Whether the torch layer can be (and now is) loaded, as the tracer is: not before it is needed."""
-    global _torch
     if _torch is None:
-        from stator.tracer import on_miss
+        with _setting_up:
+            _set_up()
+    return bool(_torch)
 
-        set_miss_handler(on_miss)
-        if "torch" not in sys.modules:
-            import importlib.util
 
-            _torch = importlib.util.find_spec("torch") is not None
-        else:
-            _torch = True
-        if _torch:
-            from stator import tensors
+def _set_up() -> None:
+    """Load the tracer and the torch layer, whole or not at all: where that has failed, it fails again."""
+    global _torch, _failure
+    if _torch is not None:
+        return  # another thread has done it
+    if _failure is None:
+        try:
+            from stator.tracer import on_miss
 
-            tensors.install()
-    return _torch
+            if "torch" in sys.modules:
+                present = sys.modules["torch"] is not None
+            else:
+                present = importlib.util.find_spec("torch") is not None
+            if present:
+                from stator import tensors
+
+                tensors.install()
+            set_miss_handler(on_miss)
+            _torch = present
+            return
+        except BaseException as e:
+            _failure = e
+            if not isinstance(e, Exception):
+                raise
+    text = f"Stator could not be set up in this process: {type(_failure).__name__}: {_failure}"
+    raise errors.InternalError(text) from _failure
 
 
 _torch: bool | None = None
+_failure: BaseException | None = None
+_setting_up = threading.RLock()
 
 
 def _wrap(model: Any, bucket: Bucket) -> Any:
     if torch_present():
-        from stator.tensors import module_stand_in
+        from stator.tensors import innermost, module_stand_in
 
+        model = innermost(model)
         stand_in = module_stand_in(model, bucket)
         if stand_in is not None:
             return stand_in

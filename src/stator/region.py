@@ -12,6 +12,7 @@ from stator import errors
 from stator._core import Entry, Region, calls_left, set_code_policy
 from stator.bytecode import is_suspendable
 from stator.bytecode.by_code import ByCode
+from stator.bytecode.continuation import is_continuation
 from stator.guards.program import compile_guards
 from stator.report.stats import STATS, BreakRecord
 
@@ -132,6 +133,19 @@ class Bucket:
         self.add(code, entry)
         return entry
 
+    def leave_to(self, other: str, code: CodeType) -> Entry | None:
+        """This once, the frame runs as ordinary Python, and so does all that it calls: another tracer is at work.
+
+        The rest of a frame that has been resumed may outlast the other's work, and so may its calls: they are asked
+        each for itself.
+        """
+        brk = errors.FrameGivenUp(code.co_qualname, other)
+        seen = self.state_of(code).setdefault("left to", set())
+        if other not in seen:
+            seen.add(other)
+            STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
+        return None if is_continuation(code) else ALONE
+
     def codes(self) -> list[CodeType]:
         """The code objects that have entries here."""
         return self._compiled.codes()
@@ -139,6 +153,17 @@ class Bucket:
     def hits(self) -> int:
         """How often an entry of this bucket was used."""
         return sum(entry.hits for code in self.codes() for entry in self.region.entries(code))
+
+
+def _alone() -> Entry:
+    entry = Entry(compile_guards([]), None)
+    entry.alone = True
+    return entry
+
+
+#: leaves a frame and all that it calls alone. It is put into no cache: whether another tracer is at work is asked at
+#: each call that no entry fits
+ALONE = _alone()
 
 
 def failure_of(entry: Entry, function: Any, args: list[Any]) -> str:

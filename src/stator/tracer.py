@@ -13,7 +13,7 @@ from stator import collector, errors, mark_models  # noqa: F401  the models of t
 from stator._core import UNBOUND, Entry, call_seen, set_code_policy
 from stator.bytecode import ContinuationError, is_suspendable
 from stator.bytecode.continuation import is_continuation
-from stator.cache.policy import runs_whole, worth_tracing
+from stator.cache.policy import is_machinery, other_at_work, runs_whole, worth_tracing
 from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
 from stator.guards.source import LocalSource
@@ -23,6 +23,7 @@ from stator.objects import exception_code  # noqa: F401
 from stator.objects.generator import is_left_open
 from stator.objects.module import is_undermined
 from stator.objects.value import Raised, Unsupported
+from stator.region import ALONE
 from stator.report.stats import STATS, BreakRecord
 from stator.residual.program import Program, Residual
 from stator.stance import current_stance
@@ -45,15 +46,20 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
         return None
     if bucket is None:
         return None  # a region that no compile() call has made
+    other = other_at_work()
+    if other is not None:
+        return bucket.leave_to(other, code)
     if bucket.root is None:
         bucket.root = code
     if runs_whole(code):
         set_code_policy(code, 2)
-        why = "nothing inside of it is traced"
-        return bucket.give_up(code, why, []) if code is bucket.root else None
+        if code is bucket.root:
+            bucket.give_up(code, "nothing inside of it is traced", [])
+        return ALONE
     if code is not bucket.root and not worth_tracing(code):
-        set_code_policy(code, 1)
-        return None
+        alone = is_machinery(code)
+        set_code_policy(code, 2 if alone else 1)
+        return ALONE if alone else None
     if not bucket.fullgraph:
         import bytecode  # noqa: F401  here, and not at the first break: the trace may look at sys.modules
     stance = current_stance()

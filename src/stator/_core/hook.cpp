@@ -83,11 +83,7 @@ PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache*
         QuietScope quiet(context);
         entry = Ref();
     }
-    if (outcome == Outcome::kNative) {
-        // The handler may have found that nothing of the call is to be traced.
-        if (cache->policy == Policy::kRunRecursively) return run_without_hook(context, thread, frame);
-        return evaluate_next(context, thread, frame, 0);
-    }
+    if (outcome == Outcome::kNative) return evaluate_next(context, thread, frame, 0);
     if (outcome == Outcome::kAlone) return run_without_hook(context, thread, frame);
     return leave(thread, frame, nullptr, &cache->stand_in);
 }

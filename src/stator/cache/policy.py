@@ -20,8 +20,28 @@ SKIPPED: list[str] = []
 TRACED: list[str] = []
 #: tell the codes whose frames run as they are together with all that they call, even where they are to be compiled
 WHOLE: list[Callable[[CodeType], bool]] = []
+#: directories and files of other tracers and compilers: while one of their frames runs, nothing is traced
+MACHINERY: list[str] = []
+#: names of functions in there that only call what they wrap
+NO_MACHINERY: set[str] = set()
+#: what says which tracer, transform or mode is at work that wants to see the program itself; None where none is
+OTHERS_AT_WORK: list[Callable[[], str | None]] = []
 #: continuations that begin at an instruction which can neither be traced nor left out: they run as ordinary Python
 GIVEN_UP = ByCode[bool]()
+
+
+def other_at_work() -> str | None:
+    """What is at work on this thread that wants to see the program itself, not what Stator makes of it."""
+    for ask in OTHERS_AT_WORK:
+        who = ask()
+        if who is not None:
+            return who
+    return None
+
+
+def is_machinery(code: CodeType) -> bool:
+    """Whether a frame is one of another tracer's, or of a compiler's: all that it calls is left alone."""
+    return code.co_filename.startswith(tuple(MACHINERY)) and code.co_name not in NO_MACHINERY
 
 
 def worth_tracing(code: CodeType) -> bool:

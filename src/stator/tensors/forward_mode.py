@@ -1,6 +1,6 @@
 """Forward-mode differentiation: tangents travel beside the tensors, where neither a graph nor a trace sees them.
 
-No frame is traced inside of a level (see `global_state.foreign_mode`), and the functions that begin one, end one, or
+No frame is traced inside of a level (see `other_tracers.at_work`), and the functions that begin one, end one, or
 make or read a tensor with a tangent are left to Python as they are.
 """
 

@@ -183,25 +183,6 @@ class State:
 _LEVEL = GlobalSource(vars(forward_ad), "_current_level", forward_ad.__name__)
 
 
-def foreign_mode() -> str | None:
-    """What is active that would see, or change, every operation of the trace; None where nothing is."""
-    if _C._functorch.peek_interpreter_stack() is not None:
-        return "inside a transform of torch.func"
-    if forward_ad._current_level >= 0:
-        return "inside a level of forward-mode differentiation"
-    if _C._len_torch_dispatch_stack() > 0 or any(_C._get_dispatch_mode(key) is not None for key in _infra_keys()):
-        return "inside a TorchDispatchMode"
-    for mode in function_modes():
-        if not isinstance(mode, DeviceContext):
-            return f"inside the TorchFunctionMode {type(mode).__qualname__}"
-    return None
-
-
-def _infra_keys() -> tuple[Any, ...]:
-    keys = _C._TorchDispatchModeKey
-    return keys.FAKE, keys.PROXY, keys.FUNCTIONAL
-
-
 def function_modes() -> list[Any]:
     """The active TorchFunctionModes, outermost first."""
     return [_C._get_function_stack_at(i) for i in range(_C._len_torch_function_stack())]
@@ -214,7 +195,7 @@ def _devices() -> list[Any]:
 
 def _check_of() -> Callable[[], bool]:
     check = _C._dynamo.guards.GlobalStateGuard().check
-    inference, mode = torch.is_inference_mode_enabled(), foreign_mode()
+    inference = torch.is_inference_mode_enabled()
     devices = _devices()
     # Looked up once: this runs at every call.
     is_inference, count, dispatch = (
@@ -224,12 +205,10 @@ def _check_of() -> Callable[[], bool]:
     )
     peek = _C._functorch.peek_interpreter_stack
 
-    if mode is None and not devices:
+    if not devices:
         probe = state_probe()  # all of this without running Python
         if probe is not None:
             return probe
-    if mode is not None:
-        return lambda: check() and foreign_mode() == mode and is_inference() is inference
 
     def same() -> bool:
         return (

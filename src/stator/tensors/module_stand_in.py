@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator._core import Compiled
+from stator._core import Compiled, call_held
 
 if TYPE_CHECKING:
     from stator.region import Bucket
@@ -37,7 +37,7 @@ def module_stand_in(model: Any, bucket: Bucket) -> Any:
     cls = _class_of(type(original))
     made: Any = object.__new__(cls)
     object.__setattr__(made, "__dict__", original.__dict__)
-    cls.__dict__["__call__"].__set__(made, Compiled(original, bucket.region, type(original).__call__))
+    cls.__dict__["_stator_call"].__set__(made, Compiled(original, bucket.region, type(original).__call__))
     return made
 
 
@@ -61,11 +61,11 @@ class _StandIn:
 
     @property
     def _orig_mod(self) -> Any:
-        return type(self).__dict__["__call__"].__get__(self).__wrapped__
+        return type(self).__dict__["_stator_call"].__get__(self).__wrapped__
 
     @property
     def _stator_bucket(self) -> Any:
-        return type(self).__dict__["__call__"].__get__(self).region.owner
+        return type(self).__dict__["_stator_call"].__get__(self).region.owner
 
     @property
     def __class__(self) -> type:
@@ -95,17 +95,29 @@ def _class_of(cls: type) -> type:
     known = _classes.get(cls)
     found = None if known is None else known()
     if found is None:
-        # `__call__` is a slot that holds the compiled call: calling a stand-in runs no Python of its own.
         namespace: dict[str, Any] = {
-            "__slots__": ("__call__",),
+            "__slots__": ("_stator_call",),
             "__module__": cls.__module__,
             "__qualname__": cls.__qualname__,
             "__doc__": cls.__doc__,
         }
         namespace.update(_forwarded_slots(cls))
         found = type.__new__(type(cls), cls.__name__, (_StandIn, cls), namespace)
+        call_held(found, _plain_call(cls))
         _classes[cls] = weakref.ref(found)
     return found
+
+
+def _plain_call(cls: type) -> Any:
+    """What other tracers find as a stand-in's `__call__` and trace through: the module's own call.
+
+    Calling a stand-in runs no such Python: its type calls what it holds.
+    """
+
+    def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return cls.__call__(self, *args, **kwargs)
+
+    return __call__
 
 
 def _forwarded_slots(cls: type) -> dict[str, Any]:

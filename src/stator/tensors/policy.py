@@ -12,11 +12,21 @@ from stator.cache import policy
 #: parts of torch that compute with tensors in Python, as a user's code would
 _TRACED = ("nn", "distributions", "optim", "ao", "_refs", "_decomp", "_numpy")
 
+#: its tracers and compilers
+_MACHINERY = (
+    *("_dynamo/", "_inductor/", "_functorch/_aot_autograd/", "_functorch/aot_autograd.py", "_subclasses/"),
+    *("export/", "_export/", "fx/_symbolic_trace.py", "fx/experimental/", "fx/passes/", "jit/"),
+)
+#: `torch._dynamo.disable()`: what torch's own functions wear for Dynamo's sake, Stator traces
+_DISABLING = ("_fn", "nonrecursive_disable_wrapper")
+
 
 def install() -> None:
     """Tell the policy of the frame hook."""
     root = os.path.dirname(torch.__file__)
     policy.SKIPPED.append(root + os.sep)
+    policy.MACHINERY.extend(os.path.join(root, part) for part in _MACHINERY)
+    policy.NO_MACHINERY.update(_DISABLING)
     # Python around C functions on arrays: each of its calls would break.
     numpy = importlib.util.find_spec("numpy")
     if numpy is not None:
