@@ -3,6 +3,7 @@
 #include "compat.h"
 #include "equality.h"
 #include "loads.h"
+#include "memory.h"
 #include "probe.h"
 #include "state.h"
 #include "tensors.h"
@@ -116,8 +117,7 @@ bool is_distinct(const Op& op, PyObject* const* registers) {
     return true;
 }
 
-bool predicate(const Op& op, PyObject* const* registers) {
-    const auto& from = registers_of(op);
+bool predicate(const Op& op, const std::vector<uint32_t>& from, PyObject* const* registers) {
     PyObject* few[8];
     std::vector<PyObject*> many;
     PyObject** args = few;
@@ -140,6 +140,7 @@ std::shared_ptr<OpExtra> register_list(PyObject* registers, Py_ssize_t first) {
 }  // namespace
 
 const std::vector<uint32_t>* more_registers(const Op& op) {
+    if (op.code == OpCode::APART) return &apart_registers(op);
     return op.code == OpCode::PREDICATE || op.code == OpCode::SAME || op.code == OpCode::DISTINCT ? &registers_of(op)
                                                                                                : nullptr;
 }
@@ -151,6 +152,8 @@ std::shared_ptr<OpExtra> make_extra(OpCode code, PyObject* registers, PyObject* 
         case OpCode::SAME:
         case OpCode::DISTINCT:
             return register_list(registers, 1);
+        case OpCode::APART:
+            return make_apart_check(registers, object);
         case OpCode::TENSOR:
             return make_tensor_check(object);
         case OpCode::TYPE_ATTR_IS: {
@@ -198,7 +201,12 @@ bool check(const Op& op, PyObject* const* registers) {
         case OpCode::TENSOR:
             return check_tensor(op, registers[op.reg]);
         case OpCode::PREDICATE:
-            return predicate(op, registers);
+            return predicate(op, registers_of(op), registers);
+        case OpCode::APART: {
+            Verdict verdict = apart_verdict(op, registers);
+            return verdict == Verdict::kUnknown ? predicate(op, apart_registers(op), registers)
+                                                : verdict == Verdict::kYes;
+        }
         case OpCode::GLOBAL_STATE:
             if (is_probe(op.object)) return probe_holds(reinterpret_cast<const Probe*>(op.object));
             return is_true(PyObject_CallNoArgs(op.object));

@@ -36,6 +36,7 @@
     X(DISTINCT)          \
     X(TENSOR)            \
     X(PREDICATE)         \
+    X(APART)             \
     X(GLOBAL_STATE)
 
 namespace stator {

@@ -156,6 +156,7 @@ bool enough_registers(OpCode code, Py_ssize_t count) {
         case OpCode::CONST:
         case OpCode::TYPE_ATTR_IS:
         case OpCode::PREDICATE:
+        case OpCode::APART:
         case OpCode::GLOBAL_STATE:
             return true;
         case OpCode::SAME:

@@ -40,6 +40,7 @@ bool reads_register(OpCode code) {
         case OpCode::CONST:
         case OpCode::TYPE_ATTR_IS:
         case OpCode::PREDICATE:
+        case OpCode::APART:
         case OpCode::GLOBAL_STATE:
             return false;
         default:

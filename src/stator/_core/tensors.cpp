@@ -23,6 +23,9 @@ struct Layout {
     unsigned long long flags_mask = 0;  // the bits that must be as in a plain tensor
     unsigned long long flags = 0;
     unsigned long long requires_grad = 0;  // the function bool TensorImpl::requires_grad() const
+    Py_ssize_t storage = 0;                // of the StorageImpl*; 0 if extents are left to Python
+    Py_ssize_t storage_offset = 0;         // of the place in it, in elements
+    Py_ssize_t data = 0;                   // of the pointer to the memory, in the StorageImpl
 };
 
 Layout layout;
@@ -148,6 +151,22 @@ void tensor_parts(PyObject* tensor, const void** impl, const void** autograd) {
     *autograd = found ? read<const void*>(found, layout.autograd) : nullptr;
 }
 
+bool tensor_extent(PyObject* tensor, size_t itemsize, Extent* extent) {
+    const char* impl = layout.known && layout.storage ? plain_impl(tensor) : nullptr;
+    if (!impl) return false;
+    extent->storage = read<const char*>(impl, layout.storage);
+    if (!extent->storage) return false;
+    size_t dims = read<uint64_t>(impl, layout.dims);
+    const int64_t* sizes = sizes_of(impl, dims);
+    const int64_t* strides = strides_of(sizes, dims);
+    int64_t span = 1;  // up to the last element; strides are never negative
+    for (size_t i = 0; i < dims; i++) span = sizes[i] == 0 || span == 0 ? 0 : span + (sizes[i] - 1) * strides[i];
+    auto memory = read<uint64_t>(static_cast<const char*>(extent->storage), layout.data);
+    extent->begin = memory + static_cast<uint64_t>(read<int64_t>(impl, layout.storage_offset)) * itemsize;
+    extent->end = memory ? extent->begin + static_cast<uint64_t>(span) * itemsize : extent->begin;
+    return true;
+}
+
 bool check_tensor(const Op& op, PyObject* object) {
     auto* check = static_cast<TensorCheck*>(op.extra.get());
     if (!check) return matches_in_python(op.object, object);
@@ -159,13 +178,14 @@ bool check_tensor(const Op& op, PyObject* object) {
 }
 
 PyObject* configure_tensors(PyObject*, PyObject* args, PyObject* kwargs) {
-    static const char* names[] = {"impl", "vtable",    "autograd",   "extra", "dims",          "kind",
-                                  "keys", "kind_mask", "flags_mask", "flags", "requires_grad", nullptr};
+    static const char* names[] = {"impl",    "vtable",         "autograd", "extra",     "dims",
+                                  "kind",    "keys",           "kind_mask", "flags_mask", "flags",
+                                  "requires_grad", "storage", "storage_offset", "data", nullptr};
     Layout found;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "$nKnnnnnKKKK:configure_tensors", const_cast<char**>(names),
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "$nKnnnnnKKKKnnn:configure_tensors", const_cast<char**>(names),
                                      &found.impl, &found.vtable, &found.autograd, &found.extra, &found.dims,
                                      &found.kind, &found.keys, &found.kind_mask, &found.flags_mask, &found.flags,
-                                     &found.requires_grad)) {
+                                     &found.requires_grad, &found.storage, &found.storage_offset, &found.data)) {
         return nullptr;
     }
     found.known = found.vtable != 0 && found.requires_grad != 0;

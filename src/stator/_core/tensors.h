@@ -32,6 +32,15 @@ Verdict read_tensor_verdict(const TensorCheck& check, PyObject* object);
 // Where the parts of a tensor lie that a verdict looks at: its impl and its AutogradMeta, or null.
 void tensor_parts(PyObject* tensor, const void** impl, const void** autograd);
 
+// The stretch of memory that a tensor's elements lie in, empty for one without elements or memory.
+struct Extent {
+    uint64_t begin, end;
+    const void* storage;
+};
+
+// Finds it without running any Python code; false if it cannot be read off the tensor.
+bool tensor_extent(PyObject* tensor, size_t itemsize, Extent* extent);
+
 // Whether the object is a tensor as the operation's spec says; asks Python where it must.
 bool check_tensor(const Op& op, PyObject* object);
 

@@ -20,6 +20,7 @@ from .source import Frame, LoadError, Source, source_from_state
 
 __all__ = [
     "ABSENT",
+    "Apart",
     "CodeIs",
     "Distinct",
     "Equals",
@@ -500,6 +501,13 @@ class Predicate(Guard):
         return self.text
 
 
+class Apart(Predicate):
+    """``fn`` of the tensors at the sources is true: what the core finds out by itself, if it can read the tensors."""
+
+    __slots__ = ()
+    op = "APART"
+
+
 class GlobalState(Guard):
     """``check()`` is true: a state that belongs to no object of the frame (grad mode, default dtype, …)."""
 
@@ -581,6 +589,7 @@ _KINDS: dict[str, Callable[..., Guard]] = {
         Distinct,
         TensorMatch,
         Predicate,
+        Apart,
         GlobalState,
     )
 }

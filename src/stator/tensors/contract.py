@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Distinct, Guard, Predicate
+from stator.guards.guard import Guard, Predicate
 from stator.guards.source import AttrSource, DictItemSource
 from stator.tensors.storage import storage_of
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
 
-__all__ = ["alone_guards", "backend_guards", "distinct_guards", "in_context", "is_member"]
+__all__ = ["alone_guards", "backend_guards", "in_context", "is_member"]
 
 _frames = itertools.count()
 
@@ -69,50 +69,12 @@ def backend_guards(recorder: Recorder, context: Any) -> list[Guard]:
     return guards
 
 
-def distinct_guards(recorder: Recorder, inputs: list[Any]) -> list[Guard]:
-    """Inputs that the graph changes share no memory with others: backends reorder reads and writes.
-
-    A module's own tensors are taken to stay apart from each other and from the arguments, as long as they are other
-    objects.
-    """
-    existing = [value for value in inputs if isinstance(value.host, torch.Tensor)]
-    known = set(existing)
-    written = [(value, value.source) for value in recorder.written if value in known]
-    guards: list[Guard] = []
-    # What is new in each call is compared with the module's tensors, which are found to be apart but once.
-    against: dict[Any, list[Any]] = {}
-    compared: set[Any] = set()
-    for value, source in written:
-        if source is None:
-            continue
-        compared.add(value)
-        others = [other for other in existing if other not in compared]
-        alike = [o for o in others if o.cls is value.cls and o.dtype == value.dtype and o.device == value.device]
-        members: list[Any] = [other.source for other in alike if is_member(other)]
-        if members:
-            guards.append(Distinct(source, tuple(members)))
-        for other in alike:
-            if not is_member(other):
-                against.setdefault(other, []).append(source)
-        if not is_member(value):
-            guards += _memory_guards(value, [o for o in existing if o is not value and not is_member(o)])
-    return guards + [Distinct(other.source, tuple(sources)) for other, sources in against.items()]
-
-
 def alone_guards(value: Any, tensors: list[Any]) -> list[Guard]:
     """No other tensor lies in the storage of one whose metadata the program changes: its own might change too."""
     others = [other.source for other in tensors if other is not value and other.source is not None]
     if not others or value.source is None:
         return []
     return [Predicate((value.source, *others), _apart, f"{value.source.expr()} shares no storage with other tensors")]
-
-
-def _memory_guards(value: Any, others: list[Any]) -> list[Guard]:
-    """The input shares no memory with the others, if it does not now."""
-    if not others or any(storage_of(other.host) == storage_of(value.host) for other in others):
-        return []
-    sources = (value.source, *(other.source for other in others))
-    return [Predicate(sources, _apart, f"{value.source.expr()} shares memory with no other input")]
 
 
 def _apart(tensor: Any, *others: Any) -> bool:

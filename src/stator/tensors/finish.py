@@ -14,10 +14,11 @@ from stator.errors import BackendError, StatorError
 from stator.objects.value import Unsupported, Value
 from stator.report.stats import STATS
 from stator.tensors import global_state
-from stator.tensors.contract import backend_guards, distinct_guards, in_context, is_member
+from stator.tensors.contract import backend_guards, in_context, is_member
 from stator.tensors.graph_module import graph_module, sources_go_with
 from stator.tensors.linked import check_outputs
 from stator.tensors.located import Located
+from stator.tensors.memory import memory_guard, must_run_in_order
 from stator.tensors.node_meta import NodeMeta
 from stator.tensors.subclass import is_plain_class
 from stator.tensors.tensor import TensorValue
@@ -198,6 +199,15 @@ def _compiled_in_context(recorder: Recorder, gm: Any, inputs: list[Any], backend
         recorder.shapes.forget_floats()
 
 
+def lie_apart(recorder: Recorder, inputs: list[Any]) -> bool:
+    """Whether the inputs allow a backend to gather and reorder writes; guarded."""
+    guard = memory_guard(recorder, inputs)
+    if guard is None:
+        return True
+    recorder.extra_guards.append(guard)
+    return bool(guard.fn.apart)  # type: ignore[attr-defined]
+
+
 def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[..., Any]:
     """Hand the graph to the backend in the global state of the start, and check what comes back."""
     backend = recorder.trace.bucket.backend  # type: ignore[attr-defined]
@@ -205,13 +215,13 @@ def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[...
     examples = [recorder.example_input(value) for value in inputs]
     started = time.perf_counter()
     try:
-        if recorder.in_order:
-            return gm.forward
-        if getattr(backend, "keeps_order", False):
+        if recorder.keeps_order:
             compiled = backend(gm, examples)
+        elif must_run_in_order(recorder, inputs) or not lie_apart(recorder, inputs):
+            return gm.forward
         else:
             compiled, context = _compiled_in_context(recorder, gm, inputs, backend, examples)
-            recorder.extra_guards += backend_guards(recorder, context) + distinct_guards(recorder, inputs)
+            recorder.extra_guards += backend_guards(recorder, context)
     except StatorError:
         raise
     except Exception as e:

@@ -142,7 +142,7 @@ def _find_layout() -> dict[str, int]:
     samples = [(_impl(t), _raw_keys(t), t) for t in _samples()]
     keys = _only(i for i in range(first_after, len(_impl(plain))) if all(w[i] == k for w, k, _ in samples))
     layout |= {"dims": dims * _WORD, "keys": keys * _WORD}
-    return layout | _find_kind(first_after, keys) | _find_autograd(dims)
+    return layout | _find_kind(first_after, keys) | _find_autograd(dims) | _find_memory()
 
 
 def _find_impl_offset() -> int:
@@ -199,6 +199,20 @@ def _find_autograd(dims: int) -> dict[str, int]:
     if address is None:
         raise _Unclear("requires_grad")
     return {"autograd": autograd * _WORD, "extra": extra * _WORD, "requires_grad": address}
+
+
+def _find_memory() -> dict[str, int]:
+    """Where the impl points to its storage and says where in it the tensor begins; where the storage has its memory."""
+    memory = torch.frombuffer(bytearray(400), dtype=torch.float32)  # torch's own allocations begin where they are freed
+    samples = [memory[offset : offset + 2] for offset in (83, 37, 61, 53)]
+    storage, data = memory.untyped_storage(), memory.data_ptr()
+    in_impl = range(1, len(_impl(samples[0])))
+    in_storage = _words(storage._cdata, _usable(storage._cdata) // _WORD)
+    return {
+        "storage": _WORD * _only(i for i in in_impl if all(_impl(t)[i] == storage._cdata for t in samples)),
+        "storage_offset": _WORD * _only(i for i in in_impl if all(_impl(t)[i] == t.storage_offset() for t in samples)),
+        "data": _WORD * _only(i for i, word in enumerate(in_storage) if word == data),
+    }
 
 
 def _library() -> str:
