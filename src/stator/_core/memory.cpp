@@ -25,6 +25,17 @@ bool read_extents(ApartCheck& check, PyObject* const* registers) {
     return true;
 }
 
+// In the order of the last call, does each begin where the one before has ended?
+bool in_order_and_apart(const ApartCheck& check) {
+    uint64_t reach = 0;
+    for (uint32_t which : check.order) {
+        const Extent& extent = check.extents[which];
+        if (extent.begin < reach) return false;
+        reach = extent.end;
+    }
+    return true;
+}
+
 bool in_written_storage(const ApartCheck& check, uint32_t which) {
     for (size_t i = 0; i < check.written; i++) {
         if (check.extents[i].storage == check.extents[which].storage) return true;
@@ -88,10 +99,9 @@ const std::vector<uint32_t>& apart_registers(const Op& op) {
 Verdict apart_verdict(const Op& op, PyObject* const* registers) {
     auto& check = *static_cast<ApartCheck*>(op.extra.get());
     if (!check.known || !read_extents(check, registers)) return Verdict::kUnknown;
+    if (in_order_and_apart(check)) return check.apart ? Verdict::kYes : Verdict::kNo;
     auto before = [&check](uint32_t a, uint32_t b) { return check.extents[a].begin < check.extents[b].begin; };
-    if (!std::is_sorted(check.order.begin(), check.order.end(), before)) {
-        std::sort(check.order.begin(), check.order.end(), before);
-    }
+    std::sort(check.order.begin(), check.order.end(), before);
     return all_apart(check) == check.apart ? Verdict::kYes : Verdict::kNo;
 }
 
