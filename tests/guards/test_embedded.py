@@ -1,6 +1,8 @@
 """Objects that a class, a metaclass or a module holds are known as objects; what may change of them is guarded."""
 
 import builtins
+import functools
+import operator
 import sys
 import types
 
@@ -320,6 +322,78 @@ def name_in_the_words_of_an_error():
         return a
 
     return lambda: called(), lambda: setattr(called, "__qualname__", "renamed")
+
+
+@program
+def method_caller_that_gets_keywords():
+    class Called:
+        def a(self, *args, **kwargs):
+            return "a", args, kwargs
+
+        b = a
+
+    callers = [operator.methodcaller("a", "b")]
+    change = lambda: callers.__setitem__(0, operator.methodcaller("b", "a", "b", k=1))  # noqa: E731
+    return lambda: callers[0](Called()), change
+
+
+@program
+def documentation_of_a_property():
+    def getter(self):
+        """One."""
+
+    def other(self):
+        """Two."""
+
+    held = property(getter)
+    return lambda: held.getter(other).__doc__, lambda: setattr(getter, "__doc__", "Another.")
+
+
+@program
+def name_of_a_generator():
+    def generate():
+        yield 1
+
+    return lambda: (generate().__name__, generate().__qualname__), lambda: setattr(generate, "__name__", "renamed")
+
+
+@program
+def hash_of_a_metaclass():
+    class Hashing(type):
+        pass
+
+    class Net(metaclass=Hashing):
+        pass
+
+    def change():
+        Hashing.__hash__ = lambda cls: 7
+
+    return lambda: ({Net: 1}[Net], hash(Net) == 7), change
+
+
+@program
+def words_for_what_is_no_exception():
+    class Shown(type):
+        def __repr__(cls):
+            return "shown"
+
+    class Net(Exception, metaclass=Shown):
+        def __new__(cls):
+            return 1
+
+    def raising():
+        raise Net
+
+    return raising, lambda: setattr(Shown, "__repr__", lambda cls: "shown otherwise")
+
+
+@program
+def wrapped_of_a_cache():
+    @functools.lru_cache
+    def cached(x):
+        return x
+
+    return lambda: cached(1), lambda: setattr(cached, "__wrapped__", len)
 
 
 def _module(name, **attributes):

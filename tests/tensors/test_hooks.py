@@ -177,3 +177,17 @@ def test_a_gradient_by_a_tensor_of_the_same_graph(backend: str) -> None:
         return torch.autograd.grad(loss, y)
 
     agree(lambda: (program, (leaf() * 3,)), breaks=1, backend=backend)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_hook_registered_on_a_parameter_between_two_calls(backend):
+    def program(weight):
+        return torch.autograd.grad((weight * 2).sum(), weight)[0]
+
+    weight = torch.ones(2, requires_grad=True)
+    traced = stator.compile(program, backend=backend)
+    assert traced(weight).tolist() == program(weight).tolist() == [2.0, 2.0]
+    weight.register_hook(lambda gradient: gradient * 10)
+    assert traced(weight).tolist() == program(weight).tolist() == [20.0, 20.0]
+    inner = torch.ones(2, requires_grad=True) * 3
+    assert traced(inner).tolist() == program(inner).tolist()

@@ -10,7 +10,7 @@ from typing import Any
 __all__ = [
     *("ABSENT", "class_dict", "dict_get", "dict_keys", "dict_values", "instance_dict"),
     *("is_heap_type", "is_mutable_type", "is_subtype", "may_change_class", "set_instance_dict", "type_lookup"),
-    *("mro_of", "type_name"),
+    *("base_of", "mro_of", "type_flags", "type_name"),
 ]
 
 
@@ -28,8 +28,8 @@ ABSENT: Any = _Absent()
 
 class_dict: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
 mro_of: Callable[[type], tuple[type, ...] | None] = type.__dict__["__mro__"].__get__
-_base_of: Callable[[type], type | None] = type.__dict__["__base__"].__get__
-_flags_of: Callable[[type], int] = type.__dict__["__flags__"].__get__
+base_of: Callable[[type], type | None] = type.__dict__["__base__"].__get__
+type_flags: Callable[[type], int] = type.__dict__["__flags__"].__get__
 _IMMUTABLE_TYPE = 1 << 8
 _HEAP_TYPE = 1 << 9
 _SLOT_KINDS = (GetSetDescriptorType, MemberDescriptorType)
@@ -71,12 +71,12 @@ def type_lookup(cls: type, name: str) -> Any:
 
 def is_heap_type(cls: type) -> bool:
     """`Py_TPFLAGS_HEAPTYPE`: made by a class statement, or by C code at run time."""
-    return bool(_flags_of(cls) & _HEAP_TYPE)
+    return bool(type_flags(cls) & _HEAP_TYPE)
 
 
 def is_mutable_type(cls: type) -> bool:
     """Whether the program may assign attributes of the class."""
-    return _flags_of(cls) & (_HEAP_TYPE | _IMMUTABLE_TYPE) == _HEAP_TYPE
+    return type_flags(cls) & (_HEAP_TYPE | _IMMUTABLE_TYPE) == _HEAP_TYPE
 
 
 def may_change_class(obj: Any) -> bool:
@@ -92,7 +92,7 @@ def is_subtype(cls: type, base: type) -> bool:
         return base in mro
     ancestor: type | None = cls  # whose MRO is being worked out
     while ancestor is not None and ancestor is not base:
-        ancestor = _base_of(ancestor)
+        ancestor = base_of(ancestor)
     return ancestor is base
 
 

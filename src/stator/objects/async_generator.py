@@ -185,7 +185,7 @@ class _Awaitable(ObjectValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        raise Unsupported(errors.OutsideGenerator(type(host).__name__))
+        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
 
     def begin(self, space: Space, method: str) -> None:
         """From "created" to "awaited"."""

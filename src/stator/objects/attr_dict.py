@@ -56,8 +56,9 @@ class AttrDict(DictValue):
         #: the same dict, met as a dict before it was met as the attributes of its object
         self._shared: DictValue | None = None
         if host is not None:
-            self.host = instance_dict(host)
-            assert isinstance(self.host, dict)
+            own = instance_dict(host)
+            assert isinstance(own, dict)
+            self.host = own
             assert owner.source is not None
             self.table = AttrTable(self.host, owner.source)
             self.source = self.table.source

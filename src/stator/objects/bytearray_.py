@@ -10,6 +10,7 @@ from stator._core import has_buffer
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
 from stator.objects.answering import answered
+from stator.objects.facts import answer
 from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.iterator import PositionIterator, iterator_type
 from stator.objects.liveness import is_alive
@@ -54,8 +55,7 @@ class ByteArrayValue(ExtensibleValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> ByteArrayValue:
-        space.guard_type(host, source)
-        self = cls(None, type(host))
+        self = cls(None, space.guard_type(host, source))
         self.source, self.host = source, host
         return self
 
@@ -73,8 +73,7 @@ class ByteArrayValue(ExtensibleValue):
         """The contents as they are now."""
         if self._contents is None:
             assert self.source is not None
-            self._contents = bytearray(self.host)
-            space.trace.guard(Equals(CallSource(bytes, self.source, "bytes"), bytes(self.host)))
+            self._contents = bytearray(answer(space, self, bytes, "bytes"))
         return self._contents
 
     @property

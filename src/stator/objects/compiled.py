@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stator._core import Compiled
-from stator.guards.source import ConstSource, GetAttrSource
+from stator.objects.facts import attribute
 from stator.objects.instance import InstanceValue
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import models
@@ -23,11 +23,7 @@ class CompiledValue(InstanceValue):
 
     def wrapped(self, space: Space) -> Value:
         """The function that was compiled."""
-        host = self.host.__wrapped__
-        if type(self.source) is ConstSource:
-            return space.existing(host)
-        assert self.source is not None
-        return space.wrap(host, GetAttrSource(self.source, "__wrapped__"))
+        return attribute(space, self, "__wrapped__")
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         return space.call(self.wrapped(space), args, kwargs, tail)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, ConstSource
+from stator.objects.facts import fixed
 from stator.objects.protocol import NONE, models
 from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Value
 
@@ -46,7 +47,7 @@ class ContextVarValue(Value):
     FIELDS = frozenset({"name"})
 
     def __init__(self, host: contextvars.ContextVar[Any], source: Source) -> None:
-        self.cls = type(host)
+        self.cls = contextvars.ContextVar
         self.source = source
         self.host = host
         #: the tokens of the values set and not reset, oldest first
@@ -57,7 +58,12 @@ class ContextVarValue(Value):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> ContextVarValue:
         space.guard_identity_of(source, host)
-        return cls(host, ConstSource(host, host.name))
+        return cls(host, ConstSource(host, fixed(host, "name")))
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return fixed(self.host, "name")  # type: ignore[no-any-return]
 
     def identity(self, space: Space) -> Any:
         return self.host
@@ -69,7 +75,7 @@ class ContextVarValue(Value):
         return writer.const(self.host)
 
     def describe(self) -> str:
-        return f"context variable {self.host.name}"
+        return f"context variable {fixed(self.host, 'name')}"
 
     def get(self, space: Space, default: Value | None = None, /) -> Value:
         """The value in this context: the traced one, or the one before the trace."""
@@ -80,9 +86,9 @@ class ContextVarValue(Value):
             return default
         assert self.source is not None
         try:
-            found = self.host.get()
+            found = current(self.host)
         except LookupError as e:
-            space.trace.guard(Predicate((self.source,), _has_none, f"{self.host.name} has no value"))
+            space.trace.guard(Predicate((self.source,), _has_none, f"{fixed(self.host, 'name')} has no value"))
             raise Raised(space.exception(e)) from None
         return space.wrap(found, CallSource(current, self.source, "current"))
 
@@ -90,7 +96,9 @@ class ContextVarValue(Value):
         assert self.source is not None
         is_set = _is_set(self.host)
         check = _is_set if is_set else _is_not_set
-        space.trace.guard(Predicate((self.source,), check, f"{self.host.name} is {'' if is_set else 'not '}set"))
+        space.trace.guard(
+            Predicate((self.source,), check, f"{fixed(self.host, 'name')} is {'' if is_set else 'not '}set")
+        )
         return is_set
 
     def set(self, space: Space, value: Value, /) -> Value:
@@ -116,7 +124,7 @@ class ContextVarValue(Value):
         return NONE
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        return Constant(self.host.name) if name == "name" else None
+        return Constant(self.name) if name == "name" else None
 
     def perform(self, writer: Writer) -> list[str]:
         """Set the variable in generated code as often as it is set now; the names of the tokens."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stator import errors
 from stator.guards.guard import Length
-from stator.guards.source import CallSource, GetAttrSource, ItemSource
+from stator.guards.source import CallSource, ItemSource
+from stator.objects.facts import constant
 from stator.objects.instance import fill
 from stator.objects.iterator import IteratorValue, advanced, broken, iterator_type, over_changed, reduction
 from stator.objects.pending import concatenated
@@ -53,8 +54,7 @@ class DequeValue(Sequence):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> DequeValue:
-        space.guard_type(host, source)
-        self = cls([], None, type(host))
+        self = cls([], None, space.guard_type(host, source))
         self._items = None
         self.source, self.host, self.space = source, host, space
         self._limit = -1
@@ -95,8 +95,7 @@ class DequeValue(Sequence):
         """`maxlen`."""
         if self._limit == -1:
             assert self.source is not None
-            known = self.space.wrap(self.host.maxlen, GetAttrSource(self.source, "maxlen"))
-            self._limit = known.force().as_host(self.space)
+            self._limit = constant(self.space, self, "maxlen")
         return self._limit
 
     def get_field(self, space: Space, name: str) -> Value | None:

@@ -12,6 +12,7 @@ from stator.guards.guard import Distinct, Predicate
 from stator.guards.raw import is_mutable_type, is_subtype, type_lookup, type_name
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.objects.attributes import MISSING
+from stator.objects.facts import fixed, part
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import HANDLERS, NONE, is_pure, models, pure
 from stator.objects.stand_ins import stand_in_of
@@ -35,6 +36,21 @@ class FieldDescriptor(Known):
 
     __slots__ = ()
 
+    @property
+    def name(self) -> str:
+        """What the type's dict has it under, if the program has not moved it."""
+        return fixed(self.host, "__name__")  # type: ignore[no-any-return]
+
+    @property
+    def owner(self) -> type:
+        """The type whose objects it is for."""
+        return fixed(self.host, "__objclass__")  # type: ignore[no-any-return]
+
+    @property
+    def qualname(self) -> str:
+        """Its full name."""
+        return fixed(self.host, "__qualname__")  # type: ignore[no-any-return]
+
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> FieldDescriptor:
         self = cls(host, source)
@@ -46,7 +62,7 @@ class FieldDescriptor(Known):
         return space.existing(host)
 
     def describe(self) -> str:
-        return f"attribute {self.host.__qualname__}"
+        return f"attribute {self.qualname}"
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -61,14 +77,14 @@ class FieldDescriptor(Known):
             modelled = handler(space, [instance], {})
             if modelled is not None:
                 return modelled
-        if host.__name__ == "__dict__":
+        if fixed(host, "__name__") == "__dict__":
             attrs = instance.attr_dict(space)
             if attrs is not None:
                 return attrs.value(space)  # type: ignore[no-any-return]
         if is_slot(host):
             return self._slot(space, instance)
         getter = getattr(instance, "get_field", None)
-        value = None if getter is None else getter(space, host.__name__)
+        value = None if getter is None else getter(space, fixed(host, "__name__"))
         return self.read_existing(space, instance) if value is None else value
 
     def _slot(self, space: Space, instance: Value) -> Value:
@@ -88,7 +104,7 @@ class FieldDescriptor(Known):
             # A guard that only loads: the slot must hold something, even if what it holds is never looked at.
             space.trace.guard(Distinct(self.source_in(instance.source, obj), ()))
             return self.read_existing(space, instance)
-        text = f"{instance.source.expr()}.{self.host.__name__} is unset"
+        text = f"{instance.source.expr()}.{self.name} is unset"
         space.trace.guard(Predicate((instance.source,), Unset(self.host), text))
         raise self._unset(space, instance)
 
@@ -97,7 +113,7 @@ class FieldDescriptor(Known):
         cls, shown = instance.cls, None
         if sys.version_info >= (3, 13) and cls.__module__ != "__main__":
             shown = f"{cls.__module__}.{cls.__qualname__}"
-        return space.attribute_error(instance, self.host.__name__, shown)
+        return space.attribute_error(instance, self.name, shown)
 
     def read_existing(self, space: Space, instance: Value) -> Value:
         """Let C code read the attribute of an existing object that the trace has not changed."""
@@ -121,14 +137,14 @@ class FieldDescriptor(Known):
     def source_in(self, base: Source, obj: Any) -> Source:
         """Where generated code and guards find the attribute."""
         cls = type(obj)
-        name = self.host.__name__
+        name = self.name
         plain = type_lookup(cls, "__getattribute__") in _PLAIN_READERS and type_lookup(cls, name) is self.host
         if plain and not issubclass(cls, type):
             return GetAttrSource(base, name)
-        return CallSource(reader(self.host), base, f"{self.host.__qualname__}.__get__")
+        return CallSource(reader(self.host), base, f"{self.qualname}.__get__")
 
     def unmodelled(self, instance: Value) -> Unsupported:
-        return Unsupported(errors.UnsupportedAttribute(instance.cls.__name__, self.host.__name__))
+        return Unsupported(errors.UnsupportedAttribute(instance.cls.__name__, self.name))
 
     def __get__(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
         instance = instance.force()
@@ -137,8 +153,8 @@ class FieldDescriptor(Known):
         return self.descr_get(space, instance, instance.cls, False)
 
     def _check(self, space: Space, instance: Value) -> None:
-        if not is_subtype(instance.cls, self.host.__objclass__):
-            name, owner = self.host.__name__, type_name(self.host.__objclass__)
+        if not is_subtype(instance.cls, self.owner):
+            name, owner = self.name, type_name(self.owner)
             text = f"descriptor '{name}' for '{owner}' objects doesn't apply to a '{instance.type_name}' object"
             raise space.error(TypeError, text)
 
@@ -154,20 +170,20 @@ class FieldDescriptor(Known):
         self._check(space, instance)
         if is_slot(self.host):
             return self._assign_slot(space, instance, value)
-        if self.host.__name__ == "__dict__":
+        if self.name == "__dict__":
             from stator.objects.attr_dict import assign_dict
 
             if assign_dict(space, instance, value):
                 return NONE
         setter = getattr(instance, "assign_field", None) or getattr(instance, "set_field", None)
-        if setter is None or not setter(space, self.host.__name__, value):
+        if setter is None or not setter(space, self.name, value):
             self._refuse_if_readonly(space, value)
-            raise Unsupported(errors.UnsupportedMutation(f"setting '{self.host.__name__}'", instance.describe()))
+            raise Unsupported(errors.UnsupportedMutation(f"setting '{self.name}'", instance.describe()))
         return NONE
 
     def _refuse_if_readonly(self, space: Space, value: Value | None) -> None:
         """Whether it can be written at all is tried on an empty object of the type."""
-        blank = _blank(self.host.__objclass__)
+        blank = _blank(self.owner)
         try:
             if value is None:
                 self.host.__delete__(blank)
@@ -182,12 +198,12 @@ class FieldDescriptor(Known):
     def _assign_slot(self, space: Space, instance: Value, value: Value | None) -> Value:
         slots = getattr(instance, "slots", None)
         if slots is None:
-            raise Unsupported(errors.UnsupportedMutation(f"setting '{self.host.__name__}'", instance.describe()))
+            raise Unsupported(errors.UnsupportedMutation(f"setting '{self.name}'", instance.describe()))
         if value is None:
             try:
                 self._slot(space, instance)
             except Raised:
-                raise space.error(AttributeError, self.host.__name__) from None  # PyMember_SetOne says no more
+                raise space.error(AttributeError, self.name) from None  # PyMember_SetOne says no more
         space.touch(instance)
         slots[self.host] = value
         return NONE
@@ -297,8 +313,7 @@ class _Wrapper(ExtensibleValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Any:
-        space.guard_type(host, source)
-        self = cls(type(host), space.wrap(host.__func__, GetAttrSource(source, "__func__")))
+        self = cls(space.guard_type(host, source), part(space, host, source, "__func__"))
         self.source = source
         self.host = host
         return self

@@ -46,8 +46,7 @@ class DictValue(ExtensibleValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> DictValue:
-        space.guard_type(host, source)
-        self = cls(type(host))
+        self = cls(space.guard_type(host, source))
         self.host = host
         self.source = source
         self.table = Table(host, source)

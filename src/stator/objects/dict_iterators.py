@@ -97,10 +97,10 @@ class DictIterator(ObjectValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> DictIterator:
-        space.guard_type(host, source)
+        own = space.guard_type(host, source)
         steps = position(host)
         if steps == -2:
-            raise Unsupported(errors.OpaqueIterator(f"a {type(host).__name__} whose dict has changed"))
+            raise Unsupported(errors.OpaqueIterator(f"a {own.__name__} whose dict has changed"))
         space.trace.guard(Equals(CallSource(position, source, "position"), steps))
         mapping: Any = None
         if steps >= 0:
@@ -109,7 +109,7 @@ class DictIterator(ObjectValue):
         if mapping is not None and mapping.table.has_other_keys():  # the trace has changed the dict already
             self._version = -1
             self.size = dict.__len__(mapping.host)
-        self.cls = type(host)
+        self.cls = own
         self.host = host
         self.source = source
         return self

@@ -445,7 +445,8 @@ def normalize(space: Space, value: Value) -> Value:
     if issubclass(value.cls, type) and issubclass(value.host, BaseException):  # type: ignore[attr-defined]
         made = space.call(value, [], {}).force()
         if not issubclass(made.cls, BaseException):
-            shown = f"calling {value.host!r} should have returned an instance of BaseException, not {made.cls!r}"  # type: ignore[attr-defined]
+            called, given = (space.str_(space.repr(cls)) for cls in (value, space.class_value(made.cls)))
+            shown = f"calling {called} should have returned an instance of BaseException, not {given}"
             raise space.error(TypeError, shown)
         return made
     raise space.error(TypeError, "exceptions must derive from BaseException")

@@ -15,6 +15,7 @@ from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey, TypeIs
 from stator.guards.source import ConstSource, DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
 from stator.interp.binding import Mismatch, bind
 from stator.objects.cell import CellValue
+from stator.objects.facts import fixed, plain_name
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import HANDLERS, NONE, TailCall, bad_call, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
@@ -77,7 +78,7 @@ class FunctionValue(Value):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> FunctionValue:
-        self = cls(host.__code__, host.__globals__, host.__name__)
+        self = cls(host.__code__, fixed(host, "__globals__"), "")
         self.host = host
         self.source = source
         self.fields = {}
@@ -130,7 +131,7 @@ class FunctionValue(Value):
     def cells(self, space: Space) -> list[CellValue]:
         """The closure, in the order of `co_freevars`."""
         if self._cells is None:
-            closure = self.host.__closure__ or ()
+            closure = fixed(self.host, "__closure__") or ()
             assert self.source is not None
             base = GetAttrSource(self.source, "__closure__")
             self._cells = [space.existing_cell(cell, ItemSource(base, i)) for i, cell in enumerate(closure)]
@@ -324,7 +325,7 @@ class FunctionValue(Value):
 
     @property
     def qualname(self) -> str:
-        return str(self.host.__qualname__ if self.host is not None else self.code.co_qualname)
+        return plain_name(self.host) if self.host is not None else self.code.co_qualname
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         return self if instance is None else BoundMethod(self, instance)

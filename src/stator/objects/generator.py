@@ -195,7 +195,7 @@ class CoroutineWrapper(ObjectValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        raise Unsupported(errors.OutsideGenerator(type(host).__name__))
+        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
 
     def __iter__(self, space: Space) -> Value:
         return self

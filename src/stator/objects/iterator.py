@@ -123,9 +123,8 @@ class IteratorValue(ExtensibleValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        space.guard_type(host, source)
         self = cls.__new__(cls)
-        IteratorValue.__init__(self, type(host))
+        IteratorValue.__init__(self, space.guard_type(host, source))
         self.source, self.host = source, host
         return self
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.raw import is_subtype, type_lookup, type_name
+from stator.guards.raw import class_dict, is_subtype, type_lookup, type_name
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.objects.attributes import attribute_name
+from stator.objects.facts import fixed, is_fixed, part
 from stator.objects.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
 from stator.objects.value import Constant, Known, ObjectValue, Raised, Unsupported, Value
 
@@ -37,8 +38,7 @@ class BoundMethod(ObjectValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
         space.guard_type(host, source)
-        function = space.wrap(host.__func__, GetAttrSource(source, "__func__"))
-        self = cls(function, space.wrap(host.__self__, GetAttrSource(source, "__self__")))
+        self = cls(*(part(space, host, source, name) for name in ("__func__", "__self__")))
         self.source = source
         self.host = host
         return self
@@ -127,11 +127,25 @@ class BuiltinValue(Known):
 
     __slots__ = ()
 
+    @property
+    def name(self) -> str:
+        """What the type's dict has it under, if the program has not moved it."""
+        return fixed(self.host, "__name__")  # type: ignore[no-any-return]
+
+    @property
+    def owner(self) -> type:
+        """The type whose objects it is for."""
+        return fixed(self.host, "__objclass__")  # type: ignore[no-any-return]
+
+    @property
+    def qualname(self) -> str:
+        """Its full name."""
+        return fixed(self.host, "__qualname__")  # type: ignore[no-any-return]
+
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        owner = getattr(host, "__self__", None)
-        modelled = id(host) in HANDLERS or not isinstance(host, types.BuiltinFunctionType)
-        if not modelled and owner is not None and not issubclass(type(owner), types.ModuleType):
+        owner = fixed(host, "__self__") if is_fixed(host, "__self__") else None  # a function, and no descriptor
+        if id(host) not in HANDLERS and owner is not None and not issubclass(type(owner), types.ModuleType):
             bound = _bound_builtin(space, host, owner, source)
             if bound is not None:
                 return bound
@@ -145,9 +159,9 @@ class BuiltinValue(Known):
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         host = self.host
-        if host.__name__ == "__new__" and isinstance(host, types.BuiltinFunctionType):
+        if self.cls is types.BuiltinFunctionType and fixed(host, "__name__") == "__new__":
             check_new(space, host, args)
-        elif isinstance(host, types.ClassMethodDescriptorType):
+        elif self.cls is types.ClassMethodDescriptorType:
             self._check_class(space, args)
         return space.call_builtin(host, args, kwargs)
 
@@ -158,38 +172,38 @@ class BuiltinValue(Known):
         """`classmethod_get`: the class must be one whose method this is; CPython words the TypeError."""
         host = self.host
         given = args[0].force() if args else None
-        if given is not None and issubclass(given.cls, type) and is_subtype(space.stand_in(given), host.__objclass__):
+        if given is not None and issubclass(given.cls, type) and is_subtype(space.stand_in(given), self.owner):
             return
         try:
             host() if given is None else host.__get__(None, space.stand_in(given))
         except TypeError as e:
             raise Raised(space.exception(e)) from None
-        raise Unsupported(errors.UnsupportedCCall(host.__qualname__))
+        raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
-        if isinstance(self.host, types.BuiltinFunctionType):
+        if self.cls is types.BuiltinFunctionType:
             return self
-        if isinstance(self.host, types.ClassMethodDescriptorType):
+        if self.cls is types.ClassMethodDescriptorType:
             return BoundBuiltin(self, space.class_value(owner))
         return self if instance is None else self._bound(space, instance)
 
     def _bound(self, space: Space, instance: Value) -> Value:
-        needed = self.host.__objclass__
+        needed = self.owner
         if not is_subtype(instance.cls, needed):
-            name = f"descriptor '{self.host.__name__}' for '{type_name(needed)}' objects"
+            name = f"descriptor '{self.name}' for '{type_name(needed)}' objects"
             raise space.error(TypeError, f"{name} doesn't apply to a '{instance.type_name}' object")
         return BoundBuiltin(self, instance)
 
     def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
-        if isinstance(self.host, types.ClassMethodDescriptorType):
+        if self.cls is types.ClassMethodDescriptorType:
             cls = space.class_value(instance.cls) if owner is None or owner.force().cls is type(None) else owner.force()
             self._check_class(space, [cls])
             return BoundBuiltin(self, cls)
         return self if instance.cls is type(None) and owner is not None else self._bound(space, instance)
 
     def describe(self) -> str:
-        return f"builtin {getattr(self.host, '__qualname__', self.host)}"
+        return f"builtin {self.qualname}"
 
 
 def explicit_call(*classes: Any) -> None:
@@ -283,7 +297,7 @@ def check_new(space: Space, host: Any, args: list[Value]) -> None:
         host(*[space.stand_in(a) for a in args])
     except TypeError as e:
         raise Raised(space.exception(e)) from None
-    raise Unsupported(errors.UnsupportedCCall(host.__qualname__))
+    raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
 
 class BoundBuiltin(BoundMethod):
@@ -315,11 +329,13 @@ class BoundBuiltin(BoundMethod):
             return writer.source(self.source)
         host = self.function.force().host  # type: ignore[attr-defined]
         instance = self.instance.force()
-        if isinstance(host, types.ClassMethodDescriptorType):
-            return writer.assign(host.__name__, f"{writer.expr(self.function)}.__get__(None, {writer.expr(instance)})")
+        if self.function.force().cls is types.ClassMethodDescriptorType:
+            return writer.assign(
+                fixed(host, "__name__"), f"{writer.expr(self.function)}.__get__(None, {writer.expr(instance)})"
+            )
         # With the class: CPython's method_get dereferences it for METH_METHOD functions.
         parts = f"{writer.expr(self.function)}.__get__({writer.expr(instance)}, {writer.const(instance.cls)})"
-        return writer.assign(getattr(host, "__name__", "method"), parts)
+        return writer.assign(fixed(host, "__name__"), parts)
 
 
 @models(types.MethodWrapperType)
@@ -330,14 +346,15 @@ class MethodWrapper(BoundBuiltin):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
-        return _bound_builtin(space, host, host.__self__, source) or super().from_host(space, host, source)
+        return _bound_builtin(space, host, fixed(host, "__self__"), source) or super().from_host(space, host, source)
 
 
 def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> BoundMethod | None:
     """An existing bound C method, taken apart into descriptor and instance."""
-    function = getattr(type(owner), host.__name__, None)
+    name = fixed(host, "__name__")
+    function = getattr(type(owner), name, None)
     if issubclass(type(owner), type):  # isinstance would ask the object's own __class__
-        function = owner.__dict__.get(host.__name__)
+        function = class_dict(owner).get(name)
         if not isinstance(function, types.ClassMethodDescriptorType):
             return None
         value = BoundBuiltin(space.existing(function), space.class_value(owner))
@@ -350,7 +367,7 @@ def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> Bound
     instance_source = ConstSource(owner, "self") if type(source) is ConstSource else GetAttrSource(source, "__self__")
     space.guard_type(owner, instance_source)
     if type(source) is not ConstSource:
-        space.trace.guard(Equals(GetAttrSource(source, "__name__"), host.__name__))
+        space.trace.guard(Equals(GetAttrSource(source, "__name__"), name))
     bound = BoundBuiltin(space.existing(function), space.wrap(owner, instance_source))
     bound.source, bound.host = source, host
     return bound

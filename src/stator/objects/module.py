@@ -96,7 +96,7 @@ class ModuleDict(AttrDict):
         super().__init__(owner)
         assert owner.source is not None
         self.host = namespace_of(module)
-        self.table = GlobalsTable(self.host, owner.source, str(self.host.get("__name__", "?")))
+        self.table = GlobalsTable(self.host, owner.source, _name(module))
         self.source = self.table.source
 
 

@@ -15,6 +15,7 @@ from stator._core import call_within
 from stator.guards.raw import is_heap_type, type_name
 from stator.interp.signals import DoFirst
 from stator.objects.attributes import MISSING
+from stator.objects.facts import fixed
 from stator.objects.identities import ShownAddresses, separate
 from stator.objects.protocol import AMBIENT, FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE
 from stator.objects.space import Space
@@ -127,7 +128,7 @@ class Operators(Space):
 
     def _of_constants(self, function: Callable[[Any, Any], Any], left: Constant, right: Constant) -> Value:
         """As `run_known`; what numbers compute calls nothing that could meet the recursion limit or import a module."""
-        if type(left.host) not in _NUMBERS or type(right.host) not in _NUMBERS:
+        if left.cls not in _NUMBERS or right.cls not in _NUMBERS:
             return self.run_known(function, [left, right])
         try:
             result = function(left.host, right.host)
@@ -136,7 +137,7 @@ class Operators(Space):
         return self.fresh(result)
 
     def _inplace(self, symbol: str, left: Value, right: Value) -> Value:
-        if type(left) is Constant and type(right) is Constant and type(left.host) in _NUMBERS:
+        if type(left) is Constant and type(right) is Constant and left.cls in _NUMBERS:
             return self._of_constants(_INPLACE_FUNCTIONS[symbol], left, right)
         _, method, reflected = BINARY[symbol[:-1]]
         slot = self.special(left, INPLACE[symbol])
@@ -205,7 +206,7 @@ class Operators(Space):
         """`sequence_repeat`: the operator's own words for what is no count (the method called by name has others)."""
         if method not in _REPEATS or count.cls is int or type(getattr(slot, "host", None)) is not _WRAPPER:
             return
-        if slot.host.__objclass__ not in _REPEATED or issubclass(count.cls, int):  # type: ignore[attr-defined]
+        if fixed(slot.host, "__objclass__") not in _REPEATED or issubclass(count.cls, int):  # type: ignore[attr-defined]
             return
         if self.special(count, "__index__") is None:
             text = f"can't multiply sequence by non-int of type '{count.type_name}'"

@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.source import GetAttrSource
 from stator.objects.descriptors import overridden_get
+from stator.objects.facts import answer, attribute, part
 from stator.objects.protocol import NONE, models
 from stator.objects.value import Constant, ExtensibleValue, Raised, Unsupported, Value
 
@@ -40,11 +40,10 @@ class PropertyValue(ExtensibleValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> PropertyValue:
-        space.guard_type(host, source)
-        self = cls(type(host))
+        self = cls(space.guard_type(host, source))
         self.source = source
         self.host = host
-        self.parts = {name: space.wrap(getattr(host, name), GetAttrSource(source, name)) for name in _PARTS}
+        self.parts = {name: part(space, host, source, name) for name in _PARTS}
         return self
 
     @classmethod
@@ -96,21 +95,19 @@ class PropertyValue(ExtensibleValue):
 
     def _copy(self, space: Space, **changed: Value) -> Value:
         parts = {k: v if _none(changed.get(k, NONE)) else changed[k] for k, v in self.parts.items()}
-        doc = NONE if self._has_getter_doc() and not _none(parts["fget"]) else self._doc_value(space)
+        doc = NONE if self._has_getter_doc(space) and not _none(parts["fget"]) else self._doc_value(space)
         made = space.call(space.class_value(self.cls), [*parts.values(), doc], {}).force()
         if isinstance(made, PropertyValue) and made.source is None:
             made.name = self.name if self.host is None else _host_name(self.host)
         return made
 
-    def _has_getter_doc(self) -> bool:
-        if self.host is None:
-            return self.getter_doc
-        return self.host.__doc__ is not None and self.host.__doc__ is getattr(self.host.fget, "__doc__", None)
+    def _has_getter_doc(self, space: Space) -> bool:
+        return self.getter_doc if self.host is None else bool(answer(space, self, _getter_doc, "getter_doc"))
 
     def _doc_value(self, space: Space) -> Value:
         if self.source is None:
             return self._doc
-        return space.wrap(self.host.__doc__, GetAttrSource(self.source, "__doc__"))
+        return attribute(space, self, "__doc__")
 
     def tp_set_name(self, space: Space, owner: Value, name: Value, /) -> Value:
         if self.source is not None:
@@ -226,8 +223,8 @@ def _host_name(host: property) -> str | None:
 
 def _named(host: property) -> str | None:
     # 3.11 and 3.12 show the name only in a message; an accessor that exists would run, so ask for one that is missing.
-    for method, part in (("__get__", host.fget), ("__set__", host.fset), ("__delete__", host.fdel)):
-        if part is None:
+    for method, accessor in (("__get__", host.fget), ("__set__", host.fset), ("__delete__", host.fdel)):
+        if accessor is None:
             try:
                 getattr(property, method)(host, *[_NoClass(), None][: 2 if method == "__set__" else 1])
             except AttributeError as e:
@@ -238,3 +235,14 @@ def _named(host: property) -> str | None:
 
 class _NoClass:
     """An object to try a property on."""
+
+
+def _documented(instance: object) -> None:
+    """Something that nothing else says of itself."""
+
+
+def _getter_doc(host: property) -> bool:
+    """Whether the documentation was taken from the function that reads it, which may have another by now."""
+    if type(host) is property:  # a flag that only the copying shows
+        return property.getter(host, _documented).__doc__ is _documented.__doc__
+    return host.__doc__ is not None and host.__doc__ is getattr(host.fget, "__doc__", None)

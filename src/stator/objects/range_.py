@@ -149,8 +149,7 @@ class RangeIterator(IteratorValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        space.guard_type(host, source)
-        self = cls(rest_of(host), type(host))
+        self = cls(rest_of(host), space.guard_type(host, source))
         self.source, self.host = source, host
         self._read = False
         return self

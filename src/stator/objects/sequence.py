@@ -88,8 +88,7 @@ class Sequence(ExtensibleValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Any:
         """An existing list or tuple."""
-        space.guard_type(host, source)
-        self = cls(None, type(host))
+        self = cls(None, space.guard_type(host, source))
         self.source = source
         self.host = host
         self.space = space
@@ -193,8 +192,8 @@ class Sequence(ExtensibleValue):
 
     def position(self, space: Space, key: Value) -> int:
         """The host int of a subscript that is no slice."""
-        if type(key) is Constant and type(key.host) is int and -MAXSIZE <= key.host <= MAXSIZE:
-            return key.host
+        if type(key) is Constant and key.cls is int and -MAXSIZE <= key.host <= MAXSIZE:
+            return int(key.host)
         if not issubclass(key.cls, int) and space.special(key, "__index__") is None:
             name = self.kind.__name__
             raise space.error(TypeError, f"{name} indices must be integers or slices, not {key.type_name}")

@@ -43,8 +43,7 @@ class SetValue(ExtensibleValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> SetValue:
-        space.guard_type(host, source)
-        self = cls(type(host))
+        self = cls(space.guard_type(host, source))
         self.host = host
         self.source = source
         self.table = SetTable(host, source)

@@ -6,7 +6,7 @@ import operator
 import sys
 from typing import TYPE_CHECKING, Any
 
-from stator.guards.source import GetAttrSource
+from stator.objects.facts import part
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
 from stator.objects.recursion import entered, enumeration, repr_piece
 from stator.objects.sequence import slice_of
@@ -38,7 +38,7 @@ class SliceValue(ObjectValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> SliceValue:
         space.guard_type(host, source)
-        self = cls(*(space.wrap(getattr(host, name), GetAttrSource(source, name)) for name in _MEMBERS))
+        self = cls(*(part(space, host, source, name) for name in _MEMBERS))
         self.source, self.host = source, host
         return self
 

@@ -36,8 +36,7 @@ class SuperValue(ExtensibleValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> SuperValue:
-        space.guard_type(host, source)
-        self = cls(type(host))
+        self = cls(space.guard_type(host, source))
         self.source = source
         self.host = host
         fields = {n: super.__dict__[n].__get__(host) for n in ("__thisclass__", "__self__", "__self_class__")}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.objects import exception
-from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Value
+from stator.objects.facts import plain_name
+from stator.objects.value import ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
@@ -43,10 +44,9 @@ class Suspendable(ObjectValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        self = cls(None, type(host))
+        self = cls(None, space.guard_type(host, source))
         self.host = host
         self.source = source
-        space.guard_type(host, source)
         return self
 
     def __del__(self) -> None:
@@ -66,7 +66,7 @@ class Suspendable(ObjectValue):
     def own(self) -> None:
         """Break where it existed before the trace."""
         if self.source is not None:
-            raise Unsupported(errors.OutsideGenerator(self.host.__qualname__))
+            raise Unsupported(errors.OutsideGenerator(plain_name(self.host)))
 
     def first_step(self, writer: Writer, name: str) -> str:
         """The statement that brings a continuation of this name to where the frame is suspended."""
@@ -84,7 +84,7 @@ class Suspendable(ObjectValue):
             return self.names[field == "__qualname__"]
         assert self.frame is not None
         function = self.frame.function
-        return function.get_field(space, field) or Constant(getattr(function.host, field))
+        return space.getattr(function, field)
 
     # -- resuming ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.source import GetAttrSource
+from stator.objects.facts import attribute
 from stator.objects.instance import fill
 from stator.objects.iterator import TupleIterator
 from stator.objects.length_hint import iterate_sized
@@ -208,7 +208,7 @@ class TupleValue(Sequence):
         if found is not None or self.host is None:
             return found
         if self.source is not None:
-            return space.wrap(getattr(self.host, name), GetAttrSource(self.source, name))
+            return attribute(space, self, name)
         return space.fresh(getattr(self.host, name))
 
     def hidden_fields(self, space: Space) -> dict[str, Value]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Predicate
-from stator.guards.raw import is_mutable_type, type_lookup, type_name
+from stator.guards.raw import base_of, is_mutable_type, type_flags, type_lookup, type_name
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.method import DISALLOW_INSTANTIATION
 from stator.objects.protocol import CALL_HOOKS, HANDLERS, IMMUTABLE, NONE, PURE, builtin, models
 from stator.objects.skeleton import SKELETONS
 from stator.objects.value import Constant, Known, NotKnown, Raised, Unsupported, Value
+from stator.objects.wrapping import plain_name
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -46,7 +47,7 @@ class ClassValue(Known):
     def from_host(cls, space: Space, host: Any, source: Source) -> ClassValue:
         self = cls(host, source)
         space.guard_identity(self)
-        space.guard_type(host, ConstSource(host, host.__qualname__))
+        space.guard_type(host, ConstSource(host, plain_name(host)))
         return self
 
     @classmethod
@@ -59,7 +60,7 @@ class ClassValue(Known):
         return self.host
 
     def describe(self) -> str:
-        return f"class {self.host.__qualname__}"
+        return f"class {plain_name(self.host)}"
 
     def reconstruct(self, writer: Writer) -> str:
         if self.recipe is not None:
@@ -70,8 +71,8 @@ class ClassValue(Known):
         return self.recipe.shell(writer)  # type: ignore[no-any-return]
 
     def key(self, space: Space) -> Any:
-        meta = type(self.host)
-        if all(type_lookup(meta, name) is type_lookup(type, name) for name in ("__hash__", "__eq__")):
+        meta = self.cls
+        if all(space.host_lookup(meta, name) is type_lookup(type, name) for name in ("__hash__", "__eq__")):
             return self.host
         return super(Known, self).key(space)
 
@@ -166,25 +167,25 @@ class ClassValue(Known):
             return self._namespace(space)
         if name == "__base__":
             space.mro(host)
-            return NONE if host.__base__ is None else space.class_value(host.__base__)
+            return NONE if (base := base_of(host)) is None else space.class_value(base)
         if name in self.changed:
             raise Unsupported(errors.UnsupportedAttribute("type", name))
         if name == "__annotations__" and is_mutable_type(host) and name not in type.__dict__["__dict__"].__get__(host):
             # CPython makes the dict when it is first asked for.
-            raise Unsupported(errors.UnsupportedMutation("making '__annotations__'", f"class {host.__qualname__}"))
+            raise Unsupported(errors.UnsupportedMutation("making '__annotations__'", f"class {plain_name(host)}"))
         try:
             found = type.__dict__[name].__get__(host)
         except AttributeError as e:
             raise Raised(space.exception(e)) from None
         if not is_mutable_type(host) or name == "__flags__":  # bits of the flags change all the time
             return space.existing(found) if isinstance(found, type) else space.fresh(found)
-        return space.wrap(found, GetAttrSource(ConstSource(host, host.__qualname__), name))
+        return space.wrap(found, GetAttrSource(ConstSource(host, plain_name(host)), name))
 
     def _classes(self, space: Space, name: str) -> Value:
         classes = type.__dict__[name].__get__(self.host)
         if is_mutable_type(self.host):
-            space.guard_identity_of(GetAttrSource(ConstSource(self.host, self.host.__qualname__), name), classes)
-        return space.existing(classes, f"{self.host.__qualname__}.{name}")
+            space.guard_identity_of(GetAttrSource(ConstSource(self.host, plain_name(self.host)), name), classes)
+        return space.existing(classes, f"{plain_name(self.host)}.{name}")
 
     def _namespace(self, space: Space) -> Value:
         if self.host in space.trace.class_overlays:
@@ -192,7 +193,7 @@ class ClassValue(Known):
         from stator.objects.mappingproxy import MappingProxyValue
 
         if self.namespace is None:
-            source = CallSource(namespace_of, ConstSource(self.host, self.host.__qualname__), "namespace_of")
+            source = CallSource(namespace_of, ConstSource(self.host, plain_name(self.host)), "namespace_of")
             self.namespace = space.wrap(namespace_of(self.host), source).force()
         return MappingProxyValue(self.namespace)
 
@@ -213,7 +214,7 @@ class ClassValue(Known):
         found = [cls for cls in _subclasses(self.host) if cls not in SKELETONS or space.trace.is_fresh_class(cls)]
         if any(space.trace.is_fresh_class(cls) for cls in (self.host, *found)):
             raise Unsupported(errors.LifetimeObserved("__subclasses__ of a new class"))
-        source = ConstSource(self.host, self.host.__qualname__)
+        source = ConstSource(self.host, plain_name(self.host))
         ids = [id(cls) for cls in found]
         check = _SubclassesAre(ids)
         space.trace.guard(Predicate((source,), check, f"{source.expr()}.__subclasses__() are {len(ids)} known classes"))
@@ -338,11 +339,11 @@ def _is_plain(value: Value) -> bool:
 def construct(space: Space, cls_value: ClassValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`__new__`, then `__init__` if an instance came out."""
     host = cls_value.host
-    if host.__flags__ & DISALLOW_INSTANTIATION:
+    if type_flags(host) & DISALLOW_INSTANTIATION:
         raise space.error(TypeError, f"cannot create '{_full_name(host)}' instances")
     if type(space.host_lookup(host, "__del__")) not in _C_FINALISERS:
         # When an object dies is not traced, so what its finaliser does cannot be either.
-        raise Unsupported(errors.LifetimeObserved(f"the finaliser of class {host.__name__}"))
+        raise Unsupported(errors.LifetimeObserved(f"the finaliser of class {plain_name(host)}"))
     new = _unbound(space, cls_value, "__new__")
     made = space.call(new, [cls_value, *args], kwargs).force()
     if not space.derives(made.cls, host):

@@ -58,8 +58,7 @@ class ProxyValue(ObjectValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Any) -> ProxyValue:
-        space.guard_type(host, source)
-        self = cls(type(host), None)
+        self = cls(space.guard_type(host, source), None)
         self.source, self.host = source, host
         return self
 

@@ -56,14 +56,14 @@ class RefValue(ExtensibleValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> RefValue:
-        space.guard_type(host, source)
+        own = space.guard_type(host, source)
         referent = weakref.ref.__call__(host)
         if referent is None:
             space.trace.guard(Predicate((source,), _is_dead, f"{source.expr()} is dead"))
-            self = cls(None, NONE, type(host))
+            self = cls(None, NONE, own)
         else:
             callback = CallSource(_callback, source, "callback")
-            self = cls(space.wrap(referent, WeakrefSource(source)), space.wrap(_callback(host), callback), type(host))
+            self = cls(space.wrap(referent, WeakrefSource(source)), space.wrap(_callback(host), callback), own)
         self.source = source
         self.host = host
         return self

@@ -84,10 +84,12 @@ class Wrapping(Space):
                 return model.from_host(self, host, source)  # type: ignore[attr-defined, no-any-return]
         raise AssertionError("object has a model")
 
-    def guard_type(self, host: Any, source: Source) -> None:
-        """The ordinary first guard on an existing object: its class, which an embedded one may be given too."""
+    def guard_type(self, host: Any, source: Source) -> type:
+        """The class of an existing object, guarded: the program may give another one to what is embedded, too."""
+        cls = type(host)
         if type(source) is not ConstSource or may_change_class(host):
-            self.trace.guard(TypeIs(source, type(host)))
+            self.trace.guard(TypeIs(source, cls))
+        return cls
 
     def guard_identity(self, value: Value) -> None:
         """The trace depended on which object this is, not only on what it is like."""

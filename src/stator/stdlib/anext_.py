@@ -61,7 +61,7 @@ class AnextAwaitable(ObjectValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        raise Unsupported(errors.OutsideGenerator(type(host).__name__))
+        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
 
     def __await__(self, space: Space) -> Value:
         return self

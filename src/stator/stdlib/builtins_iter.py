@@ -131,7 +131,7 @@ class EnumerateValue(_Composed):
         if item is None:
             return None
         count = self.count
-        if type(count) is Constant and type(count.host) is int:
+        if type(count) is Constant and count.cls is int:
             self.count = Constant(count.host + 1)
         else:
             self.count = space.binary("+", count, _ONE)

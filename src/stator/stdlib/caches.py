@@ -12,6 +12,7 @@ from stator import errors
 from stator.guards.guard import IdIs, NoKey
 from stator.guards.source import ConstSource, DictItemSource
 from stator.objects.attributes import MISSING
+from stator.objects.facts import constant, plain_name
 from stator.objects.function import FunctionValue
 from stator.objects.method import BoundMethod
 from stator.objects.protocol import MODELS, NONE, models
@@ -43,8 +44,7 @@ class Cached(ExtensibleValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        space.guard_type(host, source)
-        return ExistingCache(host, source, type(host))
+        return ExistingCache(host, source, space.guard_type(host, source))
 
     @staticmethod
     def tp_new(
@@ -102,7 +102,7 @@ class ExistingCache(Cached):
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         assert self.source is not None
-        name = getattr(self.host, "__qualname__", "function")
+        name = plain_name(self.host)
         space.guard_identity_of(self.source, self.host)
         if any(_is_symbolic(space, value.force()) for value in (*args, *kwargs.values())):
             return self.traced(space, args, kwargs, name)
@@ -133,7 +133,7 @@ class ExistingCache(Cached):
         The call is made when the graph has run, for the cache to be what it would be. What the cache gives is shared,
         so nothing in it may be changed (see Trace.keep_shared).
         """
-        function = self.host.__wrapped__
+        function = constant(space, self, "__wrapped__")
         effects = space.trace.effects
         before, step = effects.count, space.trace.steps
         result = space.call(space.existing(function), args, kwargs)
@@ -162,7 +162,7 @@ class ExistingCache(Cached):
         return self.host
 
     def describe(self) -> str:
-        return f"function {getattr(self.host, '__qualname__', '?')} with a cache"
+        return f"{plain_name(self.host)} with a cache"
 
     def reconstruct(self, writer: Writer) -> str:
         assert self.source is not None

@@ -40,7 +40,7 @@ def _derived(cls: Any, state: Callable[[Any], Any] | None, *remaking: str) -> No
     """A type that the program may derive from; its methods `remaking` call the class of the object for their result."""
 
     def foreign(space: Space, host: Any, source: Source) -> Value:
-        _refuse_callbacks(space, type(host), cls)
+        _refuse_callbacks(space, space.guard_type(host, source), cls)
         return PayloadValue.from_host(space, host, source)
 
     payload_type(cls)

@@ -211,10 +211,10 @@ class ContextValue(ExtensibleValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> ContextValue:
         arithmetic(space)
-        space.guard_type(host, source)
+        own = space.guard_type(host, source)
         state = settings(host)
         space.trace.guard(Equals(CallSource(settings, source, "settings"), state))
-        self = cls(made(state, ()), type(host))
+        self = cls(made(state, ()), own)
         self.source, self.host, self.before = source, host, state
         self.base = self
         return self

@@ -7,9 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
-from stator.guards.source import GetAttrSource
 from stator.objects.attr_dict import assign_dict
 from stator.objects.attributes import MISSING
+from stator.objects.facts import attribute
 from stator.objects.iterator import reduction
 from stator.objects.method import explicit_call
 from stator.objects.pending import concatenated
@@ -44,8 +44,7 @@ class PartialValue(ExtensibleValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> PartialValue:
-        space.guard_type(host, source)
-        self = cls(type(host), None, None, None)
+        self = cls(space.guard_type(host, source), None, None, None)
         self.source, self.host = source, host
         return self
 
@@ -69,7 +68,7 @@ class PartialValue(ExtensibleValue):
         value: Value | None = getattr(self, slot)
         if value is None:
             assert self.source is not None
-            value = space.wrap(getattr(self.host, name), GetAttrSource(self.source, name))
+            value = attribute(space, self, name)
             setattr(self, slot, value)
         return value
 

@@ -62,9 +62,8 @@ class MemoryFile(ExtensibleValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> MemoryFile:
-        space.guard_type(host, source)
         self = cls(host)
-        self.cls = type(host)
+        self.cls = space.guard_type(host, source)
         self.source = source
         return self
 

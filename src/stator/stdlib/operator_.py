@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import CallSource, ItemSource
+from stator.objects.facts import answer
 from stator.objects.iterator import reduction
 from stator.objects.length_hint import length_hint
 from stator.objects.method import explicit_call
@@ -166,10 +167,10 @@ class Getter(ObjectValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Getter:
         """The parts of an existing getter, found as `copy` finds them: by `__reduce__`."""
-        space.guard_type(host, source)
+        own = space.guard_type(host, source)
         parts = _parts(host)
         base = CallSource(_parts, source, "parts")
-        self = cls([space.wrap(part, ItemSource(base, i)) for i, part in enumerate(parts)], cls=type(host))
+        self = cls([space.wrap(part, ItemSource(base, i)) for i, part in enumerate(parts)], cls=own)
         space.trace.guard(_same_length(base, parts))
         self.source, self.host = source, host
         return self
@@ -273,6 +274,10 @@ class AttrGetter(Getter):
         return self.shown(space)
 
 
+def _has_keywords(caller: Any) -> bool:
+    return caller.__reduce__()[0] is not type(caller)
+
+
 @models(operator.methodcaller)
 class MethodCaller(Getter):
     """`operator.methodcaller(name, *args, **kwargs)`."""
@@ -282,9 +287,10 @@ class MethodCaller(Getter):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Getter:
-        if host.__reduce__()[0] is not type(host):
+        self = super().from_host(space, host, source)
+        if answer(space, self, _has_keywords, "has_keywords"):
             raise refuse("operator.methodcaller with keywords, made outside the compiled function")
-        return super().from_host(space, host, source)
+        return self
 
     @staticmethod
     def tp_new(space: Space, cls: Value, name: Value, /, *args: Value, **kwargs: Value) -> Value:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from stator._core import has_buffer
 from stator.guards.guard import Equals, IdIs
 from stator.guards.source import CallSource, ConstSource
+from stator.objects.facts import fixed
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register, restricts
 from stator.objects.value import Constant, NotKnown, Raised, Value
@@ -42,7 +43,7 @@ Foreign = Callable[["Space", Any, "Source"], Value]
 
 
 def _refuse_foreign(space: Space, host: Any, source: Source) -> Value:
-    raise refuse(f"an object of class {type(host).__qualname__}, derived from an immutable C type")
+    raise refuse(f"an object of class {space.guard_type(host, source).__qualname__}, derived from an immutable C type")
 
 
 def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreign = _refuse_foreign) -> None:
@@ -54,9 +55,8 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreig
     IMMUTABLE.add(cls)
 
     def realise(space: Space, host: Any, source: Source) -> Value:
-        if type(host) is not cls:
+        if space.guard_type(host, source) is not cls:
             return foreign(space, host, source)
-        space.guard_type(host, source)
         if type(source) is not ConstSource:
             if state is None:
                 space.trace.guard(IdIs(source, host))
@@ -152,7 +152,7 @@ def _can_change(text: Any) -> bool:
 
 
 def _match(space: Space, host: re.Match[Any], source: Source) -> Value:
-    return (InstanceValue.from_host if _can_change(host.string) else _realise_match)(space, host, source)
+    return (InstanceValue.from_host if _can_change(fixed(host, "string")) else _realise_match)(space, host, source)
 
 
 REALISERS[re.Match] = _match

@@ -39,9 +39,8 @@ class LockValue(ObjectValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        if type(host) is not cls.kind:
+        if space.guard_type(host, source) is not cls.kind:
             return InstanceValue.from_host(space, host, source)
-        space.guard_type(host, source)
         self = cls()
         self.source, self.host = source, host
         return self

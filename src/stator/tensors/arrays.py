@@ -54,11 +54,11 @@ class ArrayValue(ObjectValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         """An existing array: as a tensor, where torch has one like it."""
-        space.guard_type(host, source)
+        own = space.guard_type(host, source)
         tensor = _existing(space, host, source)
         if tensor is None:
             return InstanceValue.from_host(space, host, source)
-        self = cls(tensor, type(host))
+        self = cls(tensor, own)
         self.host, self.source = host, source
         return self
 
@@ -270,7 +270,7 @@ class _OtherType(Exception):
 def _widened(space: Space, value: Value) -> Value:
     """A float of Python's in double precision."""
     value = value.force()
-    if type(value) is Constant and type(value.host) is float:
+    if type(value) is Constant and value.cls is float:
         return _embedded(space, np.float64(value.host))
     return value
 
@@ -359,7 +359,7 @@ class _Result:
             return self.space.new_list(parts) if type(real) is list else self.space.new_tuple(parts)
         if isinstance(value, SymValue) and value.cls is type(real):
             return value
-        if type(value) is not Constant or type(value.host) is not type(real) or value.host != real:
+        if type(value) is not Constant or value.cls is not type(real) or value.host != real:
             raise self.differs("kind")
         return value
 

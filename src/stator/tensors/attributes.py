@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.guards.source import GetAttrSource
+from stator.objects.facts import attribute
 from stator.objects.protocol import FALSE, NONE, TRUE
 from stator.objects.value import Constant, Unsupported, Value
 from stator.tensors.latent import rely_on_leaf
@@ -115,7 +115,7 @@ def data(space: Space, tensor: TensorValue) -> Value:
 def gradient(space: Space, tensor: TensorValue) -> Value:
     """`tensor.grad`: what it was before the trace, unless the program has assigned it."""
     if tensor.source is not None:
-        return space.wrap(tensor.host.grad, GetAttrSource(tensor.source, "grad"))
+        return attribute(space, tensor, "grad")
     return NONE if is_leaf(tensor) else refuse(tensor, "grad")
 
 

@@ -72,7 +72,7 @@ def _getattr(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
         return None
     module, name = args[0].force(), args[1].force()
     attrs = _attributes(space, module)
-    if attrs is None or type(name) is not Constant or type(name.host) is not str:
+    if attrs is None or type(name) is not Constant or name.cls is not str:
         return None
     for kind in _MEMBERS:
         members = attrs.get_str(space, kind)
@@ -92,7 +92,7 @@ def _setattr(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
     if len(args) != 3 or kwargs:
         return None
     module, name, item = (arg.force() for arg in args)
-    if type(name) is not Constant or type(name.host) is not str or issubclass(item.cls, _MEMBER_CLASSES):
+    if type(name) is not Constant or name.cls is not str or issubclass(item.cls, _MEMBER_CLASSES):
         return None
     attrs = _attributes(space, module)
     if attrs is None or not _is_ordinary(space, attrs, name):

@@ -188,7 +188,7 @@ def _method(function: Callable[..., Any], swap: bool = False) -> Any:
 
 
 def _is_number(value: Value) -> bool:
-    return isinstance(value, SymValue) or (type(value) is Constant and type(value.host) in (int, float, bool))
+    return isinstance(value, SymValue) or (type(value) is Constant and value.cls in (int, float, bool))
 
 
 def _truth(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

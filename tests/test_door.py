@@ -1,0 +1,113 @@
+"""What can't be guarded can't be read: existing objects are asked only through `objects/facts.py`."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.door import reads, reads_in
+
+PACKAGE = Path(__file__).parent.parent / "src" / "stator"
+
+_CONSTANT = "the host of a Constant, which is guarded to be what it is"
+_OWN = "the host is the trace's own object; an existing one of the kind is refused"
+_ITSELF = "guards what it reads itself"
+_TENSOR = "a fact that TensorMatch guards"
+_VARYING = "its TypeIs or Equals is made where the number is found to vary, or not to"
+
+#: "file: function", or "file: Class" for all of its methods → why it may read by itself
+EXCEPTIONS = {
+    "interp/frame.py: Lasti.from_host": "an object that only continuations make, where they resume",
+    "objects/cell.py: CellValue.from_host": _ITSELF,
+    "objects/descriptors.py: FieldDescriptor.read_existing": "wraps what it reads: how every C-level attribute is read",
+    "objects/descriptors.py: FieldDescriptor._refuse_if_readonly": "asks the descriptor about an empty object",
+    "objects/function.py: FunctionValue.from_host": "`guard_code` guards it when a call depends on it",
+    "objects/function.py: FunctionValue.defaults": _ITSELF,
+    "objects/function.py: FunctionValue.kwdefault": _ITSELF,
+    "objects/function.py: FunctionValue._set_code": _CONSTANT,
+    "objects/iterator.py: PositionIterator.rebuilt": "the length of a list that was loaded, and its length guarded",
+    "objects/memoryview_.py: MemoryView": _OWN,
+    "objects/memoryview_.py: MemoryIterator": _OWN,
+    "objects/method.py: BuiltinValue._check_class": "a C descriptor on a stand-in: CPython words the error",
+    "objects/operators.py: Operators.truth": _CONSTANT,
+    "objects/protocol.py: _Signature._takes_by_name": "a C function that a model is registered for",
+    "objects/recursion.py: repr_piece": _CONSTANT,
+    "objects/sequence.py: Sequence.position": _CONSTANT,
+    "objects/set_table.py: SetTable": "by set's own methods; the class is guarded, `_finish` and `has` guard the rest",
+    "objects/tuple_.py: TupleValue.get_field": "of a fresh structure sequence; an existing one's is wrapped",
+    "objects/tuple_.py: TupleValue.reconstruct": "of a fresh structure sequence",
+    "objects/type_.py: class_names": "of a class that cannot change, or one that the trace has made",
+    "residual/resume.py: _timeless": "which continuation is written, not what it does",
+    "stdlib/decimal_context.py: SignalsValue": "the class and the keys of `flags` and `traps` are C code's",
+    "stdlib/io_.py: MemoryFile": _OWN,
+    "stdlib/io_.py: TextFile": _OWN,
+    "stdlib/io_.py: BytesFile": _OWN,
+    "stdlib/pending_text.py: _apart": _CONSTANT,
+    "tensors/arrays.py: _existing": "from_host has guarded it",
+    "tensors/contract.py: in_context": _TENSOR,
+    "tensors/contract.py: distinct_guards": _TENSOR,
+    "tensors/dynamism.py: dims": _TENSOR,
+    "tensors/dynamism.py: contents_stay": "compared between traces only",
+    "tensors/dynamism.py: number_varies": _VARYING,
+    "tensors/known.py: _Search.member": "guarded by _same_contents",
+    "tensors/known.py: _same_contents": _ITSELF,
+    "tensors/nn_module.py: _getattr": _CONSTANT,
+    "tensors/shapes.py: Shapes.context": _TENSOR,
+    "tensors/shapes.py: Shapes.fakify": _TENSOR,
+    "tensors/shapes.py: Shapes.number": _VARYING,
+    "tensors/symbols.py: literal": _VARYING,
+    "tensors/tensor.py: TensorValue.from_host": _TENSOR,
+}
+
+
+def _key(where):
+    """The exception that covers a function: its own, or that of its class."""
+    return next((key for key in (where, where.rpartition(".")[0]) if key in EXCEPTIONS), None)
+
+
+def test_existing_objects_are_read_through_the_door():
+    astray = [f"{read.where}, line {read.line}: {read.text}" for read in reads(PACKAGE) if _key(read.where) is None]
+    assert not astray, "read through objects/facts.py, or say in EXCEPTIONS why not:\n" + "\n".join(astray)
+
+
+def test_each_exception_is_needed():
+    assert set(EXCEPTIONS) - {_key(read.where) for read in reads(PACKAGE)} == set()
+
+
+PLANTED = {
+    "attribute": "def f(self):\n    return self.host.name",
+    "type": "def f(self):\n    return type(value.host)",
+    "length": "def f(self):\n    return len(self.host)",
+    "getattr": "def f(self, name):\n    return getattr(self.host, name)",
+    "isinstance": "def f(self):\n    return isinstance(self.host, int)",
+    "subscript": "def f(self):\n    return self.host[0]",
+    "loop": "def f(self):\n    for item in self.host: pass",
+    "comprehension": "def f(self):\n    return [item for item in self.host]",
+    "star": "def f(self):\n    return [*self.host]",
+    "membership": "def f(self, key):\n    return key in self.host",
+    "text": "def f(self):\n    return f'{self.host}'",
+    "local name": "def f(self):\n    obj = self.host\n    return obj.name",
+    "one of two names": "def f(self):\n    obj, source = self.host, self.source\n    return obj.name",
+    "conditional": "def f(self):\n    obj = None if self.host is None else self.host\n    return obj.name",
+    "name bound in an expression": "def f(self):\n    return (obj := self.host) is not None and obj.name",
+    "realiser": "def f(space, host, source):\n    return host.name",
+    "inner function": "def f(space, host, source):\n    def g():\n        return host.name",
+    "method": "class A:\n    def f(self):\n        return self.host.name",
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_read_is_found(name):
+    assert [read.line for read in reads_in("planted.py", PLANTED[name])]
+
+
+CLEAN = {
+    "identity": "def f(self):\n    return self.host is None",
+    "handed on": "def f(self, space):\n    return facts.attribute(space, self, '__doc__')",
+    "raw reader": "def f(self):\n    return instance_dict(self.host)",
+    "another function's name": "def f(self):\n    obj = self.host\ndef g(obj):\n    return obj.name",
+}
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_nothing_else_is_found(name):
+    assert not list(reads_in("clean.py", CLEAN[name]))
