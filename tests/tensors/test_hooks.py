@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import stator
 from tests.tensors.programs import agree
 
 

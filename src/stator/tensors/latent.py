@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Equals
-from stator.guards.source import CallSource
+from stator.objects.facts import answer
 from stator.tensors.storage import storage_of
 from stator.tensors.tables import METADATA
 from stator.tensors.tensor import TensorValue
@@ -71,7 +70,7 @@ def rely_on_all(values: Iterable[Value]) -> None:
 
 def _guard(value: TensorValue, read: Callable[[Any], object], name: str) -> None:
     if value.source is not None:
-        value.recorder.trace.guard(Equals(CallSource(read, value.source, name), read(value.host)))
+        answer(value.recorder.trace.space, value, read, name)
 
 
 def storage_offset(tensor: Any) -> int:
