@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stator
-from stator import _core
+from stator import _core, tracer
 from stator.guards.guard import Equals, Predicate, TypeIs
 from stator.guards.program import compile_guards
 from stator.guards.source import LocalSource
@@ -317,7 +317,9 @@ def test_in_a_region_and_in_threads():
     assert not wrong
 
 
-def test_the_call_of_an_object_is_looked_up_in_each_call():
+def test_the_call_of_an_object_is_looked_up_in_each_call(on_miss):
+    on_miss(tracer.on_miss)
+
     class First:
         def __call__(self, x):
             return "first", x
