@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.guards.guard import GlobalState
-from stator.objects.protocol import FALSE, IMMUTABLE, NONE, TRUE, Handler, pure, register
+from stator.objects.protocol import FALSE, IMMUTABLE, NONE, Handler, pure, register
 from stator.objects.value import Constant, Value
+from stator.tensors.is_compiling import is_compiling
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -20,15 +21,21 @@ _C: Any = torch._C
 
 #: Python functions that answer alike throughout every trace: module and name → the answer
 _ANSWERS: dict[tuple[str, str], Constant] = {
-    ("torch.compiler", "is_compiling"): TRUE,
-    ("torch.compiler", "is_dynamo_compiling"): TRUE,
     ("torch.compiler", "is_exporting"): FALSE,
-    ("torch._dynamo.external_utils", "is_compiling"): TRUE,
-    ("torch._utils", "is_compiling"): TRUE,
     ("torch._jit_internal", "is_scripting"): FALSE,
     ("torch.jit._trace", "is_tracing"): FALSE,
     ("torch.jit", "is_tracing"): FALSE,
 }
+
+#: those whose answer depends on who asks
+_COMPILING = frozenset(
+    {
+        ("torch.compiler", "is_compiling"),
+        ("torch.compiler", "is_dynamo_compiling"),
+        ("torch._dynamo.external_utils", "is_compiling"),
+        ("torch._utils", "is_compiling"),
+    }
+)
 
 _CUDA: tuple[str, ...] = ("is_available", "device_count", "is_bf16_supported", "is_initialized", "current_device")
 _CUDA += ("_is_compiled", "get_device_capability", "get_device_name", "is_current_stream_capturing")
@@ -111,6 +118,8 @@ def _for_real(host: Any) -> Handler:
 def intercept_constant(host: Any) -> Handler | None:
     """The model of a Python function that answers without tensors; None for others (see trace.INTERCEPTS)."""
     key = (getattr(host, "__module__", ""), getattr(host, "__qualname__", ""))
+    if key in _COMPILING:
+        return is_compiling
     answer = _ANSWERS.get(key)
     if answer is not None:
         return _answer(answer)
