@@ -17,6 +17,7 @@ from stator.objects.attributes import MISSING, is_generic
 from stator.objects.protocol import IMMUTABLE, builtin, pure
 from stator.objects.recursion import nested
 from stator.objects.value import Constant, Raised, Value
+from stator.stdlib import abc_cache
 from stator.stdlib.support import bool_value, known_host
 
 if TYPE_CHECKING:
@@ -254,42 +255,71 @@ def _asks_program(cls: type) -> bool:
     return type(hook) is not classmethod or id(getattr(hook.__func__, "__globals__", None)) not in _PURE_HOOKS
 
 
+class _Remembered:
+    """The answers about abstract classes with hooks of the program's that the trace has found: they remember them."""
+
+    def __init__(self, trace: Any) -> None:
+        #: with how many registrations the trace had met
+        self.answers: dict[tuple[type, type], tuple[bool, int]] = {}
+
+
 def _traced_abc_subclass(space: Space, classes: Value, cls: Value) -> bool:
     """`_abc._abc_subclasscheck` of an abstract class with a hook of the program's, or which the trace has made."""
-    known = _known_abc_answer(space, classes, cls)
-    if known is not None:
-        return known
+    host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
+    answer = _known_abc_answer(space, host, subject)
+    if answer is None:
+        answer, remembered = _asked_abc_answer(space, classes, cls)
+        if not remembered:
+            return answer
+        made = len(space.trace.registered)
+        space.trace.extension(_Remembered).answers[host, subject] = answer, made
+        space.trace.defer(abc_cache.remember, [classes, cls, bool_value(answer)])
+    return answer
+
+
+def _asked_abc_answer(space: Space, classes: Value, cls: Value) -> tuple[bool, bool]:
+    """The answer that the class gives when it is asked for the first time, and whether it remembers it."""
     answer = space.call(space.getattr(classes, "__subclasshook__"), [cls], {}).force()
     if not space.is_not_implemented(answer):
         if answer.cls is not bool:
             raise space.error(AssertionError)
-        return space.truth(answer)
+        return space.truth(answer), True
     host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
-    if space.derives(subject, host) or _registered(space, host, cls):
-        return True
-    if not space.trace.is_fresh_class(host):
-        classes_found = [ref() for ref in _abc._get_dump(host)[0]]
-        if any(is_subclass(space, cls, space.existing(each)) for each in classes_found if each is not None):
-            return True
-        return any(is_subclass(space, cls, each) for each in space.unpack(space.call_method(classes, "__subclasses__")))
-    plain = space.host_lookup(classes.cls, "__subclasses__") is _SUBCLASSES
-    if not plain or space.host_lookup(host, "__subclasses__") is not MISSING:
-        derived = space.unpack(space.call_method(classes, "__subclasses__"))
-    else:
-        derived = [space.class_value(each) for each in type.__subclasses__(host) if space.trace.is_fresh_class(each)]
-    return any(is_subclass(space, cls, each) for each in derived)
+    if space.derives(subject, host):
+        return True, True
+    refs: Any = () if space.trace.is_fresh_class(host) else _abc._get_dump(host)[0]
+    registered = [ref() for ref in refs]
+    if subject in registered or (host, subject) in space.trace.registered:
+        return True, False
+    existing = (space.existing(each) for each in registered if each is not None)
+    if _registered(space, host, cls) or any(is_subclass(space, cls, each) for each in existing):
+        return True, True
+    return any(is_subclass(space, cls, each) for each in _derived(space, classes, host)), True
 
 
-def _known_abc_answer(space: Space, classes: Value, cls: Value) -> bool | None:
-    """What an existing abstract class remembers of a class; the registrations so far are guarded."""
-    host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
-    if space.trace.is_fresh_class(host):
-        return None
-    token = known_host(space, abc_cache_token(space), "issubclass")
-    _, yes, no, version = _abc._get_dump(host)
-    if any(ref() is subject for ref in yes):
-        return True
-    return False if version == token and any(ref() is subject for ref in no) else None
+def _derived(space: Space, classes: Value, host: type) -> list[Value]:
+    """`classes.__subclasses__()`"""
+    own = space.host_lookup(classes.cls, "__subclasses__") is not _SUBCLASSES
+    if not space.trace.is_fresh_class(host) or own or space.host_lookup(host, "__subclasses__") is not MISSING:
+        return space.unpack(space.call_method(classes, "__subclasses__"))
+    derived: list[type] = type.__subclasses__(host)
+    return [space.class_value(each) for each in derived if space.trace.is_fresh_class(each)]
+
+
+def _known_abc_answer(space: Space, host: type, subject: type) -> bool | None:
+    """What an abstract class remembers of a class; each registration ends the memory of classes that are none."""
+    trace = space.trace
+    made = len(trace.registered)
+    answer, since = trace.extension(_Remembered).answers.get((host, subject), (None, made))
+    if answer is None and not trace.is_fresh_class(host) and not trace.is_fresh_class(subject):
+        answer, since = abc_cache.known(host, subject), 0
+        words = {True: "", False: "not ", None: "not yet asked for: "}[answer]
+        text = f"{words}issubclass({subject.__qualname__}, {host.__qualname__})"
+        sources = (ConstSource(host, host.__qualname__), ConstSource(subject, subject.__qualname__))
+        trace.guard(Predicate(sources, abc_cache.remembers(answer), text))
+        if answer is None:
+            abc_cache_token(space)  # the registrations so far are going to be looked at
+    return answer if answer or since == made else None
 
 
 def _registered(space: Space, host: type, cls: Value) -> bool:
