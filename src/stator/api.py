@@ -60,11 +60,16 @@ def compile(
     if not callable(model):
         raise TypeError(f"stator.compile() needs a function, a method or a module, not {type(model).__name__}")
     config, rest = _settings(options, recompile_limit)
-    resolved = _resolve_backend(backend, mode, rest)
     if disable:
+        _resolve_backend(backend, mode, rest)
         return model
-    bucket = Bucket(config, backend=resolved, fullgraph=fullgraph, dynamic=dynamic, name=name)
-    return _wrap(model, bucket)
+    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "name": name}
+    return _compiled(model, config, (backend, mode, rest), settings)
+
+
+def _compiled(model: Any, config: Any, asked: tuple[Any, str | None, dict[str, Any]], settings: dict[str, Any]) -> Any:
+    """What `compile()` gives; pickles refer to it. `asked` is what the backend is found by."""
+    return _wrap(model, Bucket(config, backend=_resolve_backend(*asked), asked=asked, remake=_compiled, **settings))
 
 
 def _settings(options: dict[str, Any] | None, recompile_limit: int | None) -> tuple[Any, dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import weakref
+from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -36,16 +37,28 @@ class Bucket:
     Args:
         config: settings in force for this compile() call.
         backend: callable `(gm, example_inputs) -> callable`, or None without torch.
+        asked: what the backend was asked for by: the `backend`, `mode` and options of `compile()`.
+        remake: compiles another callable like this: given it, `config`, `asked` and `settings()`.
     """
 
     def __init__(
-        self, config: Config, *, backend: Any, fullgraph: bool, dynamic: bool | None, name: str | None
+        self,
+        config: Config,
+        *,
+        backend: Any,
+        fullgraph: bool,
+        dynamic: bool | None,
+        name: str | None,
+        asked: tuple[Any, str | None, dict[str, Any]],
+        remake: Callable[..., Any],
     ) -> None:
         self.config = config.replace(trace_step_limit=config.fullgraph_step_limit) if fullgraph else config
         self.backend = backend
         self.fullgraph = fullgraph
         self.dynamic = dynamic
         self.name = name
+        self.asked = asked
+        self.remake = remake
         self.region = Region(self)
         #: the code of the frame that compile() was asked for: traced whatever file it is in
         self.root: CodeType | None = None
@@ -60,7 +73,11 @@ class Bucket:
 
     def copy(self) -> Bucket:
         """A bucket with the same settings, and nothing compiled."""
-        return Bucket(self.config, backend=self.backend, fullgraph=self.fullgraph, dynamic=self.dynamic, name=self.name)
+        return Bucket(self.config, backend=self.backend, asked=self.asked, remake=self.remake, **self.settings())
+
+    def settings(self) -> dict[str, Any]:
+        """The keywords of this bucket besides the backend, to make another."""
+        return {"fullgraph": self.fullgraph, "dynamic": self.dynamic, "name": self.name}
 
     def clear(self) -> None:
         """Forget everything compiled."""

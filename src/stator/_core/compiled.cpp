@@ -81,7 +81,13 @@ PyObject* compiled_vectorcall(PyObject* object, PyObject* const* args, size_t na
 
 // What functools.update_wrapper copies, as far as the function has it.
 bool copy_names(PyObject* self, PyObject* function) {
-    for (const char* name : {"__module__", "__name__", "__qualname__", "__doc__"}) {
+    if (PyFunction_Check(function) || PyMethod_Check(function)) {
+        Ref own = Ref::steal(PyObject_GetAttrString(function, "__dict__"));
+        Ref dict = Ref::steal(PyObject_GenericGetDict(self, nullptr));
+        if (!own || !dict || PyDict_Update(dict.get(), own.get()) < 0) return false;
+    }
+    for (const char* name :
+         {"__module__", "__name__", "__qualname__", "__doc__", "__annotations__", "__type_params__"}) {
         Ref value = Ref::steal(PyObject_GetAttrString(function, name));
         if (!value && !PyErr_ExceptionMatches(PyExc_AttributeError)) return false;
         if (!value) PyErr_Clear();
@@ -147,6 +153,26 @@ PyObject* of_function(PyObject* object, void* name) {
 
 PyObject* compiled_repr(PyObject* object) { return PyUnicode_FromFormat("<compiled %R>", as_compiled(object)->function); }
 
+// How it is copied and pickled is said in Python: stator/copies.py.
+PyObject* ask_copies(const char* name, PyObject* self, PyObject* argument) {
+    Ref module = Ref::steal(PyImport_ImportModule("stator.copies"));
+    Ref function = Ref::steal(module ? PyObject_GetAttrString(module.get(), name) : nullptr);
+    return function ? PyObject_CallFunctionObjArgs(function.get(), self, argument, nullptr) : nullptr;
+}
+
+PyObject* compiled_copy(PyObject* self, PyObject*) { return ask_copies("copied", self, nullptr); }
+
+PyObject* compiled_deepcopy(PyObject* self, PyObject* memo) { return ask_copies("deep_copied", self, memo); }
+
+PyObject* compiled_reduce(PyObject* self, PyObject* protocol) { return ask_copies("reduced", self, protocol); }
+
+PyMethodDef compiled_methods[] = {
+    {"__copy__", compiled_copy, METH_NOARGS, "compiled as this is, with caches of its own"},
+    {"__deepcopy__", compiled_deepcopy, METH_O, "a copy of the function, compiled as this is"},
+    {"__reduce_ex__", compiled_reduce, METH_O, "by its name if it is found there, else what makes it again"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 PyMemberDef compiled_members[] = {
     {"__wrapped__", T_OBJECT, offsetof(Compiled, function), READONLY, "the function"},
     {"region", T_OBJECT, offsetof(Compiled, region), READONLY, "its caches"},
@@ -174,6 +200,7 @@ PyType_Slot compiled_slots[] = {
     {Py_tp_repr, reinterpret_cast<void*>(compiled_repr)},
     {Py_tp_descr_get, reinterpret_cast<void*>(compiled_get)},
     {Py_tp_members, compiled_members},
+    {Py_tp_methods, compiled_methods},
     {Py_tp_getset, compiled_getset},
     {0, nullptr},
 };

@@ -7,6 +7,7 @@ module's own. Its class is a subclass of the module's, made once per class.
 from __future__ import annotations
 
 import copy
+import inspect
 import types
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator._core import Compiled, call_held
+from stator.copies import reduced_to
 
 if TYPE_CHECKING:
     from stator.region import Bucket
@@ -51,10 +53,20 @@ def original_of(module: Any) -> Any:
     return module._orig_mod if is_stand_in(module) else module
 
 
+class _Signature:
+    """`__signature__` of the instances: that of the module. Classes have none."""
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            raise AttributeError("__signature__")
+        return inspect.signature(instance._orig_mod)
+
+
 class _StandIn:
     """What all stand-ins have, before their module's class in the MRO."""
 
     __slots__ = ()
+    __signature__ = _Signature()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Making a stand-in's class is none of the business of the module's class."""
@@ -76,13 +88,15 @@ class _StandIn:
         self._orig_mod.__class__ = cls
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self._orig_mod.__reduce_ex__(protocol)
+        return reduced_to(self._orig_mod, self._stator_bucket)
 
     def __copy__(self) -> Any:
         return _again(copy.copy(self._orig_mod), self._stator_bucket)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return _again(copy.deepcopy(self._orig_mod, memo), self._stator_bucket)
+        made = copy.deepcopy(self._orig_mod, memo)
+        # A module may refer to its own stand-in.
+        return memo.get(id(self)) or _again(made, self._stator_bucket)
 
 
 def _again(module: Any, bucket: Bucket) -> Any:
