@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
 import torch
 
 import stator
+from stator.tensors import memo
 from stator.tensors.memo import MEMO
 from stator.tensors.world import World
 from tests.tensors.programs import assert_same
@@ -72,3 +74,31 @@ def test_a_constant_that_is_written_is_known_no_more(ran: list[Any]) -> None:
         return a * before, a * t.item()
 
     check(fn, torch.randn(3))
+
+
+def test_outcomes_that_nobody_asks_for_are_forgotten(ran: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memo, "_GENERATION", 4)
+    kept = []
+    for number in range(20):
+        check(lambda a, number=number: torch.sin(a) + number, torch.randn(3))
+        kept.append(len(MEMO._young) + len(MEMO._old))
+    assert max(kept) <= 8
+    assert ran.count(torch.sin) == 1
+
+
+def test_a_function_in_the_graph_goes_with_what_is_known_of_it(ran: list[Any]) -> None:
+    def once() -> None:
+        @stator.allow_in_graph
+        def twice(a: Any) -> Any:
+            return a * 2
+
+        check(lambda a: twice(a) + 1, torch.randn(3))
+
+    once()
+    ran.clear()
+    gc.collect()
+    before = len(MEMO._young)
+    once()
+    ran.clear()
+    gc.collect()
+    assert len(MEMO._young) == before

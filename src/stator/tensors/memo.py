@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from stator import errors
 from stator.objects.value import Unsupported
-from stator.tensors.metadata import NumberMeta, TensorMeta, forget_all, meta_of
+from stator.tensors.metadata import NumberMeta, TensorMeta, meta_of
 from stator.tensors.outcome import HostResult, Outcome, outcome_of
 from stator.tensors.world import World, describe_callable
 
@@ -25,7 +25,8 @@ __all__ = ["MEMO", "Memo"]
 
 Meta = TensorMeta | NumberMeta
 
-_LIMIT = 200_000
+#: outcomes that the process remembers at least, when they are those asked for last; never more than twice as many
+_GENERATION = 1_000
 _DATA_DEPENDENT = (errors.DynamicOutputShape, errors.DataDependentValue)
 #: metadata alone does not tell the outcome
 _UNKNOWN = Outcome(HostResult(None), (), False, lasting=False)
@@ -35,9 +36,9 @@ class Memo:
     """A memory of outcomes: the process's, or that of one trace, which has a world with symbols."""
 
     def __init__(self, world: World | None = None) -> None:
-        #: by the id of the function, then by what it is called with
-        self._outcomes: dict[int, dict[Any, Outcome]] = {}
-        self._count = 0
+        #: by the id of the function and what it is called with: what was asked for lately, and before that
+        self._young: dict[tuple[int, Any], Outcome] = {}
+        self._old: dict[tuple[int, Any], Outcome] = {}
         self._stand_ins: dict[Meta, Any] = {}
         self._kept: dict[int, Any] = {}
         self._world = world
@@ -63,33 +64,48 @@ class Memo:
 
         `fill(template, fakes)` puts fake tensors in the place of the operands.
         """
-        known = self._outcomes.get(id(function))
-        found = None if known is None else known.get(key)
+        full = (id(function), key)
+        found = self._young.get(full) or self._recalled(full)
         if found is not None:
             self.hits += 1
             return found if found.lasting else None
         with self._lock:
             self.misses += 1
             found = self._ask(function, args, kwargs, metas, fill)
-            self._count += 1
-            if self._count > _LIMIT:
-                self.clear()
-            self._of(function)[key] = found
+            self._keep(function)
+            self._remember(full, found)
         return found if found.lasting else None
 
-    def _of(self, function: Any) -> dict[Any, Outcome]:
-        """What is remembered of a function; a Python function may come and go."""
+    def _recalled(self, full: tuple[int, Any]) -> Outcome | None:
+        """An outcome that has not been asked for lately."""
+        with self._lock:
+            found = self._old.pop(full, None)
+            if found is not None:
+                self._remember(full, found)
+        return found
+
+    def _remember(self, full: tuple[int, Any], outcome: Outcome) -> None:
+        if len(self._young) >= _GENERATION and not self._own:
+            self._old, self._young = self._young, {}
+        self._young[full] = outcome
+
+    def _keep(self, function: Any) -> None:
+        """The id of a function stays its own as long as something is remembered of it."""
         number = id(function)
-        if number not in self._outcomes:
-            self._outcomes[number] = {}
-            if isinstance(function, types.FunctionType) and not self._own:
-                weakref.finalize(function, self._forget, number).atexit = False
-            else:
-                self._kept[number] = function
-        return self._outcomes[number]
+        if number in self._kept:
+            return
+        if isinstance(function, types.FunctionType) and not self._own:  # which may come and go
+            self._kept[number] = None
+            weakref.finalize(function, self._forget, number).atexit = False
+        else:
+            self._kept[number] = function
 
     def _forget(self, number: int) -> None:
-        self._count -= len(self._outcomes.pop(number, ()))
+        with self._lock:
+            self._kept.pop(number, None)
+            for outcomes in (self._young, self._old):
+                for full in [full for full in outcomes if full[0] == number]:
+                    del outcomes[full]
 
     def _ask(self, function: Any, args: Any, kwargs: Any, metas: list[Meta], fill: Any) -> Outcome:
         world = self.world
@@ -148,11 +164,9 @@ class Memo:
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._outcomes.clear()
-            self._count = 0
+            self._young.clear()
+            self._old.clear()
             self._stand_ins.clear()
-            self._kept.clear()
-            forget_all()
 
 
 def _alike(a: TensorMeta | None, b: TensorMeta) -> bool:

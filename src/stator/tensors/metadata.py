@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
 
-__all__ = ["NumberMeta", "TensorMeta", "forget_all", "hint_of", "meta_of", "number_meta"]
+__all__ = ["NumberMeta", "TensorMeta", "hint_of", "meta_of", "number_meta"]
 
 _Base: Any = torch._C.TensorBase
 _BITS = (torch.Tensor.is_conj, torch.Tensor.is_neg, torch.Tensor.is_inference)
-_interned: dict[tuple[Any, ...], TensorMeta] = {}
+_interned: weakref.WeakValueDictionary[tuple[Any, ...], TensorMeta] = weakref.WeakValueDictionary()
 
 
 class TensorMeta:
@@ -18,7 +19,7 @@ class TensorMeta:
 
     __slots__ = (
         *("bits", "device", "dtype", "is_leaf", "is_view", "offset", "requires_grad", "shape", "stride"),
-        "symbolic",
+        *("__weakref__", "symbolic"),
     )
 
     shape: tuple[Any, ...]
@@ -100,7 +101,7 @@ def meta_of(tensor: Any, symbolic: dict[Any, Any] | None = None) -> TensorMeta |
     except RuntimeError:  # a view that autograd has lost track of says so only when it is asked
         return None
     size, stride, offset = tuple(_Base.size(tensor)), _Base.stride(tensor), _Base.storage_offset(tensor)
-    table = _interned
+    table: Any = _interned
     sizes: tuple[Any, ...] = (size, stride, offset)
     if tensor._has_symbolic_sizes_strides:
         if symbolic is None or type(offset) is not int or offset:
@@ -115,12 +116,13 @@ def meta_of(tensor: Any, symbolic: dict[Any, Any] | None = None) -> TensorMeta |
         tensor._is_view(),
         tuple([bit(tensor) for bit in _BITS]),
     )
-    found = table.get(sizes + rest)
+    found: TensorMeta | None = table.get(sizes + rest)
     if found is None:
-        found = table[sizes + rest] = TensorMeta()
+        found = TensorMeta()
         for name, part in zip(_ORDER, (size, stride, offset, *rest), strict=True):
             setattr(found, name, part)
         found.symbolic = table is not _interned
+        found = table.setdefault(sizes + rest, found)
     return found
 
 
@@ -147,11 +149,6 @@ def _describable(tensor: Any) -> bool:
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or tensor.is_mkldnn:
         return False
     return torch._C._functorch.maybe_get_level(tensor) < 0
-
-
-def forget_all() -> None:
-    """Drop the table of descriptions (only together with what is keyed by them)."""
-    _interned.clear()
 
 
 class _Graft(torch.autograd.Function):
