@@ -211,6 +211,13 @@ def under_autocast(x: Any, index: Any) -> Any:
             return x.reshape(2, 2) @ torch.ones(2, 2)
 
 
+def with_a_check(x: Any, index: Any) -> Any:
+    LOG.append(1)
+    torch._assert_async((x > 0).all())
+    x.mul_(2)
+    return x[index]
+
+
 def in_inference_mode(x: Any, index: Any) -> Any:
     with torch.inference_mode():
         LOG.append(x.mul_(2) is x)
@@ -220,7 +227,7 @@ def in_inference_mode(x: Any, index: Any) -> Any:
 PROGRAMS = [
     *(prints_and_appends, handles, attributes, draws, within_with, generator, in_a_loop, resumed, inner_resumed),
     *(own_function, running_statistics, keywords, with_keywords, view_of_input),
-    *(makes_it_require_gradients, reshapes, under_autocast, in_inference_mode),
+    *(makes_it_require_gradients, reshapes, under_autocast, in_inference_mode, with_a_check),
 ]
 
 

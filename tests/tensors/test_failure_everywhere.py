@@ -67,6 +67,12 @@ def _look(value: Any) -> Any:
     return None
 
 
+def _plain(seen: list[Any]) -> list[Any]:
+    """What can be compared of a module."""
+    tensors, attributes = seen
+    return [tensors, [{k: v for k, v in each.items() if type(v) in (int, float, bool, str)} for each in attributes]]
+
+
 def _put_back(value: Any, kept: Any) -> None:
     with torch.no_grad():
         if isinstance(value, torch.Tensor):
@@ -104,7 +110,7 @@ def shown(run: Callable[[], Any], world: World) -> tuple[Any, list[Any]]:
         lines = [f"{entry.name}: {entry.line}" for entry in entries if entry.filename == own]
         result = [type(error).__name__, error.args, lines]
     left = {name: seen for name, seen in world.look().items() if name not in ("BLOCK", "NET")}
-    modules = [world.look()[name][0] for name in ("BLOCK", "NET") if hasattr(world.module, name)]
+    modules = [_plain(world.look()[name]) for name in ("BLOCK", "NET") if hasattr(world.module, name)]
     random = torch.rand(2)
     return failed, [result, out.getvalue(), left, modules, random, torch.is_grad_enabled()]
 

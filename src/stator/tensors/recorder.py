@@ -410,7 +410,7 @@ class Recorder:
             if root.host is not None:
                 self.written[root] = None
         self.random |= outcome.random
-        if outcome.effectful and not outcome.random and not outcome.written:
+        if outcome.effectful and not outcome.random and not outcome.written and not _only_checks(call):
             self.acting.add(node)
         if outcome.effectful:
             self.keep.add(node)
@@ -523,6 +523,11 @@ def _geometry(tensor: Any) -> tuple[Any, ...] | None:
         return None
     numbers = (tensor.dim(), *tensor.shape, *tensor.stride(), tensor.storage_offset())
     return tuple([hint_of(number) for number in numbers])
+
+
+def _only_checks(call: Call) -> bool:
+    """Whether all that the operation does besides computing is to raise."""
+    return "_assert" in getattr(call.function, "__name__", "")
 
 
 def _share_memory(operands: list[Any]) -> bool:

@@ -15,6 +15,7 @@ graph writes is copied before it runs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -49,41 +50,44 @@ class Copies:
         self.histories = [tensor.requires_grad and not tensor.is_leaf for tensor in tensors]
         self.wanted = [tensor.requires_grad for tensor in tensors]
         self.any_history = any(self.histories)
+        #: what is made in inference mode counts no versions
+        self.versionless = any(tensor.is_inference() for tensor in tensors)
 
     def save(self, *tensors: Any) -> tuple[Any, ...]:
-        """What `undo` needs."""
-        with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
-            copies: Any = torch._foreach_clone(tensors)
-            if self.any_history:
-                with torch.enable_grad():
-                    pairs = zip(tensors, copies, self.histories, strict=True)
-                    copies = [tensor.clone() if history else copy for tensor, copy, history in pairs]
-            versions = [None if tensor.is_inference() else tensor._version for tensor in tensors]
-            shapes = [tensors[number].detach() for number in self.reshaped]
+        """What `undo` needs. This is on the path of every call."""
+        if any(self.wanted):
+            with torch.no_grad():
+                copies: Any = torch._foreach_clone(tensors)
+        else:
+            copies = torch._foreach_clone(tensors)
+        if self.any_history:
+            with torch.enable_grad():
+                pairs = zip(tensors, copies, self.histories, strict=True)
+                copies = [tensor.clone() if history else copy for tensor, copy, history in pairs]
+        versions = [] if self.versionless else [tensor._version for tensor in tensors]
+        shapes = [tensors[number].detach() for number in self.reshaped]
         return tensors, copies, versions, shapes, saved() if self.random else None
 
     def impossible(self, state: tuple[Any, ...]) -> bool:
         """Whether not everything can be undone: a view stays where autograd has put it."""
-        with torch._C.DisableTorchFunctionSubclass():
-            pairs = zip(state[0], self.wanted, strict=True)
-            return any(tensor._is_view() for tensor, wanted in pairs if tensor.requires_grad != wanted)
+        pairs = zip(state[0], self.wanted, strict=True)
+        return any(tensor._is_view() for tensor, wanted in pairs if tensor.requires_grad != wanted)
 
     def undo(self, state: tuple[Any, ...]) -> None:
         """Put everything back."""
         tensors, copies, versions, shapes, random = state
-        with torch._C.DisableTorchFunctionSubclass():
-            for number, shape in zip(self.reshaped, shapes, strict=True):
-                tensors[number].data = shape
-            for number, tensor in enumerate(tensors):
-                if self.histories[number] or tensor.requires_grad != self.wanted[number]:
-                    tensor.detach_()
-                # Leaving inference mode switches gradients on.
-                with torch.inference_mode(tensor.is_inference()), torch.set_grad_enabled(self.histories[number]):
-                    tensor.copy_(copies[number])
-                if tensor.requires_grad != self.wanted[number]:
-                    tensor.requires_grad_(self.wanted[number])
-                if versions[number] is not None:
-                    torch._C._autograd._unsafe_set_version_counter((tensor,), (versions[number],))
+        for number, shape in zip(self.reshaped, shapes, strict=True):
+            tensors[number].data = shape
+        for number, tensor in enumerate(tensors):
+            if self.histories[number] or tensor.requires_grad != self.wanted[number]:
+                tensor.detach_()
+            # Leaving inference mode switches gradients on.
+            with torch.inference_mode(tensor.is_inference()), torch.set_grad_enabled(self.histories[number]):
+                tensor.copy_(copies[number])
+            if tensor.requires_grad != self.wanted[number]:
+                tensor.requires_grad_(self.wanted[number])
+        if versions:
+            torch._C._autograd._unsafe_set_version_counter(tensors, tuple(versions))
         if random is not None:
             restore(random)
 
@@ -105,27 +109,30 @@ def recovery(recorder: Recorder, graph: CompiledGraph, writer: Writer) -> Recove
     """How to recover from a failure of this graph; None where the frame cannot be executed again."""
     if not recorder.trace.repeatable or recorder.acts:
         return _early(graph, writer)
+    if graph.located is not None and not recorder.exposed and not recorder.inert:
+        return _early(graph, writer)
     if not recorder.written or recorder.writes_last:
         return Recovery(f"{writer.const(saved)}()", writer.const(restore)) if recorder.random else Recovery()
-    hosts = [value.host for value in recorder.written]
-    if graph.located is not None:
-        if not recorder.exposed:
-            return _early(graph, writer)
-    elif sum(host.numel() * host.element_size() for host in hosts) > recorder.trace.config.undo_limit:
+    if graph.located is None and _bytes(recorder.written) > recorder.trace.config.undo_limit:
         return None
     if not all(_can_be_put_back(value) for value in recorder.written):
         return _early(graph, writer)
     copies = Copies(list(recorder.written), recorder.random)
     tensors = [writer.const(v.host) if v.source is None else writer.source(v.source) for v in recorder.written]
-    save = f"{writer.const(copies.save)}({', '.join(tensors)})"
-    return Recovery(save, writer.const(copies.undo), f"{writer.const(copies.impossible)}({{saved}})")
+    save = f"{writer.const(copies.save, 'copies')}({', '.join(tensors)})"
+    impossible = f"{writer.const(copies.impossible, 'cannot_put_back')}({{saved}})"
+    return Recovery(save, writer.const(copies.undo, "put_back"), impossible)
 
 
 def _early(graph: CompiledGraph, writer: Writer) -> Recovery | None:
     """Execute the frame again only where the graph has failed before the first operation that shows."""
     if graph.located is None:
         return None
-    return Recovery(refused=f"not {writer.const(graph.located.is_early)}(error)")
+    return Recovery(refused=f"not {writer.const(graph.located.is_early, 'is_early')}(error)")
+
+
+def _bytes(tensors: Iterable[TensorValue]) -> int:
+    return sum(value.host.numel() * value.host.element_size() for value in tensors)
 
 
 def _can_be_put_back(value: TensorValue) -> bool:
