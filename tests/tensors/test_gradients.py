@@ -412,6 +412,18 @@ def test_a_question_under_inductor() -> None:
     alike(lambda: (later_grad, []), backend="inductor", sizes=(3,), tolerance=1e-5)
 
 
+def hooked_beside_another(x: Any) -> Any:
+    y = x * 3
+    z = y * 1
+    z.register_hook(lambda g: g * 2)
+    return y, (z * 0).detach()
+
+
+@backends
+def test_a_hook_is_not_called_for_another_result(backend: str) -> None:
+    alike(lambda: (hooked_beside_another, []), backend=backend)
+
+
 def inputs_at_once(x: Any) -> Any:
     y = x * 2
     z = y.sin().sum()

@@ -45,7 +45,10 @@ def _check(space: Space, tensor: Any, method: Any) -> None:
         raise Unsupported(brk)
     if recorder.keeps_order:
         return
-    need_of_its_own(tensor, brk)
+    if tensor.operation is not None:
+        # Made by ordinary Python: a tensor that is one of several results of a graph shares its place in autograd's
+        # graph with them, and the hook would be called, with None, when only another one has a gradient.
+        raise Restart(tensor.operation.step, brk)
     if tensor.source is None or tensor.root in recorder.rewritten:
         raise Unsupported(brk)
 

@@ -2,8 +2,8 @@
 
 Such a backend gives results of one function of the inputs: a leaf made inside comes out as a result, and of two results
 of which one is made from the other autograd does not know that. Where this would show, the trace is done again, and
-the graph ends before the leaf is made, or as soon as the first of the two results is there: the next graph takes it as
-an input.
+the graph ends before the leaf, or the first of the two results, is made. Ordinary Python makes it, and the next graph
+takes it as an input.
 """
 
 from __future__ import annotations
@@ -38,18 +38,27 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
         if is_leaf(value):  # a view made without gradients
             operation: Any = value.operation
             raise Restart(operation.step, errors.NewLeaf(describe_callable(operation.function)))
-    if len(tensors) > 1 and _asked(recorder):
-        _cut(recorder, tensors)
+    asked = [(value, value.operation) for value in tensors]
+    asked += [(v, recorder.rewritten[v]) for v in recorder.written if v.requires_grad and not _was_leaf(v)]
+    if len(asked) > 1 and _asked(recorder):
+        _cut(recorder, asked)
 
 
-def _cut(recorder: Recorder, tensors: list[TensorValue]) -> None:
-    """End the graph after the first of the outputs that another one is made from."""
-    for value in sorted(tensors, key=lambda v: v.operation.step):  # type: ignore[union-attr]
+def _was_leaf(value: TensorValue) -> bool:
+    """Whether an existing tensor that is written to stays what it is: gradients are not recorded for a leaf."""
+    return bool(value.meta.is_leaf if value.meta is not None else value.fake.is_leaf)
+
+
+def _cut(recorder: Recorder, made: list[tuple[TensorValue, Any]]) -> None:
+    """End the graph before the first operation on whose result, or on what it writes to, another output depends.
+
+    Ordinary Python performs it: then the tensor has a place of its own in autograd's graph.
+    """
+    for value, operation in sorted(made, key=lambda pair: pair[1].step):
         reached = _reached(value.node, recorder.keep)
-        if any(other.node in reached for other in tensors if other.node is not value.node):
-            operation: Any = value.operation
+        if any(other.node in reached for other, _ in made if other.node is not value.node):
             about = f"what may be asked about the gradient of a result of {describe_callable(operation.function)}"
-            raise Restart(operation.step + 1, errors.AutogradCall(about))
+            raise Restart(operation.step, errors.AutogradCall(about))
 
 
 def _reached(start: Any, effectful: set[Any]) -> set[Any]:

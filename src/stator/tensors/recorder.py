@@ -150,7 +150,7 @@ class Recorder:
         #: whether more than tensors may show that an operation has failed after another had written or drawn something
         self.exposed = False
         #: all tensors, by their roots, whose contents the graph changes
-        self.rewritten: set[TensorValue] = set()
+        self.rewritten: dict[TensorValue, Operation] = {}
         #: the roots of tensors that get hooks when the graph has run
         self.hooked: set[TensorValue] = set()
         #: existing tensors whose metadata the graph changes, by their storages
@@ -406,7 +406,7 @@ class Recorder:
             root = call.operands[index].root  # type: ignore[attr-defined]
             if with_grad or (grad_mode and root.requires_grad):
                 rely_on_autograd(root)
-            self.rewritten.add(root)
+            self.rewritten[root] = operation
             if root.host is not None:
                 self.written[root] = None
         self.random |= outcome.random
