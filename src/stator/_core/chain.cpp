@@ -33,7 +33,6 @@ bool same_operand(OpCode code, PyObject* a, PyObject* b) {
         case OpCode::TYPE_IS:
         case OpCode::ID_IS:
         case OpCode::MRO_IS:
-        case OpCode::CODE_IS:
             return a == b;
         case OpCode::CALL:
         case OpCode::PREDICATE:
@@ -41,6 +40,7 @@ bool same_operand(OpCode code, PyObject* a, PyObject* b) {
             return same_callable(a, b);
         case OpCode::GLOBAL:
         case OpCode::TYPE_ATTR_IS:
+        case OpCode::CODE_IS:
             return a == b || same_elements(a, b);
         default:
             return same_value(a, b);

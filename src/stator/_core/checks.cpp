@@ -166,6 +166,12 @@ std::shared_ptr<OpExtra> make_extra(OpCode code, PyObject* registers, PyObject* 
     }
 }
 
+// op.object: the code; op.second: the globals, if they matter.
+bool code_is(const Op& op, PyObject* function) {
+    if (!PyFunction_Check(function) || PyFunction_GET_CODE(function) != op.object) return false;
+    return (!op.second || PyFunction_GET_GLOBALS(function) == op.second) && runs_its_code(function);
+}
+
 bool check(const Op& op, PyObject* const* registers) {
     switch (op.code) {
         case OpCode::TYPE_IS:
@@ -190,10 +196,8 @@ bool check(const Op& op, PyObject* const* registers) {
             PyObject* cls = registers[op.reg];
             return PyType_Check(cls) && reinterpret_cast<PyTypeObject*>(cls)->tp_mro == op.object;
         }
-        case OpCode::CODE_IS: {
-            PyObject* function = registers[op.reg];
-            return PyFunction_Check(function) && PyFunction_GET_CODE(function) == op.object && runs_its_code(function);
-        }
+        case OpCode::CODE_IS:
+            return code_is(op, registers[op.reg]);
         case OpCode::SAME:
             return registers[op.reg] == registers[registers_of(op)[0]];
         case OpCode::DISTINCT:

@@ -194,6 +194,11 @@ bool set_objects(Op& op, PyObject* object) {
             op.object = PyTuple_GET_ITEM(object, 1);
             op.second = op.index ? nullptr : PyTuple_GET_ITEM(object, 2);
             return true;
+        case OpCode::CODE_IS:
+            if (!is_pair(object, 2)) break;
+            op.object = PyTuple_GET_ITEM(object, 0);
+            op.second = Py_IsNone(PyTuple_GET_ITEM(object, 1)) ? nullptr : PyTuple_GET_ITEM(object, 1);
+            return true;
         case OpCode::KEYS_ARE:
             if (!PyTuple_CheckExact(object)) break;
             return true;

@@ -378,22 +378,42 @@ class MroIs(_OneSource):
 
 
 class CodeIs(_OneSource):
-    """The object is a function whose calls run ``code``."""
+    """The object is a function whose calls run ``code``, with ``globals_`` where they are given.
 
-    __slots__ = ()
+    One code object may belong to functions of several modules: `types.FunctionType(f.__code__, other_globals)`, or a
+    source compiled once and executed twice.  A function never gets other globals than it was made with.
+    """
+
+    __slots__ = ("globals_",)
     op = "CODE_IS"
 
-    def __init__(self, source: Source, code: CodeType, where: Where = None) -> None:
+    def __init__(
+        self, source: Source, code: CodeType, globals_: dict[str, Any] | None = None, where: Where = None
+    ) -> None:
         self.expected = code
-        self._set((source,), (id(code),), where)
+        self.globals_ = globals_
+        self._set((source,), (id(code), id(globals_)), where)
 
     def test(self, obj: Any) -> bool:
-        return type(obj) is FunctionType and obj.__code__ is self.expected and runs_its_code(obj)
+        return type(obj) is FunctionType and self._has_code(obj) and runs_its_code(obj)
+
+    def _has_code(self, function: FunctionType) -> bool:
+        if function.__code__ is not self.expected:
+            return False
+        return self.globals_ is None or function.__globals__ is self.globals_
 
     def found(self, obj: Any) -> str:
         if type(obj) is not FunctionType:
             return f"it is {show(obj)}"
+        if obj.__code__ is self.expected and runs_its_code(obj):
+            return "it has other globals"
         return f"it is {obj.__code__}" if runs_its_code(obj) else "C code has replaced what a call of it does"
+
+    def lower(self) -> tuple[int, object]:
+        return 0, (self.expected, self.globals_)
+
+    def fields(self) -> tuple[object, ...]:
+        return self.sources[0], self.expected, self.globals_
 
     def __str__(self) -> str:
         return f"{self.source.expr()}.__code__ is {self.expected.co_qualname}'s"

@@ -177,6 +177,8 @@ class FunctionValue(Value):
         if name in self.fields:
             return self.fields[name]
         if name == "__globals__":
+            if self.host is not None and self.source is not None:
+                space.guard_identity_of(GetAttrSource(self.source, name), self.globals)
             return space.trace.globals_of(self.globals).value(space)  # type: ignore[no-any-return]
         if self.host is not None:
             return None
@@ -307,7 +309,7 @@ class FunctionValue(Value):
         if self._guarded is not self.code:
             self._guarded = self.code
             if self.source is not None and type(self.source) is not FunctionSource:
-                space.trace.guard(CodeIs(self.source, self.code))
+                space.trace.guard(CodeIs(self.source, self.code, self.globals))
 
     def _mismatch(self, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Raised:
         """CPython words the TypeError: the same signature, called with as many nothings, never runs its body."""
