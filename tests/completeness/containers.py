@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+import sys
 import types
 from typing import Any
 
@@ -146,7 +147,9 @@ ITERATORS = [
                  "o.__reduce__()[1][0].clear()", "o.__setstate__(1)"), of("iter([1])", "iter([2, 1])", "iter([])")),
     iterator("iterator of a list backwards", "reversed([1, 2])", "reversed([1])", "reversed([3, 4])"),
     iterator("iterator of a tuple", "iter((1, 2))", "iter((2, 1))", "iter((1,))"),
-    iterator("iterator of a range", "iter(range(3))", "iter(range(1, 3))", "iter(range(0, 9, 4))"),
+    iterator("iterator of a range", "iter(range(3))", "iter(range(1, 3))", "iter(range(0, 9, 4))",
+             known={} if sys.version_info >= (3, 12) else
+             {"o.__reduce__()": "one that has moved is given back as one of the rest: 3.11 counts from the start"}),
     iterator("iterator of a str", "iter('ab')", "iter('xy')", "iter('')"),
     iterator("iterator of bytes", "iter(b'ab')", "iter(b'xy')"),
     iterator("iterator of a bytearray", "iter(bytearray(b'ab'))", "iter(bytearray(b'xy'))"),

@@ -10,6 +10,7 @@ import time
 import warnings
 
 from tests.fuzz.campaign import Campaign
+from tests.fuzz.mutation import case, fails, smallest
 from tests.needs import HAS_TORCH
 
 
@@ -20,10 +21,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="the first program's number (default: at random)")
     parser.add_argument("--failures", type=int, default=5, help="end after this many kinds of difference")
     parser.add_argument("--tensors", action=argparse.BooleanOptionalAction, default=HAS_TORCH, help="tensors too")
+    parser.add_argument("--mutations", type=int, default=2_000, help="programs whose state is mutated (default 2,000)")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # what the compiler has to say about calls of literals
     logging.getLogger("torch").setLevel(logging.CRITICAL)
     sys.unraisablehook = lambda unraisable: None  # generators that are dropped raise what they like
+    missed = _mutations(options.mutations, options.seed, options.tensors, options.failures)
     number = first = random.randrange(10**9) if options.seed is None else options.seed
     if options.tensors:
         _keep_operations()
@@ -38,7 +41,23 @@ def main() -> int:
             break
         number += 1
     print(f"\n{campaign.report(time.perf_counter() - started)}\nseeds {first} to {number}")
-    return bool(campaign.failures)
+    return bool(campaign.failures) or bool(missed)
+
+
+def _mutations(count: int, seed: int | None, tensors: bool, most: int) -> int:
+    """Programs whose state is mutated between their calls (`mutation`); how many missed a change."""
+    first = random.randrange(10**9) if seed is None else seed
+    missed = 0
+    for number in range(first, first + count):
+        chosen = case(number, tensors)
+        if fails(chosen):
+            small = smallest(chosen)
+            print(f"\n== mutations, seed {number} ==\n{small.shown()}\n{fails(small)}", flush=True)
+            missed += 1
+            if missed >= most:
+                break
+    print(f"{count} programs with mutations from seed {first} on, {missed} missed one", flush=True)
+    return missed
 
 
 def _keep_operations() -> None:

@@ -176,7 +176,11 @@ class ExceptionValue(Value):
         assert self.source is not None
         if self._descriptor(name) is MISSING:
             return None
-        return space.wrap(self._descriptor(name).__get__(self.real), GetAttrSource(self.source, name))
+        try:
+            found = self._descriptor(name).__get__(self.real)
+        except AttributeError:  # `OSError.characters_written` until it is set
+            raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name)) from None
+        return space.wrap(found, GetAttrSource(self.source, name))
 
     def assign_field(self, space: Space, name: str, value: Value | None) -> bool:
         """`exception.name = value` (or `del`, for None) for a C-level attribute."""

@@ -44,6 +44,7 @@ def _object_new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Va
         raise space.error(TypeError, text)
     if len(args) > 1 or kwargs:
         _refuse_excess_new(space, cls)
+    space.host_lookup(cls, "__abstractmethods__")  # which sets the flag
     if cls.__flags__ & _ABSTRACT:
         _refuse_abstract(space, cls)
     if cls is object or _is_program_class(cls):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["adopt", "adopt_type"]
 
+_module_of = type.__dict__["__module__"].__get__
 
 #: modules that keep a state of their own, which is another one for a second copy
 _STATEFUL = frozenset({"decimal", "_decimal"})
@@ -36,9 +37,15 @@ def adopt(host: Any) -> bool:
 
 def adopt_type(cls: type) -> bool:
     """Give a C type, and its methods, the model of the type it is a second copy of; whether there is one."""
-    if cls in MODELS or cls.__module__ in _STATEFUL:
+    if cls in MODELS:
         return False
-    first = getattr(sys.modules.get(cls.__module__), cls.__qualname__, None)
+    try:
+        module = _module_of(cls)
+    except AttributeError:  # `type("C", (), {})` in a namespace without `__name__`
+        return False
+    if module in _STATEFUL:
+        return False
+    first = getattr(sys.modules.get(module), cls.__qualname__, None)
     if first is cls or not isinstance(first, type) or first not in MODELS or not _alike(cls, first):
         return False
     MODELS[cls] = MODELS[first]

@@ -381,6 +381,7 @@ def type_abstractmethods(space: Space, cls: Value, /) -> Value:
         if found is None:
             raise space.error(AttributeError, "__abstractmethods__")
         return found
+    space.host_lookup(cls.host, "__abstractmethods__")
     host_found: Any = MISSING if cls.host is type else namespace_of(cls.host).get("__abstractmethods__", MISSING)
     if host_found is MISSING:
         raise space.error(AttributeError, "__abstractmethods__")

@@ -249,7 +249,10 @@ def _name_of(host: Any) -> str:
     if cls is types.ModuleType:
         return name
     if issubclass(cls, type):
-        module = _type_module(host)
+        try:
+            module = _type_module(host)
+        except AttributeError:  # made by `type(…)` in a namespace without `__name__`
+            module = None
     else:
         module = getattr(host, "__module__", None) if cls in _NAMED else None
     return f"{module}.{name}" if module else f"<{_type_qualname(cls)}>"
