@@ -179,6 +179,7 @@ TRACERS: dict[str, Tracer] = {
     "make_fx fake": Tracer(make=as_graph("fake")),
     "make_fx symbolic": Tracer(make=as_graph("symbolic")),
     "symbolic_trace": Tracer(make=lambda p, x: torch.fx.symbolic_trace(AsModule(p))),
+    "symbolic_trace of itself": Tracer(make=lambda p, x: torch.fx.symbolic_trace(p)),
     "jit.trace": Tracer(make=lambda p, x: torch.jit.trace(p, x, check_trace=False)),
     "jit.script": Tracer(make=lambda p, x: torch.jit.script(p)),
     "vmap": Tracer(run=lambda p, x: torch.func.vmap(p)(x)),

@@ -205,7 +205,17 @@ PyType_Slot compiled_slots[] = {
     {0, nullptr},
 };
 
+// Calls `__call__` as the class shows it.
+PyObject* call_what_is_shown(PyObject* self, PyObject* args, PyObject* kwargs) {
+    Ref shown = Ref::borrow(_PyType_Lookup(Py_TYPE(self), state.call_name));
+    Ref bound = shown ? Ref::steal(PyMethod_New(shown.get(), self)) : Ref();
+    return bound ? PyObject_Call(bound.get(), args, kwargs) : nullptr;
+}
+
 PyObject* call_what_is_held(PyObject* self, PyObject* args, PyObject* kwargs) {
+    if (state.symbolic_namespace && PyDict_GetItem(state.symbolic_namespace, state.symbolic_name) == Py_True) {
+        return call_what_is_shown(self, args, kwargs);
+    }
     Ref held = Ref::steal(PyObject_GenericGetAttr(self, state.held_name));
     return held ? PyObject_Call(held.get(), args, kwargs) : nullptr;
 }

@@ -39,6 +39,14 @@ PyObject* set_other_tracer(PyObject*, PyObject* ask) {
     return before ? before : Py_NewRef(Py_None);
 }
 
+PyObject* set_symbolic_flag(PyObject*, PyObject* args) {
+    PyObject *dict, *name;
+    if (!PyArg_ParseTuple(args, "O!U:set_symbolic_flag", &PyDict_Type, &dict, &name)) return nullptr;
+    Py_XSETREF(state.symbolic_namespace, Py_NewRef(dict));
+    Py_XSETREF(state.symbolic_name, Py_NewRef(name));
+    Py_RETURN_NONE;
+}
+
 PyObject* set_code_policy(PyObject*, PyObject* args) {
     PyObject* code;
     int policy;
@@ -110,6 +118,8 @@ PyObject* set_revalidation_minimum(PyObject*, PyObject* value) {
 
 PyMethodDef functions[] = {
     {"set_miss_handler", set_miss_handler, METH_O, "Set handler(region, func, code, args) -> Entry | None"},
+    {"set_symbolic_flag", set_symbolic_flag, METH_VARARGS,
+     "set_symbolic_flag(namespace, name): while that is True, instances of classes given to call_held() call what is shown"},
     {"show_as", show_as, METH_VARARGS,
      "show_as(cls, name, function): who reads the class finds the function; its slot calls what it called before"},
     {"call_held", call_held, METH_VARARGS,

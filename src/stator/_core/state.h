@@ -17,6 +17,8 @@ struct State {
     PyObject* miss_handler = nullptr;  // set_miss_handler()
     PyObject* deque_type = nullptr;
     vectorcallfunc function_vectorcall = nullptr;  // that of every Python function nobody tampered with
+    PyObject* symbolic_namespace = nullptr;  // set_symbolic_flag()
+    PyObject* symbolic_name = nullptr;
     PyObject* held_name = nullptr;     // "_stator_call"
     PyObject* failure_name = nullptr;  // "failure"
     PyObject* call_name = nullptr;     // "__call__"

@@ -16,7 +16,7 @@ from torch.autograd import forward_ad
 from torch.utils._device import DeviceContext
 
 from stator import errors
-from stator._core import Compiled, set_other_tracer, show_as
+from stator._core import Compiled, set_other_tracer, set_symbolic_flag, show_as
 from stator.cache import policy
 from stator.objects.protocol import Handler, TailCall
 from stator.objects.value import Unsupported, Value
@@ -35,6 +35,8 @@ def install() -> None:
     """Tell the policy of the frame hook; have the core ask whether torch._dynamo takes this thread's frames."""
     policy.OTHERS_AT_WORK.append(at_work)
     set_other_tracer(_C._dynamo.eval_frame.get_eval_frame_callback)
+    # torch.fx looks for the module that is called among the submodules, where the stand-in is
+    set_symbolic_flag(vars(torch.fx._symbolic_trace), "_is_fx_tracing_flag")
     show_as(Compiled, "__call__", _plain_call)
     show_as(Compiled, "__get__", _plain_get)
     Compiled.__prepare_scriptable__ = lambda compiled: compiled.__wrapped__  # type: ignore[attr-defined]
