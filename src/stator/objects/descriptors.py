@@ -12,8 +12,8 @@ from stator.guards.guard import Distinct, Predicate
 from stator.guards.raw import is_mutable_type, is_subtype, type_lookup, type_name
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.objects.attributes import MISSING
-from stator.objects.facts import fixed, part
-from stator.objects.method import BoundMethod
+from stator.objects.facts import part
+from stator.objects.method import BoundMethod, Named
 from stator.objects.protocol import HANDLERS, NONE, is_pure, models, pure
 from stator.objects.stand_ins import stand_in_of
 from stator.objects.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
@@ -27,7 +27,7 @@ _PLAIN_READERS = (object.__getattribute__, type.__getattribute__)
 
 
 @models(types.GetSetDescriptorType, types.MemberDescriptorType)
-class FieldDescriptor(Known):
+class FieldDescriptor(Named):
     """The descriptor of a C-level attribute.
 
     A model of the instance answers by `get_field(space, name)` and `set_field(space, name, value or None)`; a handler
@@ -35,21 +35,6 @@ class FieldDescriptor(Known):
     """
 
     __slots__ = ()
-
-    @property
-    def name(self) -> str:
-        """What the type's dict has it under, if the program has not moved it."""
-        return fixed(self.host, "__name__")  # type: ignore[no-any-return]
-
-    @property
-    def owner(self) -> type:
-        """The type whose objects it is for."""
-        return fixed(self.host, "__objclass__")  # type: ignore[no-any-return]
-
-    @property
-    def qualname(self) -> str:
-        """Its full name."""
-        return fixed(self.host, "__qualname__")  # type: ignore[no-any-return]
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> FieldDescriptor:
@@ -77,14 +62,14 @@ class FieldDescriptor(Known):
             modelled = handler(space, [instance], {})
             if modelled is not None:
                 return modelled
-        if fixed(host, "__name__") == "__dict__":
+        if self.name == "__dict__":
             attrs = instance.attr_dict(space)
             if attrs is not None:
                 return attrs.value(space)  # type: ignore[no-any-return]
         if is_slot(host):
             return self._slot(space, instance)
         getter = getattr(instance, "get_field", None)
-        value = None if getter is None else getter(space, fixed(host, "__name__"))
+        value = None if getter is None else getter(space, self.name)
         return self.read_existing(space, instance) if value is None else value
 
     def _slot(self, space: Space, instance: Value) -> Value:

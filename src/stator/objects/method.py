@@ -116,14 +116,8 @@ class _IdentityOf:
         return isinstance(other, _IdentityOf) and other.anchor is self.anchor
 
 
-@models(
-    types.BuiltinFunctionType,
-    types.MethodDescriptorType,
-    types.WrapperDescriptorType,
-    types.ClassMethodDescriptorType,
-)
-class BuiltinValue(Known):
-    """A C function or an unbound C method: what it does is in the table of `protocol`."""
+class Named(Known):
+    """What a C type has in its dict: a function, a method or another descriptor."""
 
     __slots__ = ()
 
@@ -141,6 +135,18 @@ class BuiltinValue(Known):
     def qualname(self) -> str:
         """Its full name."""
         return fixed(self.host, "__qualname__")  # type: ignore[no-any-return]
+
+
+@models(
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+)
+class BuiltinValue(Named):
+    """A C function or an unbound C method: what it does is in the table of `protocol`."""
+
+    __slots__ = ()
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
