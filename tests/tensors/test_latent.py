@@ -186,3 +186,7 @@ def test_new_tells_sizes_from_data(dynamic):
         lambda x: x.new().shape,
     ):
         check(program, *makes, dynamic=dynamic)
+
+
+def test_inductor_counts_from_its_example():
+    check(lambda x: torch.as_strided(x, (2,), (1,), 5) * 2, *PLACES, backend="inductor")

@@ -20,8 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from stator.objects.value import Value
+    from stator.tensors.lowering import Call
 
-__all__ = ["rely_on_all", "rely_on_autograd", "rely_on_leaf", "rely_on_offset", "told_by_guard"]
+__all__ = [
+    "rely_on_all",
+    "rely_on_autograd",
+    "rely_on_leaf",
+    "rely_on_offset",
+    "rely_on_place_in_storage",
+    "told_by_guard",
+]
 
 _Base: Any = torch._C.TensorBase
 _is_leaf = vars(_Base)["is_leaf"].__get__
@@ -46,6 +54,17 @@ def rely_on_offset(value: TensorValue) -> None:
     for other in [value.root, *value.recorder.tensors]:
         if other.host.layout is torch.strided and storage_of(other.host) == storage:
             _guard(other, storage_offset, "storage_offset")
+
+
+def rely_on_place_in_storage(call: Call) -> None:
+    """`as_strided` with an offset counts from the beginning of the storage, and Inductor from that of the tensor."""
+    fixed = len(call.args) > 3 or "storage_offset" in call.kwargs
+    if fixed and "as_strided" in getattr(call.function, "__name__", ""):
+        for operand in call.operands:
+            if isinstance(operand, TensorValue):
+                rely_on_offset(operand)
+                host = operand.root.host
+                operand.recorder.in_order |= host is not None and storage_offset(host) != 0
 
 
 def rely_on_leaf(value: TensorValue) -> None:

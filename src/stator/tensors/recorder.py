@@ -17,7 +17,7 @@ from stator.tensors import dynamism, global_state, saved_hooks
 from stator.tensors.contract import alone_guards
 from stator.tensors.failures import real_warnings
 from stator.tensors.finish import CompiledGraph, finish
-from stator.tensors.latent import rely_on_all, rely_on_autograd, told_by_guard
+from stator.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
 from stator.tensors.memo import MEMO, Memo
 from stator.tensors.metadata import TensorMeta, hint_of, meta_of
 from stator.tensors.node_meta import NodeMeta, call_chain
@@ -400,6 +400,8 @@ class Recorder:
         operation.effectful = outcome.effectful
         if (self.random or self.acts or self.written) and not self.exposed:
             self.exposed = self._is_exposed()
+        if not self.keeps_order:
+            rely_on_place_in_storage(call)
         grad_mode = torch.is_grad_enabled()
         with_grad = grad_mode and any(isinstance(o, TensorValue) and o.requires_grad for o in call.operands)
         for index in outcome.written:

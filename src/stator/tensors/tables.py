@@ -65,6 +65,10 @@ def _memory(name: str) -> Any:
     return errors.UnsupportedTensorOperation(name, "it depends on where the data lies")
 
 
+def _itself(name: str) -> Any:
+    return errors.UnsupportedTensorOperation(name, "it may give the tensor itself, which fake tensors do not show")
+
+
 def _kind(name: str) -> Any:
     return errors.UnsupportedTensorOperation(name, "it changes what kind of tensor an existing object is")
 
@@ -74,6 +78,7 @@ REFUSED: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("numpy", "__array__", "__array_wrap__", "__dlpack__", "__complex__"), _value),
     **dict.fromkeys(("backward", "reinforce"), _autograd),
     **dict.fromkeys(("__repr__", "__format__", "__str__"), _text),
+    "dequantize": _itself,
     **dict.fromkeys(
         (
             *("data_ptr", "storage", "untyped_storage", "_typed_storage", "is_pinned", "is_shared", "share_memory_"),
