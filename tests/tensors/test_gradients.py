@@ -487,3 +487,38 @@ def view_of_a_result(x: Any) -> Any:
 @pytest.mark.parametrize("program", [view_without_gradients, view_of_a_result])
 def test_a_view_made_without_gradients_is_a_leaf(program: Any, backend: str) -> None:
     alike(lambda: (program, []), backend=backend)
+
+
+class Reverse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * -2
+
+
+def reversed_argument(x: Any) -> Any:
+    return Reverse.apply(x)
+
+
+def reversed_result(x: Any) -> Any:
+    y = x * 2
+    return y, Reverse.apply(y)
+
+
+def reversed_view(x: Any) -> Any:
+    y = x * 2
+    return y, Reverse.apply(y).view(-1, 1)
+
+
+def reversed_inside(x: Any) -> Any:
+    return Reverse.apply(x * 2).sin()
+
+
+@backends
+@pytest.mark.parametrize("program", [reversed_argument, reversed_result, reversed_view, reversed_inside])
+def test_a_function_whose_result_is_a_view_keeps_its_backward(program: Any, backend: str) -> None:
+    stats = alike(lambda: (program, []), backend=backend, tolerance=1e-6)
+    assert stats.graph_breaks == 0 or program is not reversed_inside

@@ -207,7 +207,14 @@ class _Application:
             self.cls.__name__,
         )
         made = record_module(self.recorder, self.cls.__name__, module, operands)
+        self.note_views(space.unpack(made))
         return self.answer(result, parts, outputs, space.unpack(made))
+
+    def note_views(self, made: list[Any]) -> None:
+        """A result that shares its argument's memory has another gradient than a view of it."""
+        for value in map(Value.force, made):
+            if isinstance(value, TensorValue) and value.root is not value and value.operation is not None:
+                self.recorder.own_gradients[value] = value.operation
 
     @staticmethod
     def numbered(gradients: list[Any]) -> list[tuple[int, Any]]:

@@ -38,10 +38,21 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
         if is_leaf(value):  # a view made without gradients
             operation: Any = value.operation
             raise Restart(operation.step, errors.NewLeaf(describe_callable(operation.function)))
+    _refuse_views(recorder, tensors)
     asked = [(value, value.operation) for value in tensors]
     asked += [(v, recorder.rewritten[v]) for v in recorder.written if v.requires_grad and not _was_leaf(v)]
     if len(asked) > 1 and _asked(recorder):
         _cut(recorder, asked)
+
+
+def _refuse_views(recorder: Recorder, tensors: list[TensorValue]) -> None:
+    """A backend gives what shares memory as plain views of one another: a Function's own backward would be left out."""
+    for made, operation in recorder.own_gradients.items():
+        reached = _reached(made.node, set()) | {made.node}
+        if any(value.root is made.root and value.node in reached for value in tensors):
+            why = "its result shares memory with its argument, and leaves the graph"
+            name = f"{operation.node.target.rpartition('_')[0]}.apply"
+            raise Restart(operation.step, errors.UnsupportedTensorOperation(name, why))
 
 
 def _was_leaf(value: TensorValue) -> bool:

@@ -157,6 +157,8 @@ class Recorder:
         self.restructured: dict[int, TensorValue] = {}
         #: whether the graph must be run in the order of the program, by no backend that works otherwise
         self.in_order = False
+        #: results of autograd Functions that share memory with an argument
+        self.own_gradients: dict[TensorValue, Operation] = {}
         #: the frames that go on after the graph break that ended the trace
         self.resumed: list[Frame] = []
         self._input_names: dict[str, int] = {}
