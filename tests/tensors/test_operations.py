@@ -548,3 +548,22 @@ def test_numbers_in_tensors_made_and_changed_in_the_trace():
     for number in (2, 2.5, float("nan")):
         traced = stator.compile(f, backend="eager", fullgraph=True)
         assert traced(number) == f(number)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_gradients_of_masks_without_symbols(backend: str) -> None:
+    def program(x: Any, mask: Any) -> Any:
+        y = x * 1
+        y[mask] = 0
+        z = x * 2
+        z[mask] = x.sum().reshape(1)
+        return y + z
+
+    compiled = stator.compile(program, backend=backend, options={"capture_scalar_outputs": False})
+    for size in (4, 5):
+        grads = []
+        for fn in (program, compiled):
+            x = torch.arange(-2.0, size - 2).requires_grad_()
+            fn(x, x > 0).sum().backward()
+            grads.append(x.grad)
+        assert torch.equal(*grads)

@@ -120,3 +120,50 @@ def test_training_step(options: Any) -> None:
     assert_same(got, expected, str(options), RTOL)
     stats = stator.stats()
     print(options, stats.graphs, stats.recompiles, stats.breaks)
+
+
+FUSED: dict[str, Any] = {
+    "adamw": lambda p: optim.AdamW(p, 0.01, fused=True),
+    "adam": lambda p: optim.Adam(p, 0.01, fused=True),
+    "amsgrad": lambda p: optim.AdamW(p, 0.01, fused=True, amsgrad=True),
+    "adagrad": lambda p: optim.Adagrad(p, 0.01, fused=True),
+    "sgd": lambda p: optim.SGD(p, 0.01, fused=True),
+    "momentum": lambda p: optim.SGD(p, 0.01, fused=True, momentum=0.9),
+    "adamax": lambda p: optim.Adamax(p, 0.01, foreach=True),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", FUSED)
+def test_what_a_backend_cannot_functionalise_is_left_to_eager(name: str, backend: str) -> None:
+    expected = train(FUSED[name], lambda step: step, 3)
+    stator.reset()
+    got = train(FUSED[name], lambda step: stator.compile(step, backend=backend), 3)
+    assert_same(got, expected, name, RTOL)
+
+
+def averaged(wrap: Any, average: Any, buffers: bool) -> Any:
+    net = model()
+    weights = optim.swa_utils.AveragedModel(net, multi_avg_fn=average, use_buffers=buffers)
+    optimizer = optim.SGD(net.parameters(), 0.1)
+
+    def step(x: Any) -> None:
+        net(x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        weights.update_parameters(net)
+
+    run = wrap(step)
+    for i in range(3):
+        run(torch.randn(5, 4, generator=torch.Generator().manual_seed(i)))
+    return [t.detach() for t in (*weights.parameters(), *weights.buffers(), *net.parameters())]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("average", [None, optim.swa_utils.get_ema_multi_avg_fn(0.9)])
+@pytest.mark.parametrize("buffers", [False, True])
+def test_averaged_models(backend: str, average: Any, buffers: bool) -> None:
+    # What was detached before a graph break is an input beside the parameter in whose memory it lies.
+    expected = averaged(lambda step: step, average, buffers)
+    got = averaged(lambda step: stator.compile(step, backend=backend), average, buffers)
+    assert_same(got, expected, "averaged", RTOL)

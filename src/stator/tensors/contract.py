@@ -7,6 +7,7 @@ origin of every input, and for marks on the graph module; in return they leave g
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -41,8 +42,19 @@ def in_context(recorder: Recorder, gm: Any, inputs: list[Any]) -> Iterator[Any]:
         if value.host is not None and isinstance(value.host, torch.Tensor):
             context.tensor_to_context[value.host] = shapes.context(value)
             value.node.meta["tensor_dict"] = _marks(value.host)
-    with tracing(context), compile_context(CompileContext(compile_id)):
+    with tracing(context), compile_context(CompileContext(compile_id)), _shapes_from_data(shapes.env):
         yield context
+
+
+@contextlib.contextmanager
+def _shapes_from_data(env: Any) -> Iterator[None]:
+    """A backend may use operations that Stator is told to break at: the gradient of `y[mask] = z` is `grad[mask]`."""
+    before = env.settings
+    env.settings = dataclasses.replace(before, allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True)
+    try:
+        yield
+    finally:
+        env.settings = before
 
 
 def _marks(tensor: Any) -> dict[str, Any]:

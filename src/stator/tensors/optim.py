@@ -99,7 +99,9 @@ def _one_by_one(name: str, otherwise: Handler) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         lists = [arg.force() for arg in args if isinstance(arg.force(), (MODELS[list], MODELS[tuple]))]
         scalars = [arg.force() for arg in args if not any(arg.force() is each for each in lists)]
-        in_tensor = name.startswith("addc") and _is_tensor_of_scalars(scalars) and not kwargs
+        if name.startswith("addc") and _are_tensors(space, lists[3:]) and not kwargs:
+            scalars = [lists.pop()]
+        in_tensor = name.startswith("addc") and bool(scalars) and not kwargs and _are_scalars(space, scalars[0])
         if (
             not (in_tensor or _are_symbols(space, [*scalars, *kwargs.values()]))
             or len({len(space.unpack(each)) for each in lists}) != 1
@@ -115,9 +117,17 @@ def _one_by_one(name: str, otherwise: Handler) -> Handler:
     return handler
 
 
-def _is_tensor_of_scalars(scalars: list[Value]) -> bool:
-    """Fake tensors are not taken for one."""
-    return len(scalars) == 1 and isinstance(scalars[0], TensorValue) and len(scalars[0].shape) == 1
+def _are_scalars(space: Space, scalars: Value) -> bool:
+    """Whether it is a tensor of scalars, or a list of such; fake tensors are taken for neither."""
+    return (isinstance(scalars, TensorValue) and len(scalars.shape) == 1) or _are_tensors(space, [scalars])
+
+
+def _are_tensors(space: Space, lists: list[Value]) -> bool:
+    """Whether there is one list, of tensors without dimensions."""
+    if len(lists) != 1 or not isinstance(lists[0], (MODELS[list], MODELS[tuple])):
+        return False
+    items = [item.force() for item in space.unpack(lists[0])]
+    return bool(items) and all(isinstance(item, TensorValue) and not len(item.shape) for item in items)
 
 
 def _are_symbols(space: Space, scalars: list[Value]) -> bool:

@@ -127,7 +127,7 @@ class SequenceResult(Result):
 class Outcome:
     """The result of an operation, and its effects on its tensor arguments."""
 
-    __slots__ = ("effectful", "lasting", "makes_leaf", "random", "result", "warned", "written")
+    __slots__ = ("effectful", "lasting", "makes_leaf", "random", "result", "rigid", "warned", "written")
 
     def __init__(
         self, result: Result, written: tuple[int, ...], effectful: bool, lasting: bool, random: bool = False
@@ -145,6 +145,8 @@ class Outcome:
         self.lasting = lasting
         #: the categories of what it warns about
         self.warned: tuple[type, ...] = ()
+        #: whether a backend cannot make it one that writes nothing
+        self.rigid = False
 
     @property
     def traced(self) -> bool:
@@ -168,6 +170,7 @@ def outcome_of(observed: Observed, operands: list[Any], name: str, symbolic: dic
     outcome = Outcome(result, written, effectful, result.lasting, observed.random)
     outcome.makes_leaf = description.leaf
     outcome.warned = tuple(observed.warned)
+    outcome.rigid = observed.rigid
     return outcome
 
 

@@ -326,6 +326,8 @@ class Recorder:
         if outcome.warned:
             outcome.warned = real_warnings(call, outcome.warned)
             left_to_run_time(self.trace.space, outcome.warned, describe_callable(call.function))
+        if outcome.rigid and not self.keeps_order:
+            raise Unsupported(errors.UnsupportedMutation(describe_callable(call.function), "tensors of the program"))
         outcome.effectful |= call.acts
         if outcome.traced:
             self._spare_hooked(call, outcome)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -39,7 +40,7 @@ class Failure(Exception):
 class Observed:
     """One run of an operation: its result, the storages it wrote to, whether it drew random numbers."""
 
-    __slots__ = ("effectful", "overlap", "random", "result", "warned", "written")
+    __slots__ = ("effectful", "overlap", "random", "result", "rigid", "warned", "written")
 
     def __init__(self) -> None:
         self.result: Any = None
@@ -50,6 +51,9 @@ class Observed:
         self.overlap = False
         #: the categories of what it warned about
         self.warned: set[type] = set()
+        #: whether torch cannot functionalise it: it was given an empty list to write to, which torch takes for tensors
+        #: that are not its own, or has no kernel that runs without data
+        self.rigid = False
 
 
 class _Watcher(TorchDispatchMode):
@@ -69,6 +73,7 @@ class _Watcher(TorchDispatchMode):
         if torch.Tag.nondeterministic_seeded in func.tags:
             self.observed.random = True
         if schema.is_mutable:
+            self.observed.rigid |= not _runs_without_data(func)
             self._note_writes(schema, args, kwargs)
         elif schema.name in _SILENT_MUTATORS:
             for arg in args[3:5]:
@@ -94,8 +99,25 @@ class _Watcher(TorchDispatchMode):
         if isinstance(arg, torch.Tensor):
             self.observed.written.add(storage_of(arg))
         elif isinstance(arg, list | tuple):
+            self.observed.rigid |= not arg
             for item in arg:
                 self._note(item)
+
+
+@functools.cache
+def _runs_without_data(operator: Any) -> bool:
+    """Whether an operator of ATen has a kernel for tensors without data, and fake tensors need none of their own."""
+    name = operator.name()
+    return not name.startswith("aten::") or any(
+        torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in _WITHOUT_DATA
+    )
+
+
+#: where kernels are registered that run on tensors without data
+_WITHOUT_DATA = (
+    *("Meta", "CompositeImplicitAutograd", "CompositeExplicitAutograd"),
+    "CompositeExplicitAutogradNonFunctional",
+)
 
 
 def _new_mode(shape_env: Any) -> Any:
