@@ -23,10 +23,30 @@ UNSTEADY = {"o.__flags__": "whether CPython has cached a lookup is one of the bi
 HOST_ERROR = "SB0405"
 #: asked of every object, besides its attributes and methods
 QUERIES = (
-    "len(o)", "bool(o)", "repr(o)", "str(o)", "type(o)", "[*o]", "next(o)", "vars(o)", "list(reversed(o))", "o()",
-    "isinstance(o, list)", "getattr(o, 'absent', None)", "hasattr(o, 'tag')", "o == FIRST_OBJECT", "o[0]", "1 in o",
-    "sorted(o)", "dir(o)", "callable(o)", "o.tag", "{**o}", "o(1)", "o['k']",
-)  # fmt: skip
+    "len(o)",
+    "bool(o)",
+    "repr(o)",
+    "str(o)",
+    "type(o)",
+    "[*o]",
+    "next(o)",
+    "vars(o)",
+    "list(reversed(o))",
+    "o()",
+    "isinstance(o, list)",
+    "getattr(o, 'absent', None)",
+    "hasattr(o, 'tag')",
+    "o == FIRST_OBJECT",
+    "o[0]",
+    "1 in o",
+    "sorted(o)",
+    "dir(o)",
+    "callable(o)",
+    "o.tag",
+    "{**o}",
+    "o(1)",
+    "o['k']",
+)
 USES_UP = ("[*o]", "sorted(o)", "1 in o", "list(reversed(o))")
 #: cannot differ unless an object is made to: what a kind's table need not repeat
 ALWAYS = {
@@ -74,6 +94,7 @@ class Kind:
     queries: tuple[str, ...] = ()
     endless: bool = False
     names: bool = True
+    methods: bool = True
     #: a part of what a missed change says -> the guard that lacks
     known: Mapping[str, str] = field(default_factory=dict)
 
@@ -104,6 +125,8 @@ class Kind:
             return
         if not callable(found) or isinstance(found, type):
             yield f"o.{name}"
+            return
+        if not self.methods:
             return
         if isinstance(found, types.FunctionType):  # an attribute like others, and one that can be called
             yield f"o.{name}"

@@ -132,7 +132,7 @@ CONTENTS: dict[Any, Callable[[Any], Iterable[Any]]] = {
     slice: lambda value: [value.start, value.stop, value.step],
     weakref.ref: weak_parts,
     types.ModuleType: lambda value: [(k, v) for k, v in vars(value).items() if k != "__builtins__"],
-}  # fmt: skip
+}
 
 
 def contents_of(cell: types.CellType) -> Any:

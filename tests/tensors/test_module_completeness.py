@@ -1,0 +1,92 @@
+"""No attribute of an `nn.Module` answers from what another module, or the same one earlier, answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from tests.completeness.containers import changes
+from tests.completeness.runner import Kind, check
+from tests.completeness.same import CONTENTS, MODULE
+
+CONTENTS[torch.Tensor] = lambda value: [value.tolist(), value.dtype, tuple(value.shape), value.requires_grad]
+
+
+#: hooks are numbered through, for all modules
+FIRST_HOOK = "import torch.utils.hooks as hooks; hooks.RemovableHandle.next_id = 0; "
+
+
+def make() -> Any:
+    class Net(nn.Module):
+        level = 1
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(2))
+            self.child = nn.Identity()
+            self.register_buffer("buffer", torch.zeros(1))
+
+        def forward(self, *args: Any) -> Any:
+            return self.level, len(args)
+
+    Net.__module__ = MODULE
+    return Net()
+
+
+MODULES = Kind(
+    "nn.Module",
+    make,
+    changes(
+        "o.training = False",
+        "o.eval()",
+        "o.tag = 1",
+        "o.weight.requires_grad_(False)",
+        "del o.weight",
+        "del o.child",
+        "o.child = type(o)()",
+        "o.buffer = None",
+        "o.register_parameter('other', None)",
+        "o.level = 2",
+        "type(o).level = 3",
+        "type(o).forward = lambda self, *args: 4",
+        "o.forward = lambda *args: 5",
+        "type(o).forward.__code__ = (lambda self, *args: 6).__code__",
+        "o.child.training = False",
+        "o.register_buffer('b', o.buffer + 1, persistent=False)",
+        FIRST_HOOK + "o.register_forward_hook(lambda m, a, r: 7)",
+        FIRST_HOOK + "o.register_forward_pre_hook(lambda m, a: None)",
+        "o.double()",
+        "o.zero = o.child",
+        "type(o).tag = 8",
+        "o.__class__ = type('N', (type(o),), {'__module__': MODULE, 'level': 9})",
+        "o.weight.grad = o.weight * 2",
+        FIRST_HOOK + "o.register_full_backward_hook(lambda m, a, r: None)",
+        FIRST_HOOK + "o.register_state_dict_post_hook(lambda *a: None)",
+        "type(o).__len__ = lambda self: 3",
+        "type(o).extra_repr = lambda self: 'e'",
+        "o.weight.data.add_(1)",
+    ),
+    queries=(
+        "[n for n, _ in o.named_parameters()]",
+        "[n for n, _ in o.named_modules()]",
+        "[n for n, _ in o.named_buffers()]",
+        "[n for n, _ in o.named_children()]",
+        "list(o.state_dict())",
+        "o.weight.requires_grad",
+        "o.weight.dtype",
+        "o.child.training",
+        "o.weight.grad is None",
+        "o.buffer is None",
+    ),
+    constant={
+        "the class's": "T_destination __annotations__ _version call_super_init dump_patches",
+        "is set by what is not called here": "_compiled_call_impl _is_full_backward_hook",
+    },
+    methods=False,  # of the argument-less ones those are asked above that only read
+)
+
+
+def test_no_answer_of_a_module_is_stale() -> None:
+    check(MODULES)
