@@ -119,7 +119,7 @@ CONTAINERS = [
         "namedtuple",
         lambda: Point(1, 2),
         variants={"x": lambda: Point(3, 2), "y": lambda: Point(1, 5)},
-        constant={"the class's": "_fields _field_defaults __match_args__ __slots__ _make"},
+        constant={"the class's": "_fields _field_defaults __match_args__ __slots__ _make __len__"},
     ),
     Kind(
         "dict",
