@@ -7,7 +7,6 @@ assert (``key``), so equal ones are kept once.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, ClassVar
@@ -15,7 +14,7 @@ from typing import Any, ClassVar
 from stator._core import runs_its_code
 
 from .equality import plain_key, same_value
-from .raw import ABSENT, dict_get, dict_keys, instance_dict, mro_of, type_lookup
+from .raw import ABSENT, dict_get, dict_has, dict_keys, instance_dict, mro_of, raw_length, type_lookup
 from .source import Frame, LoadError, Source, source_from_state
 
 __all__ = [
@@ -276,7 +275,7 @@ class HasKey(_OneSource):
         self._set((source,), plain_key(key), where)
 
     def test(self, obj: Any) -> bool:
-        return _contains(obj, self.expected) is True
+        return dict_has(obj, self.expected) is True
 
     def found(self, obj: Any) -> str:
         return "it has not" if isinstance(obj, dict) else f"it is {show(obj)}"
@@ -296,7 +295,7 @@ class NoKey(_OneSource):
         self._set((source,), plain_key(key), where)
 
     def test(self, obj: Any) -> bool:
-        return _contains(obj, self.expected) is False
+        return dict_has(obj, self.expected) is False
 
     def found(self, obj: Any) -> str:
         return "it has" if isinstance(obj, dict) else f"it is {show(obj)}"
@@ -557,26 +556,6 @@ class GlobalState(Guard):
         return self.text
 
 
-def _contains(obj: Any, key: object) -> bool | None:
-    if not isinstance(obj, dict):
-        return None
-    try:
-        return dict.__contains__(obj, key)
-    except Exception:  # the keys' own __hash__ or __eq__
-        return None
-
-
-def raw_length(obj: Any) -> int:
-    """The number of elements, by the built-in base's own ``__len__`` where there is one; -1 if there is no length."""
-    for kind in _MEASURED:
-        if isinstance(obj, kind):
-            return kind.__len__(obj)  # type: ignore[no-any-return]
-    try:
-        return len(obj)
-    except Exception:
-        return -1
-
-
 def guard_from_state(state: tuple[Any, ...]) -> Guard:
     """The guard that ``state()`` described."""
     return _KINDS[state[0]](*map(_field_from_state, state[1:]))
@@ -590,7 +569,6 @@ def _field_from_state(field: Any) -> Any:
     return field
 
 
-_MEASURED: tuple[Any, ...] = (list, tuple, dict, set, frozenset, deque)
 _KINDS: dict[str, Callable[..., Guard]] = {
     kind.__name__: kind
     for kind in (

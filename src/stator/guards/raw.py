@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 __all__ = [
-    *("ABSENT", "class_dict", "dict_get", "dict_keys", "dict_values", "instance_dict"),
+    *("ABSENT", "class_dict", "dict_get", "dict_has", "dict_keys", "dict_values", "instance_dict"),
     *("is_heap_type", "is_mutable_type", "is_subtype", "may_change_class", "set_instance_dict", "type_lookup"),
-    *("base_of", "mro_of", "type_flags", "type_name"),
+    *("base_of", "mro_of", "raw_length", "type_flags", "type_name"),
 ]
 
 
@@ -116,6 +116,30 @@ def dict_get(mapping: Mapping[Any, Any], key: object) -> Any:
     if isinstance(mapping, dict):
         return dict.get(mapping, key, ABSENT)
     return mapping.get(key, ABSENT)
+
+
+def dict_has(obj: Any, key: object) -> bool | None:
+    """Whether a dict has the key; None where it is no dict, or its keys cannot be compared."""
+    if not isinstance(obj, dict):
+        return None
+    try:
+        return dict.__contains__(obj, key)
+    except Exception:  # the keys' own __hash__ or __eq__
+        return None
+
+
+def raw_length(obj: Any) -> int:
+    """The number of elements, by the built-in base's own ``__len__`` where there is one; -1 if there is no length."""
+    for kind in _MEASURED:
+        if isinstance(obj, kind):
+            return kind.__len__(obj)  # type: ignore[no-any-return]
+    try:
+        return len(obj)
+    except Exception:
+        return -1
+
+
+_MEASURED: tuple[Any, ...] = (list, tuple, dict, set, frozenset, deque)
 
 
 def type_name(cls: type) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.guard import Equals, raw_length
+from stator.guards.guard import Equals
+from stator.guards.raw import raw_length
 from stator.guards.source import CallSource, Source
 from stator.objects.dict_iterators import advance
 from stator.objects.iterator import advanced, broken, over_changed, reduction
