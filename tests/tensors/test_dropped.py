@@ -141,6 +141,17 @@ def modules(backend: str) -> tuple[Any, ...]:
 
 
 @scenario
+def a_step_that_breaks_at_backward(backend: str) -> tuple[Any, ...]:
+    model = torch.nn.Linear(3, 3)
+
+    def step(x: Any) -> None:
+        model(x).sum().backward()
+
+    run(step, backend, torch.ones(2, 3))
+    return model, step, step.__code__
+
+
+@scenario
 def marked_functions(backend: str) -> tuple[Any, ...]:
     @stator.allow_in_graph
     def twice(x: Any) -> Any:

@@ -56,9 +56,9 @@ def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 def _backward(host: Any) -> Handler:
     """`backward`: the tensors that it is told to accumulate gradients in are tensors of their own."""
-    refusal = _refusal(host)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        refusal = _refusal(host)  # one that is kept would keep its traceback, and the trace
         inputs = kwargs.get("inputs", NONE).force()
         if inputs is not NONE and not space.trace.recorder.keeps_order:
             several = issubclass(inputs.cls, list | tuple)
