@@ -46,11 +46,12 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
 
 
 def _refuse_views(recorder: Recorder, tensors: list[TensorValue]) -> None:
-    """A backend gives what shares memory as plain views of one another: a Function's own backward would be left out."""
+    """A backend gives outputs that share new memory as plain views of each other: a Function's backward is lost."""
     for made, operation in recorder.own_gradients.items():
         reached = _reached(made.node, set()) | {made.node}
-        if any(value.root is made.root and value.node in reached for value in tensors):
-            why = "its result shares memory with its argument, and leaves the graph"
+        alike = {value.node in reached for value in tensors if value.root is made.root}
+        if made.root.host is None and len(alike) == 2:
+            why = "its result leaves the graph together with what it shares memory with"
             name = f"{operation.node.target.rpartition('_')[0]}.apply"
             raise Restart(operation.step, errors.UnsupportedTensorOperation(name, why))
 
