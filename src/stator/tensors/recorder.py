@@ -486,9 +486,9 @@ class Recorder:
         checks.confirm()
         return checks.expressions(writer)
 
-    def recovery(self, graph: CompiledGraph, writer: Writer) -> Recovery | None:
-        """What generated code does about a failure of the graph."""
-        return recovery(self, graph, writer)
+    def recovery(self, graph: CompiledGraph, writer: Writer, *, checked: bool) -> Recovery | None:
+        """What generated code does about a failure of the graph, or of checks of its results."""
+        return recovery(self, graph, writer, checked=checked)
 
     #: whether a hook sees each tensor that the graph saves: it may have raised, and is not to see a second execution
     is_watched = staticmethod(saved_hooks.active)

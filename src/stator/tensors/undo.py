@@ -105,11 +105,14 @@ class Recovery:
         self.refused = refused
 
 
-def recovery(recorder: Recorder, graph: CompiledGraph, writer: Writer) -> Recovery | None:
-    """How to recover from a failure of this graph; None where the frame cannot be executed again."""
+def recovery(recorder: Recorder, graph: CompiledGraph, writer: Writer, *, checked: bool) -> Recovery | None:
+    """How to recover from a failure of this graph; None where the frame cannot be executed again.
+
+    One that is `checked` may also turn out to have computed what the trace had ruled out.
+    """
     if not recorder.trace.repeatable or recorder.acts:
         return _early(graph, writer)
-    if graph.located is not None and not recorder.exposed and not recorder.inert:
+    if graph.located is not None and not recorder.exposed and not recorder.inert and not checked:
         return _early(graph, writer)
     if not recorder.written or recorder.writes_last:
         return Recovery(f"{writer.const(saved)}()", writer.const(restore)) if recorder.random else Recovery()
