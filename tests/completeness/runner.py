@@ -94,7 +94,6 @@ class Kind:
     queries: tuple[str, ...] = ()
     endless: bool = False
     names: bool = True
-    methods: bool = True
     #: a part of what a missed change says -> the guard that lacks
     known: Mapping[str, str] = field(default_factory=dict)
 
@@ -125,8 +124,6 @@ class Kind:
             return
         if not callable(found) or isinstance(found, type):
             yield f"o.{name}"
-            return
-        if not self.methods:
             return
         if isinstance(found, types.FunctionType):  # an attribute like others, and one that can be called
             yield f"o.{name}"

@@ -80,11 +80,7 @@ MODULES = Kind(
         "o.weight.grad is None",
         "o.buffer is None",
     ),
-    constant={
-        "the class's": "T_destination __annotations__ _version call_super_init dump_patches",
-        "is set by what is not called here": "_compiled_call_impl _is_full_backward_hook",
-    },
-    methods=False,  # of the argument-less ones those are asked above that only read
+    names=False,
 )
 
 
