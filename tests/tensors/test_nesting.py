@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
+import stator
 from tests.tensors.nesting_tracers import TRACERS
 from tests.tensors.nesting_worker import ARRANGEMENTS, PROGRAMS
 
@@ -155,3 +157,16 @@ def test_workers_that_are_spawned(tmp_path: Path) -> None:
     script.write_text(SPAWNED)
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=START)
     assert done.stdout.strip() == "right", done.stderr
+
+
+def test_what_torch_patches_when_it_has_compiled_is_traced_through() -> None:
+    # torch.compile, once used, puts marks for itself on optimizers' methods and on the making of modules.
+    torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
+    parameter = torch.nn.Parameter(torch.ones(3))
+    parameter.grad = torch.ones(3)
+    optimizer = torch.optim.SGD([parameter], 0.5)
+    stator.compile(optimizer.step, backend="eager", fullgraph=True)()
+    assert parameter.tolist() == [0.5] * 3
+    layers = torch.nn.ModuleList([torch.nn.Identity(), torch.nn.ReLU()])
+    compiled = stator.compile(lambda x: layers[1:][0](x), backend="eager", fullgraph=True)
+    assert compiled(-torch.ones(2)).tolist() == [0.0, 0.0]

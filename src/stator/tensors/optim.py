@@ -22,6 +22,8 @@ def _nothing() -> None:
     """What the wrapper is looked at on."""
 
 
+#: the reasons given by what torch.compile, once used in the process, puts in the place of optimizers' own functions
+_PATCHED = ("optimizer <class 'torch.optim.", "don't trace into fused optimizer")
 _DISABLING: Any = torch._disable_dynamo(_nothing).__code__
 
 
@@ -29,6 +31,8 @@ def _intercept(host: Any) -> Handler | None:
     """torch's own marks for Dynamo: what it cannot trace, Stator may; breaks in user code are wanted."""
     if host.__code__ is _DISABLING:
         return lambda space, args, kwargs: TailCall(space.existing(host.__wrapped__), args, kwargs)
+    if str(host.__dict__.get("_torchdynamo_disable_msg")).startswith(_PATCHED):
+        return lambda space, args, kwargs: TailCall(space.existing(host._torchdynamo_orig_callable), args, kwargs)
     if host.__module__ == "torch._dynamo.decorators" and host.__name__ == "graph_break":
         return _graph_break
     return None

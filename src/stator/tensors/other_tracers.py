@@ -18,7 +18,7 @@ from torch.utils._device import DeviceContext
 from stator import errors
 from stator._core import Compiled, set_other_tracer, set_symbolic_flag, show_as
 from stator.cache import policy
-from stator.objects.protocol import Handler, TailCall
+from stator.objects.protocol import NONE, Handler, TailCall
 from stator.objects.value import Unsupported, Value
 from stator.tensors.global_state import function_modes
 from stator.trace import INTERCEPTS
@@ -65,6 +65,9 @@ def _intercept(host: Any) -> Handler | None:
         return lambda space, args, kwargs: TailCall(space.existing(innermost(host)), args, kwargs)
     if (host.__module__, host.__qualname__) in _TRACERS:
         return _refuse_tracer(host)
+    if host.__module__ == "torch._dynamo.mutation_guard" and host.__qualname__ == "GenerationTracker.tag":
+        # Once used, torch._dynamo notes when each module was made, for guards that it no longer makes by default.
+        return lambda space, args, kwargs: NONE
     return None
 
 
