@@ -50,6 +50,13 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
         yield from _own(child)
 
 
+def _asks(function: ast.expr) -> bool:
+    """Whether a function tells something of its first argument: one of CPython's, or of torch's internals."""
+    if isinstance(function, ast.Attribute):
+        return isinstance(function.value, ast.Name) and function.value.id == "internals"
+    return isinstance(function, ast.Name) and function.id in _ASKING
+
+
 class _Scope:
     """One function: the local names in it that are bound to hosts."""
 
@@ -108,7 +115,7 @@ class _Scope:
             return node
         if isinstance(node, ast.Subscript) and self._is_host(node.value):
             return node
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _ASKING:
+        if isinstance(node, ast.Call) and _asks(node.func):
             return node if any(map(self._is_host, node.args)) else None
         if isinstance(node, ast.For | ast.comprehension) and self._is_host(node.iter):
             return node.iter

@@ -78,6 +78,7 @@ def test_each_exception_is_needed():
 
 
 PLANTED = {
+    "private attribute of torch's": "def f(self):\n    return internals.version(self.host)",
     "attribute": "def f(self):\n    return self.host.name",
     "type": "def f(self):\n    return type(value.host)",
     "length": "def f(self):\n    return len(self.host)",

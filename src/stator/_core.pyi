@@ -114,8 +114,11 @@ def show_as(cls: type, name: str, function: Any, /) -> None:
 def call_held(cls: type, shown: Any, /) -> None:
     """A call of an instance of the class calls what it holds as `_stator_call`; its `__call__` reads as `shown`."""
 
-def set_symbolic_flag(namespace: dict[str, Any], name: str, /) -> None:
-    """While `namespace[name]` is True, calls of instances of classes given to `call_held()` call what these show."""
+def set_symbolic_flag(namespace: object, name: str, /) -> None:
+    """While `namespace[name]` is True, calls of instances of classes given to `call_held()` call what these show.
+
+    The namespace is a dict, or an object that has one: a `threading.local` has one of each thread.
+    """
 
 def set_other_tracer(ask: Callable[[], Any] | None, /) -> Callable[[], Any] | None:
     """While another evaluation function is installed and `ask()` is not None, compiled callables call what they wrap.

@@ -125,6 +125,8 @@ def _set_up() -> None:
             _failure = e
             if not isinstance(e, Exception):
                 raise
+    if isinstance(_failure, errors.InternalError):
+        raise errors.InternalError(*_failure.args)  # it says all that there is to say
     text = f"Stator could not be set up in this process: {type(_failure).__name__}: {_failure}"
     raise errors.InternalError(text) from _failure
 
@@ -136,7 +138,8 @@ _setting_up = threading.RLock()
 
 def _wrap(model: Any, bucket: Bucket) -> Any:
     if torch_present():
-        from stator.tensors import innermost, module_stand_in
+        from stator.tensors.module_stand_in import module_stand_in
+        from stator.tensors.other_tracers import innermost
 
         model = innermost(model)
         stand_in = module_stand_in(model, bucket)

@@ -212,10 +212,22 @@ PyObject* call_what_is_shown(PyObject* self, PyObject* args, PyObject* kwargs) {
     return bound ? PyObject_Call(bound.get(), args, kwargs) : nullptr;
 }
 
-PyObject* call_what_is_held(PyObject* self, PyObject* args, PyObject* kwargs) {
-    if (state.symbolic_namespace && PyDict_GetItem(state.symbolic_namespace, state.symbolic_name) == Py_True) {
-        return call_what_is_shown(self, args, kwargs);
+// Is another tracer at work that finds modules by what they call (set_symbolic_flag)?
+bool is_symbolic() {
+    if (!state.symbolic_namespace) return false;
+    if (PyDict_Check(state.symbolic_namespace)) {
+        return PyDict_GetItem(state.symbolic_namespace, state.symbolic_name) == Py_True;
     }
+    Ref own = Ref::steal(PyObject_GetAttr(state.symbolic_namespace, state.dict_name));
+    if (!own || !PyDict_Check(own.get())) {
+        PyErr_Clear();
+        return false;
+    }
+    return PyDict_GetItem(own.get(), state.symbolic_name) == Py_True;
+}
+
+PyObject* call_what_is_held(PyObject* self, PyObject* args, PyObject* kwargs) {
+    if (is_symbolic()) return call_what_is_shown(self, args, kwargs);
     Ref held = Ref::steal(PyObject_GenericGetAttr(self, state.held_name));
     return held ? PyObject_Call(held.get(), args, kwargs) : nullptr;
 }

@@ -40,9 +40,9 @@ PyObject* set_other_tracer(PyObject*, PyObject* ask) {
 }
 
 PyObject* set_symbolic_flag(PyObject*, PyObject* args) {
-    PyObject *dict, *name;
-    if (!PyArg_ParseTuple(args, "O!U:set_symbolic_flag", &PyDict_Type, &dict, &name)) return nullptr;
-    Py_XSETREF(state.symbolic_namespace, Py_NewRef(dict));
+    PyObject *space, *name;
+    if (!PyArg_ParseTuple(args, "OU:set_symbolic_flag", &space, &name)) return nullptr;
+    Py_XSETREF(state.symbolic_namespace, Py_NewRef(space));
     Py_XSETREF(state.symbolic_name, Py_NewRef(name));
     Py_RETURN_NONE;
 }
@@ -119,7 +119,8 @@ PyObject* set_revalidation_minimum(PyObject*, PyObject* value) {
 PyMethodDef functions[] = {
     {"set_miss_handler", set_miss_handler, METH_O, "Set handler(region, func, code, args) -> Entry | None"},
     {"set_symbolic_flag", set_symbolic_flag, METH_VARARGS,
-     "set_symbolic_flag(namespace, name): while that is True, instances of classes given to call_held() call what is shown"},
+     "set_symbolic_flag(namespace, name): while that is True, instances of classes given to call_held() call what is "
+     "shown. A dict, or an object with a dict (a threading.local has one of each thread)"},
     {"show_as", show_as, METH_VARARGS,
      "show_as(cls, name, function): who reads the class finds the function; its slot calls what it called before"},
     {"call_held", call_held, METH_VARARGS,
@@ -202,6 +203,7 @@ bool fill_state(PyObject* module) {
     state.held_name = PyUnicode_InternFromString("_stator_call");
     state.failure_name = PyUnicode_InternFromString("failure");
     state.call_name = PyUnicode_InternFromString("__call__");
+    state.dict_name = PyUnicode_InternFromString("__dict__");
     state.matches_name = PyUnicode_InternFromString("matches");
     state.twin_name = PyUnicode_InternFromString("twin_outcome");
     Ref collections = Ref::steal(PyImport_ImportModule("collections"));
@@ -218,7 +220,7 @@ bool fill_state(PyObject* module) {
     pthread_atfork(nullptr, nullptr, forget_other_threads);
     const char* strict = std::getenv("STATOR_STRICT");
     state.strict = strict && *strict && !(strict[0] == '0' && !strict[1]);
-    return state.held_name && state.failure_name && state.call_name && state.matches_name && state.twin_name &&
+    return state.held_name && state.failure_name && state.call_name && state.dict_name && state.matches_name && state.twin_name &&
            state.deque_type;
 }
 

@@ -19,6 +19,7 @@ struct State {
     vectorcallfunc function_vectorcall = nullptr;  // that of every Python function nobody tampered with
     PyObject* symbolic_namespace = nullptr;  // set_symbolic_flag()
     PyObject* symbolic_name = nullptr;
+    PyObject* dict_name = nullptr;     // "__dict__"
     PyObject* held_name = nullptr;     // "_stator_call"
     PyObject* failure_name = nullptr;  // "failure"
     PyObject* call_name = nullptr;     // "__call__"

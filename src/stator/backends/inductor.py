@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stator.errors import ConfigError
+from stator.tensors import internals
 
 __all__ = ["Inductor"]
 
@@ -26,18 +27,14 @@ class Inductor:
         return self._patches
 
     def __call__(self, gm: Any, example_inputs: Any) -> Any:
-        from torch._inductor.compile_fx import compile_fx
-
-        return compile_fx(gm, example_inputs, config_patches=self.patches())
+        return internals.compile_fx(gm, example_inputs, config_patches=self.patches())
 
 
 def _patches(mode: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    from torch._inductor import config, list_mode_options
-
-    known = config.get_config_copy()
+    known = internals.inductor_config.get_config_copy()
     patches: dict[str, Any] = {}
     if mode not in (None, "default"):
-        modes = list_mode_options()
+        modes = internals.inductor_modes()
         if mode not in modes:
             raise ConfigError(f"unknown mode {mode!r} of inductor; known: {', '.join(sorted(modes))}")
         patches.update(modes[mode])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stator.errors import BackendError
+from stator.tensors import internals
 
 __all__ = ["Backend", "list_backends", "lookup_backend", "register_backend", "resolve"]
 
@@ -40,12 +41,10 @@ def lookup_backend(name: str) -> Backend:
     points = _entry_points()
     if name in points:
         return register_backend(points[name].load(), name=name)
-    from torch._dynamo.backends import registry as torchs
-    from torch._dynamo.exc import InvalidBackend
-
+    torchs = internals.torchs_backends
     try:
         return torchs.lookup_backend(name)
-    except InvalidBackend:
+    except internals.InvalidBackend:
         known = sorted({*list_backends(), *torchs.list_backends(())})
     close = difflib.get_close_matches(name, known, n=3)
     advice = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {', '.join(known)}"
@@ -97,9 +96,7 @@ def _eager(gm: Any, example_inputs: Any) -> Any:
 
 def _aot_eager(gm: Any, example_inputs: Any) -> Any:
     """Run the graphs that AOTAutograd makes with eager kernels."""
-    from torch._dynamo.backends.debugging import aot_eager
-
-    return aot_eager(gm, example_inputs)
+    return internals.aot_eager(gm, example_inputs)
 
 
 def _inductor(gm: Any, example_inputs: Any) -> Any:

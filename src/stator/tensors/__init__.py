@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.tensors.module_stand_in import module_stand_in
-from stator.tensors.other_tracers import innermost
-
-__all__ = ["innermost", "install", "module_stand_in"]
+__all__ = ["install"]
 
 
 def install() -> None:
     """Register the models of torch's objects and functions with the lower layers: called once, by `api`."""
+    from stator.tensors import internals
+
+    internals.check()
+    _register()
+
+
+def _register() -> None:
     import torch
 
     from stator import trace

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from stator.objects.warned import collected
+from stator.tensors import internals
 from stator.tensors.lowering import fill
 from stator.tensors.metadata import hint_of
 
@@ -31,7 +32,7 @@ _METHOD = "ndarray."
 @functools.cache
 def _names() -> dict[int, str]:
     """NumPy's functions that torch has too: id → name."""
-    import torch._numpy as ours
+    ours = internals.numpy
 
     found: dict[int, str] = {}
     for part in _PARTS:
@@ -56,7 +57,7 @@ def name_of(host: Any) -> str | None:
         return _names().get(id(host))
     if not issubclass(owner, np.ndarray | np.generic):
         return None
-    import torch._numpy as ours
+    ours = internals.numpy
 
     name = host.__name__
     return _METHOD + name if name in vars(ours.ndarray) else None
@@ -70,7 +71,7 @@ def array_call(name: str, /, *args: Any, **kwargs: Any) -> Any:
 
 @functools.cache
 def _function(name: str) -> Callable[..., Any]:
-    import torch._numpy as ours
+    ours = internals.numpy
 
     if not name.startswith(_METHOD):
         return functools.reduce(getattr, name.split("."), ours)
@@ -79,7 +80,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 def _wrapped(arg: Any) -> Any:
-    import torch._numpy as ours
+    ours = internals.numpy
 
     if isinstance(arg, torch.Tensor):
         return ours.ndarray(arg)
@@ -89,7 +90,7 @@ def _wrapped(arg: Any) -> Any:
 
 
 def _unwrapped(result: Any) -> Any:
-    import torch._numpy as ours
+    ours = internals.numpy
 
     if isinstance(result, ours.ndarray):
         return result.tensor

@@ -14,7 +14,7 @@ from stator.objects.instance import InstanceValue
 from stator.objects.protocol import AMBIENT, CALL_HOOKS, IMMUTABLE, MODELS, NOT_IMPLEMENTED, REALISERS, register
 from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Value
 from stator.objects.warned import left_to_run_time
-from stator.tensors import array_calls, attributes
+from stator.tensors import array_calls, attributes, internals
 from stator.tensors.array_calls import Answer, array_call, ask, computed, name_of, numpy_dtype, tensor_of
 from stator.tensors.calls import function_handler, record
 from stator.tensors.float_errors import refuses, refuses_for_real
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrayValue", "install"]
 
-_Base: Any = torch._C.TensorBase
+_Base: Any = internals.TensorBase
 _SCALARS: tuple[type, ...] = tuple(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
 
 

@@ -19,7 +19,7 @@ from stator.guards.raw import type_lookup
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import FALSE, NONE, TRUE, register
 from stator.objects.value import Constant, Raised, Unsupported, Value
-from stator.tensors import global_state
+from stator.tensors import global_state, internals
 from stator.tensors.autograd_module import FunctionModule, Plan
 from stator.tensors.calls import record
 from stator.tensors.lowering import Call
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
 
 _Function: Any = torch.autograd.Function
-_C: Any = torch._C
 _FIELDS = frozenset({"to_save", "dirty_tensors", "non_differentiable", "materialize_grads", "saved_for_forward"})
 
 
@@ -80,7 +79,7 @@ def _wants_grad(value: Value) -> bool:
 def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`Function.apply`, the class method."""
     cls = space.known(args[0].force()) if args else None
-    if not isinstance(cls, type) or space.trace.is_fresh_class(cls) or _C._are_functorch_transforms_active():
+    if not isinstance(cls, type) or space.trace.is_fresh_class(cls) or internals.are_transforms_active():
         return None
     application = _Application(space, cls, args[0].force())
     if not application.bind(args[1:], kwargs):
@@ -129,7 +128,7 @@ class _Application:
         return True
 
     def run(self) -> Value:
-        self.context = ContextValue(self.cls._backward_cls, self.inputs)
+        self.context = ContextValue(internals.backward_class(self.cls), self.inputs)
         if not any(self.context.needs):
             return self.without_gradient()
         return self.with_gradient()
@@ -302,11 +301,11 @@ class _no_grad:
     def __enter__(self) -> None:
         self.before = torch.is_grad_enabled()
         if self.before:
-            self.change(_C._set_grad_enabled, [False])
+            self.change(internals.set_grad_enabled, [False])
 
     def __exit__(self, *exc: object) -> None:
         if self.before:
-            self.change(_C._set_grad_enabled, [True])
+            self.change(internals.set_grad_enabled, [True])
 
 
 class _as_in_backward:
@@ -317,7 +316,7 @@ class _as_in_backward:
 
     def __enter__(self) -> None:
         self.before = global_state.snapshot()
-        self.recorder.switch(_C._set_grad_enabled, [False])
+        self.recorder.switch(internals.set_grad_enabled, [False])
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
                 self.recorder.switch(torch.set_autocast_enabled, [device, False])

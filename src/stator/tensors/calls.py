@@ -13,7 +13,7 @@ import torch
 from stator import errors
 from stator.objects.protocol import HANDLERS, Handler
 from stator.objects.value import Constant, Unsupported, Value
-from stator.tensors import tables
+from stator.tensors import internals, tables
 from stator.tensors.failures import eager_error
 from stator.tensors.global_state import SETTERS
 from stator.tensors.known import with_numbers
@@ -58,7 +58,7 @@ def classify(host: Any) -> Handler | None:
     if issubclass(type(host), type):
         return None
     owner = getattr(host, "__objclass__", None)
-    if owner is torch._C.TensorBase or owner is torch.Tensor:
+    if owner is internals.TensorBase or owner is torch.Tensor:
         return method_handler(host, host.__name__)
     if isinstance(host, types.BuiltinFunctionType):
         if id(host) in SETTERS:
@@ -141,7 +141,7 @@ def function_handler(host: Any) -> Callable[[Space, list[Value], dict[str, Value
 def _importable(host: Any) -> Any:
     """The function; or the operator of its name, where that names another function, or none, in torch."""
     name = getattr(host, "__name__", "")
-    if getattr(torch._C._VariableFunctions, name, None) is host and getattr(torch, name, None) is not host:
+    if getattr(internals.VariableFunctions, name, None) is host and getattr(torch, name, None) is not host:
         return getattr(torch.ops.aten, name, host)
     return host
 

@@ -16,6 +16,7 @@ from stator import errors
 from stator._core import set_code_policy
 from stator.objects.protocol import register
 from stator.objects.value import Constant, Unsupported, Value
+from stator.tensors import internals
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -41,10 +42,10 @@ def _handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
         ordinary = _OWN[name]
         if ordinary is not None and not any(space.known(value.force()) is known for known in ordinary):
             raise _refusal(f"{name} is not {ordinary[0]!r}")
-    if not args or library._checkpoint_debug_enabled:
+    if not args or internals.checkpoints_are_debugged():
         raise _refusal("it is called without a function or with debugging on")
     recorder, effects = space.trace.recorder, space.trace.effects
-    changes, written, last = effects.count, dict(recorder.written), recorder.graph._root.prev
+    changes, written, last = effects.count, dict(recorder.written), internals.root(recorder.graph).prev
     rest = {name: value for name, value in kwargs.items() if name not in _OWN}
     result = space.call(args[0], args[1:], rest)
     if effects.count != changes or recorder.written != written:
@@ -57,7 +58,7 @@ def _mark(graph: Any, last: Any) -> None:
     """Ask the backend to recompute what was recorded after a node."""
     region = next(_regions)
     node = last.next
-    while node is not graph._root:
+    while node is not internals.root(graph):
         if node.op != "placeholder" and "recompute" not in node.meta:
             node.meta["recompute"] = library.CheckpointPolicy.PREFER_RECOMPUTE
             node.meta["ac_graph_id"] = region

@@ -17,6 +17,7 @@ from stator import errors
 from stator.interp.signals import Restart
 from stator.objects.protocol import Handler, register
 from stator.objects.value import Value
+from stator.tensors import internals
 from stator.tensors.calls import function_handler, record
 from stator.tensors.lowering import Call
 from stator.tensors.tensor import TensorValue
@@ -116,5 +117,5 @@ def _reduction(host: Any, method: Any) -> Handler:
 def install() -> None:
     """Register the hook, and the operators that torch.distributions checks its arguments with."""
     BRANCH_HOOKS.append(_branch)
-    register(torch._is_all_true, _reduction(torch._is_all_true, torch.Tensor.all))
-    register(torch._is_any_true, _reduction(torch._is_any_true, torch.Tensor.any))
+    register(internals.is_all_true, _reduction(internals.is_all_true, torch.Tensor.all))
+    register(internals.is_any_true, _reduction(internals.is_any_true, torch.Tensor.any))

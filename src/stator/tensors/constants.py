@@ -10,6 +10,7 @@ import torch
 from stator.guards.guard import GlobalState
 from stator.objects.protocol import FALSE, IMMUTABLE, NONE, Handler, pure, register
 from stator.objects.value import Constant, Value
+from stator.tensors import internals
 from stator.tensors.is_compiling import is_compiling
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["install", "intercept_constant"]
 
-_C: Any = torch._C
 
 #: Python functions that answer alike throughout every trace: module and name → the answer
 _ANSWERS: dict[tuple[str, str], Constant] = {
@@ -68,11 +68,6 @@ _READERS += (
     "_get_mem_efficient_sdp_enabled",
 )
 _READERS += ("_get_cudnn_enabled", "_get_mkldnn_enabled", "_get_float32_matmul_precision")
-
-
-def _found(names: tuple[str, ...]) -> list[Any]:
-    hosts = [getattr(torch, name, None) or getattr(_C, name, None) for name in names]
-    return [host for host in hosts if host is not None]
 
 
 def _reader(host: Any, guarded: bool) -> Handler:
@@ -126,22 +121,15 @@ def intercept_constant(host: Any) -> Handler | None:
     return _for_real(host) if key in _FOR_REAL else None
 
 
-def _has_torch_function(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """`_has_torch_function*`: tensors with overrides of their own never get as far as this."""
-    return FALSE
-
-
 def install() -> None:
     """Register types and functions."""
     IMMUTABLE.update({torch.dtype, torch.device, torch.layout, torch.memory_format, torch.qscheme})
     IMMUTABLE.update({torch.finfo, torch.iinfo})
-    for host in _found(_GUARDED):
+    for host in internals.c_functions(_GUARDED):
         register(host, _reader(host, guarded=True))
-    for host in _found(_READERS):
+    for host in internals.c_functions(_READERS):
         register(host, _reader(host, guarded=False))
-    pure(torch.promote_types, torch.can_cast, torch.is_vulkan_available, _C._get_privateuse1_backend_name)
-    for name in ("_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic"):
-        register(getattr(_C, name), _has_torch_function)
-    register(_C._log_api_usage_once, _answer(NONE))
-    register(_C._get_tracing_state, _answer(NONE))
-    register(_C._is_tracing, _answer(FALSE))
+    pure(torch.promote_types, torch.can_cast, torch.is_vulkan_available, internals.privateuse1_name)
+    register(internals.log_api_usage_once, _answer(NONE))
+    register(internals.tracing_state, _answer(NONE))
+    register(internals.is_tracing, _answer(FALSE))

@@ -13,6 +13,7 @@ import torch
 from stator import errors
 from stator.objects.protocol import FALSE, NONE, models, register
 from stator.objects.value import Constant, Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.subclass import FunctionState
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from stator.residual.writer import Writer
 
 __all__ = ["InferenceContext", "OpenContext", "install"]
-
-_C: Any = torch._C
-_mode: Any = torch.autograd.grad_mode
 
 
 class OpenContext(Value):
@@ -55,14 +53,14 @@ class OpenContext(Value):
         return []
 
 
-@models(_C.DisableTorchFunctionSubclass)
+@models(internals.DisableTorchFunctionSubclass)
 class OverridesDisabled(OpenContext):
     """`torch._C.DisableTorchFunctionSubclass()`."""
 
     __slots__ = ("before",)
 
     def __init__(self) -> None:
-        self.cls = _C.DisableTorchFunctionSubclass
+        self.cls = internals.DisableTorchFunctionSubclass
         self.source = None
         self.before = True
 
@@ -93,7 +91,7 @@ class InferenceContext(OpenContext):
     __slots__ = ("mode", "node", "real")
 
     def __init__(self, mode: bool, real: Any, node: Any) -> None:
-        self.cls = _C._InferenceMode
+        self.cls = internals.InferenceMode
         self.source = None
         self.mode = mode
         self.real = real
@@ -106,7 +104,7 @@ class InferenceContext(OpenContext):
         self.real.__exit__(None, None, None)
 
     def leaving(self) -> list[tuple[Any, tuple[Any, ...]]]:
-        return [(_mode._exit_inference_mode, (self.node,))]
+        return [(internals.exit_inference_mode, (self.node,))]
 
 
 def _enter_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -133,7 +131,7 @@ def _leave_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) 
     recorder.replay()
     context.leave(space)
     context.leave_for_real()
-    recorder.add_state_node(_mode._exit_inference_mode, (context.node,))
+    recorder.add_state_node(internals.exit_inference_mode, (context.node,))
     recorder.state.note()
     return NONE
 
@@ -151,7 +149,7 @@ class ProfilerRecord(Value):
     def reconstruct(self, writer: Writer) -> str:
         # Its region spans a graph break: it begins, late, where generated code takes over.
         parts = ", ".join(writer.expr(arg) for arg in self.args)
-        return writer.assign("record", f"{writer.const(torch.ops.profiler._record_function_enter_new)}({parts})")
+        return writer.assign("record", f"{writer.const(internals.record_begins)}({parts})")
 
 
 def _begin_record(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -166,7 +164,7 @@ def _end_record(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Va
     if not isinstance(record, ProfilerRecord):
         if record.source is None:
             return None
-        space.trace.defer(torch.ops.profiler._record_function_exit._RecordFunction, [record])
+        space.trace.defer(internals.record_ends, [record])
     return NONE
 
 
@@ -176,10 +174,9 @@ def install() -> None:
     register(torch.inference_mode.__exit__, _leave_inference)
     with torch.autograd.profiler.record_function("stator"):
         pass  # what it looks for and remembers when first entered is not to be found changed after a trace
-    profiler = torch.ops.profiler
-    register(profiler._record_function_enter_new, _begin_record)
-    register(profiler._record_function_exit._RecordFunction, _end_record)
-    register(_C._group_tensors_by_device_and_dtype, _group_tensors)
+    register(internals.record_begins, _begin_record)
+    register(internals.record_ends, _end_record)
+    register(internals.group_by_device_and_dtype, _group_tensors)
 
 
 def _group_tensors(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

@@ -16,6 +16,7 @@ import torch
 
 from stator.guards.guard import Guard, Predicate
 from stator.guards.source import AttrSource, DictItemSource
+from stator.tensors import internals
 from stator.tensors.storage import storage_of
 
 if TYPE_CHECKING:
@@ -29,20 +30,18 @@ _frames = itertools.count()
 @contextlib.contextmanager
 def in_context(recorder: Recorder, gm: Any, inputs: list[Any]) -> Iterator[Any]:
     """The environment of a backend's call. Yields the TracingContext."""
-    from torch._guards import CompileContext, CompileId, TracingContext, compile_context, tracing
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
     shapes = recorder.shapes
-    context = TracingContext(FakeTensorMode(shape_env=shapes.env))
-    compile_id = CompileId(frame_id=next(_frames), frame_compile_id=0)
+    context = internals.TracingContext(internals.FakeTensorMode(shape_env=shapes.env))
+    compile_id = internals.CompileId(frame_id=next(_frames), frame_compile_id=0)
     gm.meta["dynamo_compile_id"] = compile_id
-    gm._param_name_to_source = {}
+    internals.begin_origins(gm)
     for value in inputs:
-        value.node._dynamo_source = shapes.origin(value)
+        internals.note_origin(value.node, shapes.origin(value))
         if value.host is not None and isinstance(value.host, torch.Tensor):
             context.tensor_to_context[value.host] = shapes.context(value)
             value.node.meta["tensor_dict"] = _marks(value.host)
-    with tracing(context), compile_context(CompileContext(compile_id)), _shapes_from_data(shapes.env):
+    compiling = internals.compile_context(internals.CompileContext(compile_id))
+    with internals.tracing(context), compiling, _shapes_from_data(shapes.env):
         yield context
 
 
@@ -67,11 +66,9 @@ def _marks(tensor: Any) -> dict[str, Any]:
 
 def backend_guards(recorder: Recorder, context: Any) -> list[Guard]:
     """The assumptions that the backend has made, as guards."""
-    from torch._guards import StorageOverlap
-
     guards: list[Guard] = []
     for assumption in context.guards_context.aotautograd_guards:
-        if isinstance(assumption, StorageOverlap):
+        if isinstance(assumption, internals.StorageOverlap):
             parts = (assumption.overlapping_sources, assumption.non_overlapping_sources)
             sources = [recorder.shapes.source_of(s) for part in parts for s in part]
             check = _Overlap(len(parts[0]))
@@ -99,7 +96,7 @@ def is_member(value: Any) -> bool:
     base = value.source
     if isinstance(base, DictItemSource):
         base = base.base
-        return isinstance(base, AttrSource) and base.name in ("_parameters", "_buffers")
+        return isinstance(base, AttrSource) and base.name in internals.MODULE_TENSORS
     return False
 
 
@@ -110,7 +107,5 @@ class _Overlap:
         self.count = count
 
     def __call__(self, *tensors: Any) -> bool:
-        from torch._C._dynamo.guards import compute_overlapping_tensors
-
-        overlapping = compute_overlapping_tensors(list(tensors), symbolic=False)
+        overlapping = internals.overlapping_tensors(list(tensors), symbolic=False)
         return set(overlapping) == set(range(self.count))

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from stator import errors
 from stator.objects.protocol import Handler, register
 from stator.objects.value import Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.calls import function_handler, method_handler
 from stator.tensors.tensor import TensorValue
 from stator.tensors.world import describe_callable
@@ -47,16 +48,16 @@ def _guarded(host: Any, reads: Reads, otherwise: Handler) -> Handler:
 
 def install() -> None:
     """Register the models."""
-    for host in (torch._C._VariableFunctions._pack_padded_sequence, torch._C._VariableFunctions._pad_packed_sequence):
+    for host in (internals.pack_padded_sequence, internals.pad_packed_sequence):
         register(host, _guarded(host, _always, function_handler(host)))
     # A packed sequence is given as `(data, batch_sizes, hx, …)`, another as `(input, hx, …)`; the hx of LSTM is a list.
     for name, place in (("lstm", 1), ("gru", 2), ("rnn_tanh", 2), ("rnn_relu", 2)):
-        host = getattr(torch._C._VariableFunctions, name)
+        host = getattr(internals.VariableFunctions, name)
         register(host, _guarded(host, _tensor_at(place, names=("batch_sizes",)), function_handler(host)))
     lengths = _tensor_at(2, 3, names=("input_lengths", "target_lengths"))
     for host in (F.ctc_loss, torch.ctc_loss):
         register(host, _guarded(host, lengths, function_handler(host)))
     sections = _tensor_at(1, names=("indices_or_sections", "tensor_indices_or_sections", "indices"))
     register(torch.tensor_split, _guarded(torch.tensor_split, sections, function_handler(torch.tensor_split)))
-    method: Any = torch._C.TensorBase.tensor_split
+    method: Any = internals.TensorBase.tensor_split
     register(method, _guarded(method, sections, method_handler(method, "tensor_split")))

@@ -14,6 +14,7 @@ from stator.guards.guard import IdIs
 from stator.guards.source import GetAttrSource
 from stator.objects.protocol import NONE, Handler, register
 from stator.objects.value import Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.hooks import need_of_its_own
 from stator.tensors.latent import rely_on_leaf
 from stator.tensors.lowering import Call, lower_call
@@ -77,7 +78,7 @@ def _is_whole(recorder: Recorder) -> bool:
         if not host.requires_grad:
             continue
         rely_on_leaf(value)
-        if not host.is_leaf or host._backward_hooks is not None:
+        if not host.is_leaf or internals.gradient_hooks(host) is not None:
             return False
         assert value.source is not None
         recorder.trace.guard(IdIs(GetAttrSource(value.source, "_backward_hooks"), None))

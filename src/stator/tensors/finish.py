@@ -13,7 +13,7 @@ from stator import errors
 from stator.errors import BackendError, StatorError
 from stator.objects.value import Unsupported, Value
 from stator.report.stats import STATS
-from stator.tensors import global_state
+from stator.tensors import global_state, internals
 from stator.tensors.contract import backend_guards, in_context, is_member
 from stator.tensors.graph_module import graph_module, sources_go_with
 from stator.tensors.linked import check_outputs
@@ -82,7 +82,7 @@ def without_overrides(function: Callable[..., Any]) -> Callable[..., Any]:
     """The compiled graph, whose operations have been through `__torch_function__` already."""
 
     def run(*args: Any) -> Any:
-        with torch._C.DisableTorchFunctionSubclass():
+        with internals.DisableTorchFunctionSubclass():
             return function(*args)
 
     return run
@@ -118,7 +118,7 @@ def eliminate(recorder: Recorder) -> None:
 
 def settle_grad_mode(recorder: Recorder) -> None:
     """Keep only those switches of grad mode that an operation is run under."""
-    switch = torch._C._set_grad_enabled
+    switch = internals.set_grad_enabled
     now, last = recorder.state.entry[0], None
     for node in list(recorder.graph.nodes):
         if node.op == "call_function" and node.target is switch:
@@ -131,7 +131,7 @@ def settle_grad_mode(recorder: Recorder) -> None:
             elif last is not None:
                 now = last.args[0]
             last = None
-            if node.target is torch.autograd.grad_mode._enter_inference_mode or node in recorder.state_nodes:
+            if node.target is internals.enter_inference_mode or node in recorder.state_nodes:
                 now = None  # other switches may have changed it
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch.func
-from torch._functorch import eager_transforms, vmap
 
 from stator import errors
 from stator._core import set_code_policy
 from stator.objects.protocol import Handler, register
 from stator.objects.value import Unsupported, Value
+from stator.tensors import internals
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -25,10 +25,9 @@ def _refusing(name: str) -> Handler:
 
 def install() -> None:
     """Register the models."""
-    set_code_policy(vmap.vmap_impl.__code__, 2)  # vmap has a model of its own, which may leave it to Python
+    set_code_policy(internals.vmap_impl.__code__, 2)  # vmap has a model of its own, which may leave it to Python
     hosts: list[Any] = [torch.func.linearize, torch.func.vjp, torch.func.jvp]
-    hosts += [getattr(eager_transforms, f"{name}") for name in ("grad_impl", "grad_and_value_impl")]
-    hosts += [getattr(eager_transforms, f"_{name}_with_argnums") for name in ("vjp", "jvp")]
+    hosts += [internals.grad_impl, internals.grad_and_value_impl, internals.vjp_impl, internals.jvp_impl]
     for host in hosts:
         register(host, _refusing(f"torch.func.{host.__name__.strip('_').removesuffix('_impl')}"))
         set_code_policy(host.__code__, 2)

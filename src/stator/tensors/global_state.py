@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.autograd import forward_ad
-from torch.utils._device import DeviceContext
 
 from stator.guards.guard import Equals, GlobalState, Guard
 from stator.guards.source import GlobalSource
+from stator.tensors import internals
 from stator.tensors.state_probe import state_probe
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SETTERS", "State", "snapshot"]
 
-_C: Any = torch._C
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
 
@@ -27,9 +25,9 @@ Calls = list[tuple[Any, tuple[Any, ...]]]
 
 #: name → (read, the calls that make it a given value) of each part of the state
 PARTS: dict[str, tuple[Callable[[], Any], Callable[[Any], Calls]]] = {
-    "grad": (torch.is_grad_enabled, lambda to: [(_C._set_grad_enabled, (to,))]),
+    "grad": (torch.is_grad_enabled, lambda to: [(internals.set_grad_enabled, (to,))]),
     "autocast cache": (torch.is_autocast_cache_enabled, lambda to: [(torch.set_autocast_cache_enabled, (to,))]),
-    "default dtype": (torch.get_default_dtype, lambda to: [(_C._set_default_dtype, (to,))]),
+    "default dtype": (torch.get_default_dtype, lambda to: [(internals.set_default_dtype, (to,))]),
     "deterministic": (
         lambda: (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()),
         lambda to: [(_deterministic_warning if to[1] else torch.use_deterministic_algorithms, (to[0],))],
@@ -57,15 +55,15 @@ PARTS.update({f"autocast {device}": _autocast_part(device) for device in _AUTOCA
 SETTERS: dict[int, Any] = {
     id(function): function
     for function in (
-        _C._set_grad_enabled,
+        internals.set_grad_enabled,
         torch.set_autocast_enabled,
         torch.set_autocast_dtype,
         torch.set_autocast_cache_enabled,
         torch.autocast_increment_nesting,
         torch.autocast_decrement_nesting,
         torch.clear_autocast_cache,
-        _C._set_default_dtype,
-        _C._set_deterministic_algorithms,
+        internals.set_default_dtype,
+        internals.set_deterministic_algorithms,
     )
 }
 
@@ -167,7 +165,7 @@ class State:
         """The state at the start is what it was."""
         return [
             GlobalState(self._check, "torch's global state is as it was"),
-            Equals(_LEVEL, forward_ad._current_level),
+            Equals(_LEVEL, internals.forward_level()),
         ]
 
     def lines(self, writer: Writer) -> list[str]:
@@ -180,30 +178,30 @@ class State:
 
 
 #: the innermost level of forward-mode differentiation: tensors have tangents only while there is one
-_LEVEL = GlobalSource(vars(forward_ad), "_current_level", forward_ad.__name__)
+_LEVEL = GlobalSource(*internals.forward_level_name())
 
 
 def function_modes() -> list[Any]:
     """The active TorchFunctionModes, outermost first."""
-    return [_C._get_function_stack_at(i) for i in range(_C._len_torch_function_stack())]
+    return [internals.function_mode_at(i) for i in range(internals.len_function_stack())]
 
 
 def _devices() -> list[Any]:
     """What the active modes are, as far as they may be active while tracing: default devices."""
-    return [mode.device if isinstance(mode, DeviceContext) else mode for mode in function_modes()]
+    return [mode.device if isinstance(mode, internals.DeviceContext) else mode for mode in function_modes()]
 
 
 def _check_of() -> Callable[[], bool]:
-    check = _C._dynamo.guards.GlobalStateGuard().check
+    check = internals.GlobalStateGuard().check
     inference = torch.is_inference_mode_enabled()
     devices = _devices()
     # Looked up once: this runs at every call.
     is_inference, count, dispatch = (
         torch.is_inference_mode_enabled,
-        _C._len_torch_function_stack,
-        _C._len_torch_dispatch_stack,
+        internals.len_function_stack,
+        internals.len_dispatch_stack,
     )
-    peek = _C._functorch.peek_interpreter_stack
+    peek = internals.innermost_transform
 
     if not devices:
         probe = state_probe()  # all of this without running Python

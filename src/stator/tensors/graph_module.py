@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch.fx
-from torch.fx import graph_module as fx
+
+from stator.tensors import internals
 
 __all__ = ["graph_module", "sources_go_with"]
 
@@ -28,11 +29,11 @@ def graph_module(root: torch.nn.Module, graph: torch.fx.Graph) -> torch.fx.Graph
 @contextlib.contextmanager
 def sources_go_with(owner: Any) -> Iterator[None]:
     """The source of GraphModules made meanwhile, by a backend, is kept as long as the owner lives."""
-    before = set(fx._loader.eval_cache)
+    before = set(internals.generated_sources.eval_cache)
     try:
         yield
     finally:
-        made = [name for name in list(fx._loader.eval_cache) if name not in before]
+        made = [name for name in list(internals.generated_sources.eval_cache) if name not in before]
         if made:
             weakref.finalize(owner, _forget, *made).atexit = False
 
@@ -40,4 +41,4 @@ def sources_go_with(owner: Any) -> Iterator[None]:
 def _forget(*names: str) -> None:
     for name in names:
         linecache.cache.pop(name, None)
-        fx._loader.eval_cache.pop(name, None)
+        internals.generated_sources.eval_cache.pop(name, None)

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._ops import HigherOrderOperator
 
 from stator import errors
 from stator._core import set_code_policy
 from stator.cache import policy
 from stator.objects.protocol import Handler
 from stator.objects.value import Unsupported, Value
+from stator.tensors import internals
 from stator.trace import INTERCEPTS
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _runs_whole(code: Any) -> bool:
 
 def _calls() -> Iterator[Any]:
     """What is executed when a higher-order operator is called, for each class of them."""
-    classes = [HigherOrderOperator]
+    classes = [internals.HigherOrderOperator]
     while classes:
         cls = classes.pop()
         yield cls.__call__
@@ -62,8 +62,9 @@ def _calls() -> Iterator[Any]:
 
 def _refusing(host: Any) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        operator = space.identity(args[0].force()) if args and host.__name__ == "__call__" else None
-        name = f"torch.ops.higher_order.{operator.name()}" if isinstance(operator, HigherOrderOperator) else _name(host)
+        operator: Any = space.identity(args[0].force()) if args and host.__name__ == "__call__" else None
+        is_operator = isinstance(operator, internals.HigherOrderOperator)
+        name = f"torch.ops.higher_order.{operator.name()}" if is_operator else _name(host)
         set_code_policy(host.__code__, 2)
         raise Unsupported(errors.HigherOrderOperatorCall(name))
 

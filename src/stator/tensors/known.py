@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from stator.guards.guard import Guard, Predicate
-from stator.tensors import dynamism
+from stator.tensors import dynamism, internals
 from stator.tensors.contract import is_member
 from stator.tensors.lowering import Call, Operand, fill
 from stator.tensors.tensor import TensorValue
@@ -157,7 +157,7 @@ def with_numbers(space: Space, call: Call) -> Call | None:
 
 def _from_symbols(call: Call) -> Call:
     """`torch.tensor([n, …])` with symbols among the numbers: torch's own definition of it in Python takes them."""
-    again = Call(torch._refs.tensor, "call_function", torch._refs.tensor)
+    again = Call(internals.refs.tensor, "call_function", internals.refs.tensor)
     again.args, again.kwargs, again.operands, again.metas = call.args, call.kwargs, call.operands, call.metas
     return again
 

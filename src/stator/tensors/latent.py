@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.objects.facts import answer
+from stator.tensors import internals
 from stator.tensors.storage import storage_of
 from stator.tensors.tables import METADATA
 from stator.tensors.tensor import TensorValue
@@ -31,10 +32,10 @@ __all__ = [
     "told_by_guard",
 ]
 
-_Base: Any = torch._C.TensorBase
+_Base: Any = internals.TensorBase
 _is_leaf = vars(_Base)["is_leaf"].__get__
 _requires_grad = vars(_Base)["requires_grad"].__get__
-_base = vars(_Base)["_base"].__get__
+_base = internals.base
 
 
 def told_by_guard(function: Any) -> bool:
@@ -94,21 +95,21 @@ def _guard(value: TensorValue, read: Callable[[Any], object], name: str) -> None
 
 def storage_offset(tensor: Any) -> int:
     """Where in its storage a tensor begins, in elements."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with internals.DisableTorchFunctionSubclass():
         return int(_Base.storage_offset(tensor))
 
 
 def is_leaf(tensor: Any) -> bool:
     """Whether autograd has no operation that made the tensor."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with internals.DisableTorchFunctionSubclass():
         return bool(_is_leaf(tensor))
 
 
 def place_in_autograd(tensor: Any) -> tuple[object, ...]:
     """What autograd looks at when the tensor is written: is it a leaf, and what is it a view of?"""
-    with torch._C.DisableTorchFunctionSubclass():
-        if not _Base._is_view(tensor):
+    with internals.DisableTorchFunctionSubclass():
+        if not internals.is_view(tensor):
             return (bool(_is_leaf(tensor)),)
         base = _base(tensor)
-        made = int(torch._C._autograd._get_creation_meta(tensor))
+        made = int(internals.creation_meta(tensor))
         return bool(_is_leaf(tensor)), made, bool(_is_leaf(base)), bool(_requires_grad(base))

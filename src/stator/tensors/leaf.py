@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from stator import errors
 from stator.leaf import Leaf
 from stator.objects.value import Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.lowering import Call, Lowering, Operand, fill
 from stator.tensors.subgraph import record_module
 from stator.tensors.world import Failure
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
 
 __all__ = ["handler_of", "watch"]
+
+_pytree: Any = internals.pytree
 
 
 def handler_of(host: Any) -> Callable[..., Value] | None:
@@ -36,7 +38,7 @@ def handler_of(host: Any) -> Callable[..., Value] | None:
 
 def watch(hook: Callable[..., Any], args: Any, kwargs: Any) -> None:
     """Call the hook when the gradients of the tensors among the arguments have been computed."""
-    tensors = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor) and x.requires_grad]
+    tensors = [x for x in _pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor) and x.requires_grad]
     if tensors:
         torch.autograd.graph.register_multi_grad_hook(tensors, lambda grads: hook(*grads))
 
@@ -84,35 +86,33 @@ class LeafModule(torch.nn.Module):
     """Performs a leaf function on the tensors among its arguments; gives the tensors of its result."""
 
     def __init__(self, leaf: Leaf, lowering: _LeafLowering) -> None:
-        from torch._higher_order_ops.invoke_leaf_function import _LeafCallable
-
         super().__init__()
         call = lowering.call
         self.args, self.kwargs, self.replaced = call.args, call.kwargs, lowering.modules
         self.written = _written(leaf, call)
-        self.spec = pytree.tree_structure((tuple(call.operands), {}))
+        self.spec = _pytree.tree_structure((tuple(call.operands), {}))
         self.structure: Any = None
         #: what the function gives, with the places of its tensors
         self.result: Any = None
-        self.real = _LeafCallable(functools.partial(self.run, leaf.function))
+        self.real = internals.LeafCallable(functools.partial(self.run, leaf.function))
         assert leaf.fake is not None
-        self.fake = _LeafCallable(functools.partial(self.run, leaf.fake))
+        self.fake = internals.LeafCallable(functools.partial(self.run, leaf.fake))
         if leaf.hook is not None:
-            self.real._leaf_hook_real_fn, self.real._leaf_hook_fake_fn = leaf.hook, _nothing
+            internals.hook_leaf(self.real, leaf.hook, _nothing)
 
     def run(self, function: Callable[..., Any], *tensors: Any) -> tuple[Any, ...]:
         """The tensors that the function gives; the first call, which is of the fake one, says how they are arranged."""
         given = list(tensors)
         with contextlib.ExitStack() as stack:
             for module, members in self.replaced:
-                stack.enter_context(torch.nn.utils.stateless._reparametrize_module(module, fill(members, given)))
+                stack.enter_context(internals.reparametrized(module, fill(members, given)))
             result = function(*fill(self.args, given), **fill(self.kwargs, given))
-        leaves, spec = pytree.tree_flatten(result)
+        leaves, spec = _pytree.tree_flatten(result)
         made = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         if self.structure is None:
             places = iter(range(len(made)))
             shown = [Operand(next(places)) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
-            self.structure, self.result = (spec, len(made)), pytree.tree_unflatten(shown, spec)
+            self.structure, self.result = (spec, len(made)), _pytree.tree_unflatten(shown, spec)
         elif self.structure != (spec, len(made)):
             raise AssertionError(
                 f"leaf_function output structure mismatch: expected {self.structure[0]}, got {spec}. The real and the "
@@ -121,9 +121,7 @@ class LeafModule(torch.nn.Module):
         return tuple(made)
 
     def forward(self, *tensors: Any) -> Any:
-        from torch._higher_order_ops.invoke_leaf_function import invoke_leaf_function
-
-        return invoke_leaf_function(self.real, self.fake, self.spec, self.written, *tensors)
+        return internals.leaf_operator(self.real, self.fake, self.spec, self.written, *tensors)
 
     def observed(self, *tensors: Any) -> Any:
         """The same on fake tensors, which are written as the function will write the real ones."""
@@ -145,7 +143,7 @@ def _written(leaf: Leaf, call: Call) -> str:
     bound = inspect.signature(leaf.function).bind(*call.args, **call.kwargs)
     scope: dict[str, Any] = {"__builtins__": {}}
     found = [eval(expression, scope, dict(bound.arguments)) for expression in leaf.mutates]
-    places = {leaf.index for leaf in pytree.tree_leaves(found) if isinstance(leaf, Operand)}
+    places = {leaf.index for leaf in _pytree.tree_leaves(found) if isinstance(leaf, Operand)}
     return ",".join(map(str, sorted(places)))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from stator.bytecode import decode
 from stator.bytecode.continuation import original_of
 from stator.residual.runtime import Place
+from stator.tensors import internals
 from stator.tensors.node_meta import NodeMeta
 
 __all__ = ["Located"]
@@ -53,8 +54,7 @@ def _entry(gm: Any, error: BaseException) -> TracebackType | None:
 
 def _index(gm: Any, entry: TracebackType) -> int | None:
     """Which node is on the line of the module's code."""
-    index: int | None = gm._lineno_map.get(entry.tb_lineno - entry.tb_frame.f_code.co_firstlineno)
-    return index
+    return internals.node_on_line(gm, entry.tb_lineno - entry.tb_frame.f_code.co_firstlineno)
 
 
 def _places(node: Any) -> list[Place]:

@@ -15,6 +15,7 @@ import torch
 from stator import errors
 from stator.objects.protocol import MODELS
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.tensor import TensorValue
 from stator.tensors.world import describe_callable
 
@@ -179,8 +180,8 @@ def _sequences() -> tuple[type, ...]:
 
 def _is_torchs(function: Any) -> bool:
     """Not an operator of another library, whose fake implementation may depend on more than metadata."""
-    if isinstance(function, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
-        name = function.name() if isinstance(function, torch._ops.OpOverload) else function._qualified_op_name
+    if isinstance(function, internals.OpOverload | internals.OpOverloadPacket):
+        name = function.name() if isinstance(function, internals.OpOverload) else internals.qualified_name(function)
         return name.partition("::")[0] in ("aten", "prims")
     return True
 

@@ -13,10 +13,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from torch.utils._python_dispatch import _disable_current_modes
-
 from stator import errors
 from stator.objects.value import Unsupported
+from stator.tensors import internals
 from stator.tensors.metadata import NumberMeta, TensorMeta, meta_of
 from stator.tensors.outcome import HostResult, Outcome, outcome_of
 from stator.tensors.world import World, describe_callable
@@ -158,7 +157,7 @@ class Memo:
     def make(self, meta: Meta) -> Any:
         """A new fake tensor of this description (except for being a view)."""
         # A backend at work may ask, with its own modes on.
-        with _disable_current_modes(), self.world.mode:
+        with internals.disable_current_modes(), self.world.mode:
             return meta.make()
 
     def clear(self) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.guards.guard import Apart
+from stator.tensors import internals
 from stator.tensors.storage import storage_of
 from stator.tensors.tensor import PLAIN_CLASSES, TensorValue
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MemoryRule", "memory_guard", "must_run_in_order"]
 
-_Base: Any = torch._C.TensorBase
+_Base: Any = internals.TensorBase
 
 
 def must_run_in_order(recorder: Recorder, inputs: list[Any]) -> bool:
@@ -68,7 +69,7 @@ class MemoryRule:
         self.apart = apart
 
     def __call__(self, *tensors: Any) -> bool:
-        with torch._C.DisableTorchFunctionSubclass():
+        with internals.DisableTorchFunctionSubclass():
             return self.all_apart(tensors) == self.apart
 
     def all_apart(self, tensors: tuple[Any, ...]) -> bool:
@@ -101,4 +102,4 @@ def _extent(tensor: Any) -> tuple[int, int, int] | None:
         return None
     span = 1 + sum((n - 1) * s for n, s in zip(_Base.size(tensor), _Base.stride(tensor), strict=True))
     begin = memory + _Base.storage_offset(tensor) * tensor.dtype.itemsize
-    return begin, begin + span * tensor.dtype.itemsize, storage._cdata
+    return begin, begin + span * tensor.dtype.itemsize, internals.storage_address(storage)

@@ -7,9 +7,11 @@ from typing import Any
 
 import torch
 
+from stator.tensors import internals
+
 __all__ = ["NumberMeta", "TensorMeta", "hint_of", "meta_of", "number_meta"]
 
-_Base: Any = torch._C.TensorBase
+_Base: Any = internals.TensorBase
 _BITS = (torch.Tensor.is_conj, torch.Tensor.is_neg, torch.Tensor.is_inference)
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], TensorMeta] = weakref.WeakValueDictionary()
 
@@ -53,9 +55,9 @@ class TensorMeta:
                 memory = torch.empty(self.offset if 0 in self.shape else span, dtype=self.dtype, device=self.device)
                 tensor = memory.as_strided(self.shape, self.stride, self.offset).detach()
             if self.bits[0]:
-                tensor = torch._conj(tensor)
+                tensor = internals.conj(tensor)
             if self.bits[1]:
-                tensor = torch._neg_view(tensor)
+                tensor = internals.neg_view(tensor)
         return tensor
 
     def _grafted(self, tensor: Any) -> Any:
@@ -103,7 +105,7 @@ def meta_of(tensor: Any, symbolic: dict[Any, Any] | None = None) -> TensorMeta |
     size, stride, offset = tuple(_Base.size(tensor)), _Base.stride(tensor), _Base.storage_offset(tensor)
     table: Any = _interned
     sizes: tuple[Any, ...] = (size, stride, offset)
-    if tensor._has_symbolic_sizes_strides:
+    if internals.has_symbolic_sizes(tensor):
         if symbolic is None or type(offset) is not int or offset:
             return None  # at an offset, the memory before it would need a size of its own
         table = symbolic
@@ -113,7 +115,7 @@ def meta_of(tensor: Any, symbolic: dict[Any, Any] | None = None) -> TensorMeta |
         tensor.device,
         tensor.requires_grad,
         leaf,
-        tensor._is_view(),
+        internals.is_view(tensor),
         tuple([bit(tensor) for bit in _BITS]),
     )
     found: TensorMeta | None = table.get(sizes + rest)
@@ -148,7 +150,7 @@ def _plain(number: Any) -> Any:
 def _describable(tensor: Any) -> bool:
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or tensor.is_mkldnn:
         return False
-    return torch._C._functorch.maybe_get_level(tensor) < 0
+    return internals.functorch_level(tensor) < 0
 
 
 class _Graft(torch.autograd.Function):

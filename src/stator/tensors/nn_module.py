@@ -20,21 +20,17 @@ from stator.objects.dict_ import DictValue
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import NONE, TailCall, register
 from stator.objects.value import Constant, Unsupported, Value
+from stator.tensors import internals
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
 _Module: Any = torch.nn.Module
 #: where a module keeps what is not in its `__dict__`, in the order in which `__getattr__` looks
-_MEMBERS = ("_parameters", "_buffers", "_modules")
-_HOOKS = ("_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks")
-_GLOBAL_HOOKS = (
-    "_global_backward_pre_hooks",
-    "_global_backward_hooks",
-    "_global_forward_hooks",
-    "_global_forward_pre_hooks",
-)
-_GLOBALS: dict[str, Any] = _Module._call_impl.__globals__
+_MEMBERS = internals.MODULE_MEMBERS
+_HOOKS = internals.MODULE_HOOKS
+_GLOBAL_HOOKS = internals.GLOBAL_HOOKS
+_GLOBALS: dict[str, Any] = internals.module_call.__globals__
 
 
 def _attributes(space: Space, module: Value) -> AttrDict | None:
@@ -144,7 +140,7 @@ def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
     attrs = _attributes(space, module)
     if attrs is None:
         return None
-    if torch._C._get_tracing_state() is not None:
+    if internals.tracing_state() is not None:
         raise Unsupported(errors.UnsupportedCCall("torch.jit.trace"))
     if _wants_gradients(space, module):
         raise Unsupported(errors.AutogradCall(f"{module.cls.__name__}, which has hooks on its gradients,"))
@@ -166,8 +162,8 @@ def install() -> None:
     """Register the models."""
     register(_Module.__getattr__, _getattr)
     register(_Module.__setattr__, _setattr)
-    register(_Module._wrapped_call_impl, _wrapped_call)
-    register(_Module._call_impl, _call)
-    for code in (_Module._call_impl.__code__, *_Module._call_impl.__code__.co_consts):
+    register(internals.module_wrapped_call, _wrapped_call)
+    register(internals.module_call, _call)
+    for code in (internals.module_call.__code__, *internals.module_call.__code__.co_consts):
         if isinstance(code, CodeType):
             set_code_policy(code, 1)  # met by itself only where it is left to Python: the engine's hooks are in there

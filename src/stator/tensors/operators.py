@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from stator.guards.source import ConstSource, Source
 from stator.objects.protocol import HANDLERS, MODELS, register
 from stator.objects.value import Known, Raised, Value
+from stator.tensors import internals
 from stator.tensors.calls import function_handler
 
 if TYPE_CHECKING:
@@ -61,8 +60,7 @@ def _load(function: Any) -> Any:
 
 def install() -> None:
     """Register the models."""
-    ops: Any = torch._ops
-    MODELS[ops.OpOverload] = OperatorValue
-    MODELS[ops.OpOverloadPacket] = OperatorValue
-    for cls in (ops.OpOverloadPacket, ops._OpNamespace, ops._Ops, type(torch._VF)):
+    MODELS[internals.OpOverload] = OperatorValue
+    MODELS[internals.OpOverloadPacket] = OperatorValue
+    for cls in (internals.OpOverloadPacket, internals.OpNamespace, internals.Ops, type(internals.VF)):
         register(cls.__getattr__, _load(cls.__getattr__))

@@ -10,6 +10,7 @@ import torch.optim
 from stator import errors
 from stator.objects.protocol import MODELS, NONE, Handler, TailCall, register
 from stator.objects.value import Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.calls import function_handler, method_handler
 from stator.tensors.tensor import TensorValue
 from stator.trace import INTERCEPTS
@@ -24,7 +25,7 @@ def _nothing() -> None:
 
 #: the reasons given by what torch.compile, once used in the process, puts in the place of optimizers' own functions
 _PATCHED = ("optimizer <class 'torch.optim.", "don't trace into fused optimizer")
-_DISABLING: Any = torch._disable_dynamo(_nothing).__code__
+_DISABLING: Any = internals.without_dynamo(_nothing).__code__
 
 
 def _intercept(host: Any) -> Handler | None:

@@ -10,16 +10,12 @@ from __future__ import annotations
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-import torch
-import torch.fx._symbolic_trace
-from torch.autograd import forward_ad
-from torch.utils._device import DeviceContext
-
 from stator import errors
 from stator._core import Compiled, set_other_tracer, set_symbolic_flag, show_as
 from stator.cache import policy
 from stator.objects.protocol import NONE, Handler, TailCall
 from stator.objects.value import Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.global_state import function_modes
 from stator.trace import INTERCEPTS
 
@@ -28,15 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = ["at_work", "innermost", "install"]
 
-_C: Any = torch._C
-
 
 def install() -> None:
     """Tell the policy of the frame hook; have the core ask whether torch._dynamo takes this thread's frames."""
     policy.OTHERS_AT_WORK.append(at_work)
-    set_other_tracer(_C._dynamo.eval_frame.get_eval_frame_callback)
+    set_other_tracer(internals.eval_frame_callback)
     # torch.fx looks for the module that is called among the submodules, where the stand-in is
-    set_symbolic_flag(vars(torch.fx._symbolic_trace), "_is_fx_tracing_flag")
+    set_symbolic_flag(*internals.symbolic_flag())
     show_as(Compiled, "__call__", _plain_call)
     show_as(Compiled, "__get__", _plain_get)
     Compiled.__prepare_scriptable__ = lambda compiled: compiled.__wrapped__  # type: ignore[attr-defined]
@@ -109,22 +103,22 @@ _READ_BY_DYNAMO = {"_torchdynamo_orig_callable": lambda compiled: compiled.__wra
 
 def at_work() -> str | None:
     """What is at work on this thread; None where nothing is."""
-    if _C._functorch.peek_interpreter_stack() is not None:
+    if internals.innermost_transform() is not None:
         return "inside a transform of torch.func"
-    if forward_ad._current_level >= 0:
+    if internals.forward_level() >= 0:
         return "inside a level of forward-mode differentiation"
-    if _C._len_torch_dispatch_stack() > 0 or any(_C._get_dispatch_mode(key) is not None for key in _infra_keys()):
+    if internals.len_dispatch_stack() > 0 or any(internals.dispatch_mode(key) is not None for key in _infra_keys()):
         return "inside a TorchDispatchMode"
-    if _C._get_tracing_state() is not None:
+    if internals.tracing_state() is not None:
         return "inside torch.jit.trace"
-    if torch.fx._symbolic_trace._is_fx_tracing_flag:
+    if internals.is_fx_tracing():
         return "inside torch.fx.symbolic_trace"
     for mode in function_modes():
-        if not isinstance(mode, DeviceContext):
+        if not isinstance(mode, internals.DeviceContext):
             return f"inside the TorchFunctionMode {type(mode).__qualname__}"
     return None
 
 
 def _infra_keys() -> tuple[Any, ...]:
-    keys = _C._TorchDispatchModeKey
+    keys = internals.DispatchModeKey
     return keys.FAKE, keys.PROXY, keys.FUNCTIONAL

@@ -12,23 +12,24 @@ import torch
 
 from stator._core import configure_tensors, read_tensor
 from stator.guards.tensor import TensorFacts, TensorSpec, packed
+from stator.tensors import internals
 
 __all__ = ["configure", "read_facts", "tensor_spec"]
 
-_Base: Any = torch._C.TensorBase
+_Base: Any = internals.TensorBase
 _shape, _dtype, _device, _layout, _requires_grad = (
     vars(_Base)[name].__get__ for name in ("shape", "dtype", "device", "layout", "requires_grad")
 )
 _stride, _is_coalesced, _sparse_dim, _dense_dim, _qscheme = (
     getattr(_Base, name) for name in ("stride", "is_coalesced", "sparse_dim", "dense_dim", "qscheme")
 )
-_keys: Callable[[Any], Any] = torch._C._dispatch_keys
-_level: Callable[[Any], int] = torch._C._functorch.maybe_get_level
+_keys: Callable[[Any], Any] = internals.dispatch_keys
+_level: Callable[[Any], int] = internals.functorch_level
 
 
 def read_facts(tensor: Any) -> TensorFacts:
     """All that a guard may ask of a tensor, without its ``__torch_function__``."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with internals.DisableTorchFunctionSubclass():
         layout = _layout(tensor)
         strides = tuple(_stride(tensor)) if layout is torch.strided and not tensor.is_nested else None
         return TensorFacts(
@@ -48,7 +49,7 @@ def _extra(tensor: Any, layout: Any) -> tuple[object, ...]:
     if layout is torch.sparse_coo:
         extra += ("sparse", _sparse_dim(tensor), _dense_dim(tensor), _is_coalesced(tensor))
     if tensor.is_nested and layout is torch.strided:
-        extra += ("nested", *map(tuple, tensor._nested_tensor_size().tolist()))
+        extra += ("nested", *map(tuple, internals.nested_sizes(tensor).tolist()))
     if tensor.is_quantized:
         extra += ("qscheme", _qscheme(tensor))
     level = _level(tensor)
@@ -149,7 +150,7 @@ def _find_impl_offset() -> int:
     """Where a tensor object points to its impl."""
     samples = _samples()
     words = range(2, object.__sizeof__(samples[0]) // _WORD)
-    return _WORD * _only(i for i in words if all(_words(id(t), i + 1)[i] == t._cdata for t in samples))
+    return _WORD * _only(i for i in words if all(_words(id(t), i + 1)[i] == internals.impl_address(t) for t in samples))
 
 
 def _find_kind(first: int, keys: int) -> dict[str, int]:
@@ -176,7 +177,7 @@ def _in_dirty_memory() -> Iterator[Any]:
     libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
     libc.free.argtypes = [ctypes.c_void_p]
     model = torch.zeros(3)
-    size = _usable(model._cdata)
+    size = _usable(internals.impl_address(model))
     kept = []
     for _ in range(4):
         for pattern in (0x00, 0xFF):
@@ -207,9 +208,10 @@ def _find_memory() -> dict[str, int]:
     samples = [memory[offset : offset + 2] for offset in (83, 37, 61, 53)]
     storage, data = memory.untyped_storage(), memory.data_ptr()
     in_impl = range(1, len(_impl(samples[0])))
-    in_storage = _words(storage._cdata, _usable(storage._cdata) // _WORD)
+    address = internals.storage_address(storage)
+    in_storage = _words(address, _usable(address) // _WORD)
     return {
-        "storage": _WORD * _only(i for i in in_impl if all(_impl(t)[i] == storage._cdata for t in samples)),
+        "storage": _WORD * _only(i for i in in_impl if all(_impl(t)[i] == address for t in samples)),
         "storage_offset": _WORD * _only(i for i in in_impl if all(_impl(t)[i] == t.storage_offset() for t in samples)),
         "data": _WORD * _only(i for i, word in enumerate(in_storage) if word == data),
     }
@@ -246,7 +248,7 @@ def _words(address: int, count: int) -> list[int]:
 
 def _impl(tensor: Any) -> list[int]:
     """The words of the tensor's impl; what the allocator adds at the end may be anything."""
-    address = tensor._cdata
+    address = internals.impl_address(tensor)
     return _words(address, _usable(address) // _WORD)
 
 
@@ -286,7 +288,7 @@ def _samples() -> list[Any]:
     leaf = torch.zeros(4, 6, requires_grad=True)
     samples = [base, leaf, leaf.exp(), leaf.t(), leaf.detach(), leaf.data, base[1:, ::2], base.t(), torch.zeros(())]
     samples += [torch.nn.Parameter(base), torch.nn.Parameter(base, requires_grad=False), base.expand(3, 4, 6)]
-    samples += [torch.zeros(2, 1, 3, 1, 2, 2), torch.zeros(0, 3), torch._neg_view(base), base.to("meta")]
+    samples += [torch.zeros(2, 1, 3, 1, 2, 2), torch.zeros(0, 3), internals.neg_view(base), base.to("meta")]
     samples += [torch.zeros(3, dtype=torch.complex64).conj(), torch.empty_strided(_SIZES, _STRIDES, device="meta")]
     samples += [torch.zeros(2, dtype=dtype) for dtype in _DTYPES]
     samples += [torch.zeros(sizes).contiguous(memory_format=order) for sizes, order in _CHANNELS_LAST]

@@ -13,7 +13,7 @@ from stator import errors
 from stator.guards.guard import Guard
 from stator.objects.value import Unsupported, Value
 from stator.objects.warned import left_to_run_time
-from stator.tensors import dynamism, global_state, saved_hooks
+from stator.tensors import dynamism, global_state, internals, saved_hooks
 from stator.tensors.contract import alone_guards
 from stator.tensors.failures import real_warnings
 from stator.tensors.finish import CompiledGraph, finish
@@ -170,9 +170,9 @@ class Recorder:
         #: hooks on tensors saved for backward (checkpoints) are not shown what the tracer computes
         self.hooks_wait = saved_hooks.suspend(True)
         #: the overrides of the program's tensor classes are traced; none is called while tracing
-        self.overrides = torch._C._get_torch_function_state()
-        if self.overrides == torch._C._TorchFunctionState.ENABLED:
-            torch._C._set_torch_function_state(torch._C._TorchFunctionState.SUBCLASSES_DISABLED)
+        self.overrides = internals.torch_function_state()
+        if self.overrides == internals.TorchFunctionState.ENABLED:
+            internals.set_torch_function_state(internals.TorchFunctionState.SUBCLASSES_DISABLED)
 
     # -- values -----------------------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class Recorder:
     def placeholder(self, value: Any) -> Any:
         """Make a value that existed before the trace an input of the graph."""
         name = self._unique(_input_name(value.source.expr()))
-        root = self.whole._root
+        root = internals.root(self.whole)
         with self.whole.inserting_after(root if self._last_input is None else self._last_input):
             node = self.whole.placeholder(name)
         node.meta = NodeMeta(lambda: self.example(value))
@@ -286,8 +286,8 @@ class Recorder:
 
     def describe(self, tensor: Any) -> TensorMeta | None:
         """The description of a real or fake tensor of this trace."""
-        with torch._C.DisableTorchFunctionSubclass():
-            symbolic = self.symbolic if tensor._has_symbolic_sizes_strides else None
+        with internals.DisableTorchFunctionSubclass():
+            symbolic = self.symbolic if internals.has_symbolic_sizes(tensor) else None
             return meta_of(tensor, symbolic)
 
     # -- fake tensors -----------------------------------------------------------------------------------------------
@@ -460,9 +460,9 @@ class Recorder:
 
     def enter_inference(self, mode: bool) -> tuple[Any, Any]:
         """Enter inference mode for real and in the graph; the object to leave it by, and its node."""
-        real = torch._C._InferenceMode(mode)
+        real = internals.InferenceMode(mode)
         real.__enter__()
-        return real, self.add_state_node(torch.autograd.grad_mode._enter_inference_mode, (mode,))
+        return real, self.add_state_node(internals.enter_inference_mode, (mode,))
 
     def example_input(self, value: Any) -> Any:
         """What the backend is shown for an input."""
@@ -505,7 +505,7 @@ class Recorder:
     def close(self) -> None:
         """The trace has ended: put the process's state back."""
         self.state.restore()
-        torch._C._set_torch_function_state(self.overrides)
+        internals.set_torch_function_state(self.overrides)
         saved_hooks.suspend(self.hooks_wait)
 
 

@@ -9,13 +9,14 @@ import torch
 from stator import errors
 from stator.objects.protocol import Handler, register
 from stator.objects.value import Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.calls import function_handler
 from stator.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
-_C: Any = torch._C._VariableFunctions
+_C: Any = internals.VariableFunctions
 #: input, hidden state, parameters, has_biases, num_layers, dropout, train, bidirectional, batch_first
 _ARGUMENTS = 9
 
@@ -60,5 +61,5 @@ def install() -> None:
     for host in (_C.lstm, _C.gru, _C.rnn_tanh, _C.rnn_relu):
         register(host, _handler(host))
     # They read lengths where they lie, though fake tensors lie nowhere: not every build notices.
-    for host in (_C._pack_padded_sequence, _C._pad_packed_sequence):
+    for host in (internals.pack_padded_sequence, internals.pad_packed_sequence):
         register(host, _reading(host))

@@ -6,18 +6,16 @@ and nothing twice. A checkpoint counts, and ends its second pass by an exception
 
 from __future__ import annotations
 
-import torch
+from stator.tensors import internals
 
 __all__ = ["active", "suspend"]
-
-_autograd = torch._C._autograd
 
 
 def suspend(suspended: bool) -> bool:
     """Whether no hook is called on this thread from now on; returns what held before."""
-    return _autograd._saved_tensors_hooks_set_tracing(suspended)
+    return bool(internals.suspend_saved_tensors_hooks(suspended))
 
 
 def active() -> bool:
     """Whether there is a hook that sees what is saved now."""
-    return _autograd._top_saved_tensors_default_hooks(True) is not None
+    return internals.top_saved_tensors_hooks(True) is not None

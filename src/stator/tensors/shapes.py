@@ -16,7 +16,7 @@ from stator.guards.guard import Guard, Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.interp.signals import Restart
 from stator.objects.value import Unsupported
-from stator.tensors import dynamism
+from stator.tensors import dynamism, internals
 from stator.tensors.symbols import SymValue
 from stator.tensors.world import describe_callable
 
@@ -94,9 +94,7 @@ class Shapes:
         """The reference implementation's name for where an input comes from; unique per value."""
         known = self._origins.get(id(value))
         if known is None:
-            from torch._dynamo.source import LocalSource
-
-            known = self._origins[id(value)] = LocalSource(f"input{len(self._origins)}")
+            known = self._origins[id(value)] = internals.LocalSource(f"input{len(self._origins)}")
             self._sources[known.name] = value.source
         return known
 
@@ -108,15 +106,14 @@ class Shapes:
         """The symbolic context of an existing tensor: which dimensions are dynamic; static unless said otherwise."""
         known = self._contexts.get(id(value))
         if known is None:
-            base = value.host._base if value.host._is_view() else None
+            base = internals.base(value.host) if internals.is_view(value.host) else None
             known = self._contexts[id(value)] = self._context(value.host.dim(), self.origin(value), dims or {}, base)
         return known
 
     def _context(self, ndim: int, origin: Any, dims: dict[int, Any], base: Any) -> Any:
-        from torch._dynamo.source import AttrSource
         from torch.fx.experimental.symbolic_shapes import DimDynamic, StatefulSymbolicContext
 
-        inner = None if base is None else self._context(base.dim(), AttrSource(origin, "_base"), {}, None)
+        inner = None if base is None else self._context(base.dim(), internals.AttrSource(origin, "_base"), {}, None)
         return StatefulSymbolicContext(
             dynamic_sizes=[dims.get(i, DimDynamic.STATIC) for i in range(ndim)],
             tensor_source=origin,
@@ -128,7 +125,7 @@ class Shapes:
         mode = self.recorder.world.mode
         if not dims:
             return mode.from_tensor(value.host, static_shapes=True)
-        if value.host._is_view():
+        if internals.is_view(value.host):
             # A view's symbols would be entangled with those of its base: a plain tensor of the same shape is none.
             from torch.fx.experimental.symbolic_shapes import DimDynamic
 
@@ -154,15 +151,14 @@ class Shapes:
 
     def number(self, host: int | float, source: Source) -> SymValue:
         """A symbol for a number read from the frame."""
-        from torch._dynamo.source import FloatTensorSource, LocalSource
         from torch.fx.experimental.symbolic_shapes import DimDynamic
 
-        origin = LocalSource(f"input{len(self._origins)}")
+        origin = internals.LocalSource(f"input{len(self._origins)}")
         value = SymValue.existing(self.recorder, None, source)
         value.cls = type(host)
         self._origins[id(value)] = origin
         self._sources[origin.name] = source
-        context = self._context(0, FloatTensorSource(origin), {}, None)
+        context = self._context(0, internals.FloatTensorSource(origin), {}, None)
         symbol = self.env.create_unspecified_symbol(host, origin, DimDynamic.DYNAMIC, symbolic_context=context)
         make = self.env.create_symintnode if type(host) is int else self.env.create_symfloatnode
         value.number = make(symbol, hint=host, source=origin)
@@ -216,20 +212,18 @@ class Shapes:
 
     def need_floats(self) -> None:
         """AOTAutograd has found floats that it cannot make tensors of: trace again, with these as numbers for ever."""
-        from torch._dynamo.symbolic_convert import TensorifyState
-
-        unfit = [value for symbol, value in self.symbols.items() if TensorifyState.should_specialize(str(symbol))]
+        unfit = [
+            value for symbol, value in self.symbols.items() if internals.TensorifyState.should_specialize(str(symbol))
+        ]
         if unfit:
-            TensorifyState.clear()
+            internals.TensorifyState.clear()
             dynamism.fix_numbers(self.recorder.trace, [value.source.expr() for value in unfit if value.source])
             raise Restart(0, errors.ForcedBreak(0))
 
     @staticmethod
     def forget_floats() -> None:
         """Forget what AOTAutograd has noted about floats: it knows them by names that other traces use as well."""
-        from torch._dynamo.symbolic_convert import TensorifyState
-
-        TensorifyState.clear()
+        internals.TensorifyState.clear()
 
     def bindings(self, result: Any, function: Any) -> Any:
         """Where in the result of an operation the symbols are found that are known only when it runs."""
@@ -256,24 +250,24 @@ class Shapes:
 
     def _reference(self, origin: Any) -> str:
         """The variable for a number by its origin."""
-        from torch._dynamo.source import TensorProperty, TensorPropertySource
-
-        if not isinstance(origin, TensorPropertySource):
+        if not isinstance(origin, internals.TensorPropertySource):
             return self._name(origin.name, self._source_for(origin))
-        kinds = {TensorProperty.SIZE: "size", TensorProperty.STRIDE: "stride", TensorProperty.STORAGE_OFFSET: "offset"}
+        kinds = {
+            internals.TensorProperty.SIZE: "size",
+            internals.TensorProperty.STRIDE: "stride",
+            internals.TensorProperty.STORAGE_OFFSET: "offset",
+        }
         kind, index = kinds[origin.prop], origin.idx or 0
         source = property_source(self._source_for(origin.base), kind, index)
         return self._name(f"{origin.base.name} {kind} {index}", source)
 
     def _source_for(self, origin: Any) -> Source:
         """Our source for an origin, which may be a step from that of an input."""
-        from torch._dynamo.source import AttrSource, CallMethodItemSource, FloatTensorSource
-
-        if isinstance(origin, CallMethodItemSource):
+        if isinstance(origin, internals.CallMethodItemSource):
             return property_source(self._source_for(origin.base), "item", 0)
-        if isinstance(origin, AttrSource):
+        if isinstance(origin, internals.AttrSource):
             return GetAttrSource(self._source_for(origin.base), origin.member)
-        if isinstance(origin, FloatTensorSource):
+        if isinstance(origin, internals.FloatTensorSource):
             return CallSource(_box, self._source_for(origin.base), "torch.tensor")
         return self._sources[origin.name]
 

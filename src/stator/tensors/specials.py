@@ -10,6 +10,7 @@ from stator import errors
 from stator.objects.pending import PendingText
 from stator.objects.protocol import TRUE, register
 from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.calls import method_handler, record
 from stator.tensors.known import contents
 from stator.tensors.lowering import Call, Operand
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["install", "unbind"]
 
-_Base: Any = torch._C.TensorBase
+_Base: Any = internals.TensorBase
 
 
 def unbind(space: Space, tensor: TensorValue) -> list[Value]:
@@ -146,8 +147,8 @@ def item_at(tensor: Any, index: Any) -> Any:
             dim += 1
         else:
             size = tensor.shape[dim]  # backends compute addresses without a look at it
-            torch._check(part < size)
-            torch._check(part >= -size)
+            internals.assume(part < size)
+            internals.assume(part >= -size)
             tensor = tensor.select(dim, part)
     return tensor
 

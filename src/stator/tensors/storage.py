@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from stator.tensors import internals
 from stator.tensors.metadata import hint_of
 
 __all__ = ["overlaps", "storage_of"]
@@ -20,7 +21,7 @@ __all__ = ["overlaps", "storage_of"]
 def storage_of(tensor: Any) -> int:
     """Which storage a tensor has, as a number; tensors without one count as their own."""
     try:
-        return int(tensor.untyped_storage()._cdata)
+        return int(internals.storage_address(tensor.untyped_storage()))
     except (NotImplementedError, RuntimeError):
         return id(tensor)
 

@@ -17,6 +17,7 @@ from stator import errors
 from stator.objects.attributes import MISSING
 from stator.objects.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, builtin, pure, register
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dispatched", "has_overrides", "install", "is_plain_class"]
 
-_C: Any = torch._C
-_DISABLED = _C._disabled_torch_function_impl
+_DISABLED = internals.disabled_torch_function
 _DEFAULT = torch.Tensor.__dict__["__torch_function__"]
 _NO_DISPATCH = torch.Tensor.__dict__["__torch_dispatch__"]
 
@@ -39,7 +39,7 @@ def is_plain_class(cls: type) -> bool:
 def has_dispatch(cls: type) -> bool:
     """Whether the class acts below autograd, where no trace follows it."""
     found = _raw(cls, "__torch_dispatch__")
-    return found is not _NO_DISPATCH and found is not _DISABLED and found is not _C._disabled_torch_dispatch_impl
+    return found is not _NO_DISPATCH and found is not _DISABLED and found is not internals.disabled_torch_dispatch
 
 
 def _raw(cls: type, name: str) -> Any:
@@ -53,7 +53,7 @@ class FunctionState:
     __slots__ = ("enabled",)
 
     def __init__(self, trace: Trace) -> None:
-        self.enabled: bool = trace.recorder.overrides == _C._TorchFunctionState.ENABLED
+        self.enabled: bool = trace.recorder.overrides == internals.TorchFunctionState.ENABLED
 
 
 def _overrides(space: Space, value: Value) -> bool:
@@ -163,7 +163,7 @@ class _Probing:
         stand_ins = [self.stand_in(arg) for arg in args]
         named = {name: self.stand_in(arg) for name, arg in kwargs.items()}
         try:
-            with torch._C._EnableTorchFunction(), torch.no_grad():
+            with internals.EnableTorchFunction(), torch.no_grad():
                 host(*stand_ins, **named)
         except _Asked as asked:
             return [self.value(part) for part in asked.given]
@@ -302,9 +302,10 @@ def _is_enabled(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Va
 
 def install() -> None:
     """Register the models."""
-    for name in ("_has_torch_function", "_has_torch_function_unary", "_has_torch_function_variadic"):
-        register(getattr(_C, name), _has_torch_function)
-    register(_C._is_torch_function_enabled, _is_enabled)
+    asking = (internals.has_torch_function, internals.has_torch_function_unary, internals.has_torch_function_variadic)
+    for host in asking:
+        register(host, _has_torch_function)
+    register(internals.is_torch_function_enabled, _is_enabled)
     register(_DEFAULT.__func__, _default)
     # An override tells the functions it knows by comparing them.
     pure(type(len).__hash__)

@@ -10,6 +10,7 @@ import torch.fx
 
 from stator import errors
 from stator.objects.value import Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.graph_module import graph_module
 from stator.tensors.lowering import Call, Operand
 
@@ -67,7 +68,7 @@ class Subgraph:
         """The finished graph, with inputs for `free` after those given, and the values as its results."""
         graph = self.graph
         nodes = [value.node for value in results]  # type: ignore[attr-defined]
-        last = next((n for n in reversed(list(graph.nodes)) if n.op == "placeholder"), graph._root)
+        last = next((n for n in reversed(list(graph.nodes)) if n.op == "placeholder"), internals.root(graph))
         for i, value in enumerate(free):
             outer = value.node
             with graph.inserting_after(last):

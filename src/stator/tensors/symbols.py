@@ -13,6 +13,7 @@ from stator import errors
 from stator.objects.pending import PendingNumber, PendingText
 from stator.objects.protocol import NOT_IMPLEMENTED
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.metadata import NumberMeta, hint_of, number_meta
 from stator.tensors.node_meta import NodeMeta, call_chain
 
@@ -264,5 +265,5 @@ def models() -> dict[int, Any]:
         found[id(int.__dict__[name])] = _itself
     for function in (math.ceil, math.floor):
         found[id(function)] = _method(function)
-    found[id(math.sqrt)] = _method(torch._sym_sqrt)
+    found[id(math.sqrt)] = _method(internals.sym_sqrt)
     return found

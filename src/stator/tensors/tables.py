@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from stator import errors
+from stator.tensors import internals
 
 _ARITHMETIC: tuple[str, ...] = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow")
 _ARITHMETIC += ("lshift", "rshift", "and", "or", "xor")
@@ -102,19 +103,14 @@ TRACED = frozenset({"assert_int_or_pair", "handle_torch_function", "broadcast_sh
 @functools.cache
 def operator_ids() -> frozenset[int]:
     """The ids of all C functions that are tensor operations."""
-    spaces: list[Any] = [torch._C._VariableFunctions]
-    for name in ("_nn", "_linalg", "_fft", "_special", "_sparse", "_nested"):
-        module = getattr(torch._C, name, None)
-        if module is not None:
-            spaces.append(module)
     found: set[int] = set()
-    for space in spaces:
+    for space in internals.operator_spaces():
         for name in dir(space):
             host = getattr(space, name)
             if isinstance(host, types.BuiltinFunctionType) and name not in NO_OPERATIONS:
                 found.add(id(host))
                 _kept.append(host)
-    variables = frozenset(dir(torch._C._VariableFunctions)) - NO_OPERATIONS
+    variables = frozenset(dir(internals.VariableFunctions)) - NO_OPERATIONS
     for name, host in vars(torch).items():
         if name in variables and isinstance(host, types.BuiltinFunctionType):
             found.add(id(host))

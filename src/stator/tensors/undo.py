@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator.tensors import internals
 from stator.tensors.random_state import restore, saved
 from stator.tensors.storage import storage_of
 from stator.tensors.subclass import is_plain_class
@@ -57,21 +58,21 @@ class Copies:
         """What `undo` needs. This is on the path of every call."""
         if any(self.wanted):
             with torch.no_grad():
-                copies: Any = torch._foreach_clone(tensors)
+                copies: Any = internals.clone_all(tensors)
         else:
-            copies = torch._foreach_clone(tensors)
+            copies = internals.clone_all(tensors)
         if self.any_history:
             with torch.enable_grad():
                 pairs = zip(tensors, copies, self.histories, strict=True)
                 copies = [tensor.clone() if history else copy for tensor, copy, history in pairs]
-        versions = [] if self.versionless else [tensor._version for tensor in tensors]
+        versions = [] if self.versionless else [internals.version(tensor) for tensor in tensors]
         shapes = [tensors[number].detach() for number in self.reshaped]
         return tensors, copies, versions, shapes, saved() if self.random else None
 
     def impossible(self, state: tuple[Any, ...]) -> bool:
         """Whether not everything can be undone: a view stays where autograd has put it."""
         pairs = zip(state[0], self.wanted, strict=True)
-        return any(tensor._is_view() for tensor, wanted in pairs if tensor.requires_grad != wanted)
+        return any(internals.is_view(tensor) for tensor, wanted in pairs if tensor.requires_grad != wanted)
 
     def undo(self, state: tuple[Any, ...]) -> None:
         """Put everything back."""
@@ -87,7 +88,7 @@ class Copies:
             if tensor.requires_grad != self.wanted[number]:
                 tensor.requires_grad_(self.wanted[number])
         if versions:
-            torch._C._autograd._unsafe_set_version_counter(tensors, tuple(versions))
+            internals.set_versions(tensors, tuple(versions))
         if random is not None:
             restore(random)
 
@@ -142,7 +143,7 @@ def _can_be_put_back(value: TensorValue) -> bool:
     host = value.host
     if not is_plain_class(value.cls) or host.layout is not torch.strided or host.is_nested or host.is_quantized:
         return False
-    return bool(host.is_leaf) or not host._is_view()
+    return bool(host.is_leaf) or not internals.is_view(host)
 
 
 def _is_reshaped(value: TensorValue) -> bool:

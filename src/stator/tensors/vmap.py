@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._functorch import vmap as _vmap
 
 from stator import errors
 from stator.objects.protocol import MODELS, register
 from stator.objects.value import NotKnown, Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.metadata import meta_of
 from stator.tensors.subgraph import Subgraph, record_module
 from stator.tensors.tensor import PLAIN_CLASSES, TensorValue
@@ -159,4 +159,4 @@ def _SEQUENCES() -> tuple[type, ...]:
 
 def install() -> None:
     """Register the model."""
-    register(_vmap.vmap_impl, _implementation)
+    register(internals.vmap_impl, _implementation)

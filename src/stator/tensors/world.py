@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from stator import errors
 from stator.objects.value import Unsupported
 from stator.objects.warned import collected
+from stator.tensors import internals
 from stator.tensors.storage import overlaps, storage_of
 
 __all__ = ["Failure", "Observed", "World", "describe_callable", "warnings_of_torch"]
@@ -56,7 +56,7 @@ class Observed:
         self.rigid = False
 
 
-class _Watcher(TorchDispatchMode):
+class _Watcher(internals.TorchDispatchMode):
     """Notes writes and random draws of the operators that run beneath one call."""
 
     supports_higher_order_operators = True
@@ -67,9 +67,9 @@ class _Watcher(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if isinstance(func, torch._ops.HigherOrderOperator):  # says nothing of itself; what it calls does
+        if isinstance(func, internals.HigherOrderOperator):  # says nothing of itself; what it calls does
             return func(*args, **kwargs)
-        schema = func._schema
+        schema = internals.schema(func)
         if torch.Tag.nondeterministic_seeded in func.tags:
             self.observed.random = True
         if schema.is_mutable:
@@ -108,9 +108,7 @@ class _Watcher(TorchDispatchMode):
 def _runs_without_data(operator: Any) -> bool:
     """Whether an operator of ATen has a kernel for tensors without data, and fake tensors need none of their own."""
     name = operator.name()
-    return not name.startswith("aten::") or any(
-        torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in _WITHOUT_DATA
-    )
+    return not name.startswith("aten::") or any(internals.has_kernel(name, key) for key in _WITHOUT_DATA)
 
 
 #: where kernels are registered that run on tensors without data
@@ -125,10 +123,8 @@ def _new_mode(shape_env: Any) -> Any:
 
     It remembers the stack it was made on in a reference cycle, and the frames of that stack hold the user's tensors.
     """
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
     made: list[Any] = []
-    maker = threading.Thread(target=lambda: made.append(FakeTensorMode(shape_env=shape_env)))
+    maker = threading.Thread(target=lambda: made.append(internals.FakeTensorMode(shape_env=shape_env)))
     maker.start()
     maker.join()
     made[0].cache_enabled = False
@@ -219,9 +215,9 @@ def warnings_of_torch(categories: set[type]) -> Iterator[None]:
 
 def translated(function: Any, error: Exception) -> Exception:
     """What a failure on fake tensors means: a break of a known kind, or the program's own error."""
-    from torch._subclasses import fake_tensor
     from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
+    fake_tensor = internals.fake_tensor
     name = describe_callable(function)
     cause: BaseException | None = error
     while cause is not None:
