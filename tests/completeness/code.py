@@ -10,9 +10,6 @@ from typing import Any
 from tests.completeness.containers import changes, of
 from tests.completeness.runner import Kind
 
-#: what is not mended: the empty `__dict__` of a C object that a look for attributes has made shows in copies
-MADE_DICT = {"o.__reduce__() reads": "looking whether an object has an attribute makes its empty `__dict__`"}
-
 HEADER = "import functools, enum, weakref, types\n__name__ = 'factories'\n"
 
 
@@ -138,7 +135,7 @@ CLASS_CHANGES = changes(
     "o.__len__ = lambda self: 2",
     "type(o).__getattr__ = lambda cls, name: name",
     "o.__class__ = type('M', (type(o),), {'level': 8})",
-    "type(o).__getitem__ = lambda cls, i: i",
+    "type(o).__getitem__ = lambda cls, i: 'ab'[i]",
     "o.__class_getitem__ = lambda i: i",
     "o.__hash__ = None",
     "o.__repr__ = lambda self: 'r'",
@@ -201,7 +198,7 @@ INSTANCE_CHANGES = changes(
     "type(o).__iter__ = lambda self: iter('ab')",
     "type(o).__call__ = lambda self, *args: 9",
     "type(o).__repr__ = lambda self: 'r'",
-    "type(o).__getitem__ = lambda self, i: i",
+    "type(o).__getitem__ = lambda self, i: 'ab'[i]",
     "type(o).__contains__ = lambda self, i: i == 1",
     "type(o).__next__ = lambda self: 1",
     "type(o).__reversed__ = lambda self: iter('ba')",
@@ -349,7 +346,6 @@ CALLABLES = [
             ("class o(Base)", "class o(Base, tuple)"),
             ("class o(Base)", "class o(Base, BaseException)"),
         ),
-        known={"o.__name__ = 'n'": "the name of a class in the words of an error"},
         queries=("o().x", "o().m()", "o().p", "o().greet()", "o.x", "type(o).level", "isinstance(1, o)"),
     ),
     Kind(
@@ -437,7 +433,6 @@ CALLABLES = [
     Kind(
         "partial",
         maker(PARTIAL),
-        known=MADE_DICT,
         changes=changes(
             "o.tag = 1",
             "o.keywords['k'] = 2",
@@ -499,7 +494,6 @@ CALLABLES = [
     Kind(
         "exception",
         maker(EXCEPTION),
-        known=MADE_DICT,
         changes=changes(
             "o.args = (1,)",
             "o.args = ()",
@@ -521,7 +515,6 @@ CALLABLES = [
     Kind(
         "OSError",
         lambda: OSError(2, "no file", "name"),
-        known=MADE_DICT,
         changes=changes(
             "o.errno = 3", "o.strerror = 's'", "o.filename = 'f'", "o.filename2 = 'g'", "o.characters_written = 3"
         ),

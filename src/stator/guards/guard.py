@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from stator._core import runs_its_code
 
 from .equality import plain_key, same_value
-from .raw import ABSENT, dict_get, dict_has, dict_keys, instance_dict, mro_of, raw_length, type_lookup
+from .raw import ABSENT, dict_get, dict_has, dict_keys, mro_of, present_dict, raw_length, type_lookup
 from .source import Frame, LoadError, Source, source_from_state
 
 __all__ = [
@@ -315,7 +315,7 @@ class NoAttr(_OneSource):
         self._set((source,), (name,), where)
 
     def test(self, obj: Any) -> bool:
-        own = instance_dict(obj)
+        own = present_dict(obj)
         try:
             return own is None or dict_get(own, self.expected) is ABSENT
         except Exception:  # the keys' own __eq__

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 __all__ = [
-    *("ABSENT", "class_dict", "dict_get", "dict_has", "dict_keys", "dict_values", "instance_dict"),
-    *("is_heap_type", "is_mutable_type", "is_subtype", "may_change_class", "set_instance_dict", "type_lookup"),
-    *("base_of", "mro_of", "raw_length", "type_flags", "type_name"),
+    *("ABSENT", "base_of", "class_dict", "dict_get", "dict_has", "dict_keys", "dict_values", "full_name"),
+    *("instance_dict", "is_heap_type", "is_mutable_type", "is_subtype", "lacks_dict", "may_change_class"),
+    *("mro_of", "own_name", "own_qualname", "present_dict", "raw_length", "set_instance_dict"),
+    *("type_flags", "type_lookup", "type_name"),
 ]
 
 
@@ -29,6 +31,8 @@ ABSENT: Any = _Absent()
 class_dict: Callable[[type], Mapping[str, Any]] = type.__dict__["__dict__"].__get__
 mro_of: Callable[[type], tuple[type, ...] | None] = type.__dict__["__mro__"].__get__
 base_of: Callable[[type], type | None] = type.__dict__["__base__"].__get__
+own_name: Callable[[type], str] = type.__dict__["__name__"].__get__
+own_qualname: Callable[[type], str] = type.__dict__["__qualname__"].__get__
 type_flags: Callable[[type], int] = type.__dict__["__flags__"].__get__
 _IMMUTABLE_TYPE = 1 << 8
 _HEAP_TYPE = 1 << 9
@@ -50,6 +54,19 @@ def instance_dict(obj: Any) -> Mapping[Any, Any] | None:
     slot = _dict_slot(type(obj))
     found = None if slot is None else slot.__get__(obj)
     return found if isinstance(found, (dict, Mapping)) else None
+
+
+def lacks_dict(obj: Any) -> bool:
+    """Whether it has no dict yet, of the types whose copies show it: to look for the dict would make it."""
+    cls = type(obj)
+    if is_subtype(cls, BaseException):
+        return len(BaseException.__reduce__(obj)) < 3
+    return is_subtype(cls, partial) and partial.__reduce__(obj)[2][3] is None
+
+
+def present_dict(obj: Any) -> Mapping[Any, Any] | None:
+    """The instance dict, where there is one already."""
+    return None if lacks_dict(obj) else instance_dict(obj)
 
 
 def set_instance_dict(obj: Any, attributes: dict[Any, Any]) -> None:
@@ -140,6 +157,13 @@ def raw_length(obj: Any) -> int:
 
 
 _MEASURED: tuple[Any, ...] = (list, tuple, dict, set, frozenset, deque)
+
+
+def full_name(cls: type) -> str:
+    """`PyType_GetFullyQualifiedName`: with the module, where that is a string and not one that goes without saying."""
+    module = class_dict(cls).get("__module__", "builtins") if is_heap_type(cls) else cls.__module__
+    plain = not isinstance(module, str) or module in ("builtins", "__main__")
+    return own_qualname(cls) if plain else f"{module}.{own_qualname(cls)}"
 
 
 def type_name(cls: type) -> str:

@@ -14,7 +14,7 @@ from types import CellType, FunctionType, MappingProxyType
 from typing import Any, Self
 
 from .intern import Frame, LoadError, Source, interned
-from .raw import ABSENT, dict_get, dict_keys, instance_dict, type_lookup
+from .raw import ABSENT, dict_get, dict_keys, instance_dict, present_dict, type_lookup
 
 __all__ = [
     "AttrSource",
@@ -219,7 +219,7 @@ class AttrSource(_NamedStep):
     op = "ATTR"
 
     def fetch(self, base: Any, frame: Frame) -> object:
-        return _dict_item(instance_dict(base), self.name)
+        return _dict_item(present_dict(base), self.name)
 
     def expr(self) -> str:
         return f"{self.base.expr()}.{self.name}"

@@ -65,14 +65,15 @@ def _positional(space: Space, subject: Value, cls: Value, count: int, seen: set[
         return [subject]
     match_args = match_args.force()
     if match_args.cls is not tuple:
-        raise space.error(TypeError, f"{host.__name__}.__match_args__ must be a tuple (got {match_args.type_name})")
+        given = match_args.type_name(space)
+        raise space.error(TypeError, f"{space.class_name(host)}.__match_args__ must be a tuple (got {given})")
     names = space.unpack(match_args)
     if count > len(names):
         raise _too_many(space, host, len(names), count)
     found = []
     for name in names[:count]:
         if name.force().cls is not str:
-            kind = name.force().type_name
+            kind = name.force().type_name(space)
             raise space.error(TypeError, f"__match_args__ elements must be strings (got {kind})")
         found.append(_attribute(space, subject, cls, space.str_(name), seen))
     return found
@@ -80,13 +81,13 @@ def _positional(space: Space, subject: Value, cls: Value, count: int, seen: set[
 
 def _too_many(space: Space, host: type, allowed: int, count: int) -> Raised:
     plural = "" if allowed == 1 else "s"
-    text = f"{host.__name__}() accepts {allowed} positional sub-pattern{plural} ({count} given)"
+    text = f"{space.class_name(host)}() accepts {allowed} positional sub-pattern{plural} ({count} given)"
     return space.error(TypeError, text)
 
 
 def _attribute(space: Space, subject: Value, cls: Value, name: str, seen: set[str]) -> Value:
     if name in seen:
-        text = f"{cls.as_host(space).__name__}() got multiple sub-patterns for attribute {name!r}"
+        text = f"{space.class_name(cls.as_host(space))}() got multiple sub-patterns for attribute {name!r}"
         raise space.error(TypeError, text)
     seen.add(name)
     return space.getattr(subject, name)

@@ -100,7 +100,7 @@ def DICT_UPDATE(f: Frame, instr: Instr) -> None:
     """{**mapping}"""
     mapping = f.pop().force()
     if f.space.getattr_or_none(mapping, "keys") is None:
-        raise f.space.error(TypeError, f"'{mapping.type_name}' object is not a mapping")
+        raise f.space.error(TypeError, f"'{mapping.type_name(f.space)}' object is not a mapping")
     f.peek(instr.arg).force().update(f.space, mapping)  # type: ignore[attr-defined]
 
 

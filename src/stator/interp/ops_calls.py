@@ -65,7 +65,7 @@ def BEFORE_WITH(f: Frame, instr: Instr) -> None:
 
 def _no_protocol(f: Frame, manager: Value, missed: str, kind: str = "") -> Exception:
     return f.space.error(
-        TypeError, f"'{manager.type_name}' object does not support the {kind}context manager protocol{missed}"
+        TypeError, f"'{manager.type_name(f.space)}' object does not support the {kind}context manager protocol{missed}"
     )
 
 

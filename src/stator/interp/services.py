@@ -63,7 +63,7 @@ class Services:
             return self.space.unpack(iterable)
         except Raised as e:
             if issubclass(e.value.cls, TypeError) and not _iterable(self.space, iterable):
-                name = iterable.force().type_name
+                name = iterable.force().type_name(self.space)
                 raise self.space.error(TypeError, f"Value after * must be an iterable, not {name}") from None
             raise
 
@@ -73,7 +73,7 @@ class Services:
             return self.space.unpack(positional)
         except Raised as e:
             if issubclass(e.value.cls, TypeError) and not _iterable(self.space, positional):
-                name = positional.force().type_name
+                name = positional.force().type_name(self.space)
                 text = f"{_shown(self.space, function)} argument after * must be an iterable, not {name}"
                 raise self.space.error(TypeError, text) from None
             raise
@@ -93,7 +93,7 @@ class Services:
         space = self.space
         keys = space.getattr_or_none(mapping, "keys")
         if keys is None:
-            name = mapping.force().type_name
+            name = mapping.force().type_name(space)
             text = f"{_shown(space, function)} argument after ** must be a mapping, not {name}"
             raise space.error(TypeError, text)
         for key in space.iterate(space.call(keys, [], {})):

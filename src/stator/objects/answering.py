@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stator.guards.raw import is_mutable_type, type_lookup, type_name
+from stator.guards.raw import is_mutable_type, type_lookup
 from stator.objects.attributes import MISSING
 from stator.objects.exception import native_base
 from stator.objects.protocol import RESTRICTED, SLOTS
@@ -132,7 +132,7 @@ class _Answers:
         if issubclass(cls, bytearray):
             if any(found is not type_lookup(bytearray, name) for name, found in asked.items()):
                 raise NotKnown
-            return type(type_name(cls), (bytearray,), {})
+            return type(self.space.type_name(cls), (bytearray,), {})
         if issubclass(cls, _LOOKED_INTO) or (asked["__next__"] is MISSING and not _has_no_layout(cls)):
             raise NotKnown
         if self.space.host_lookup(cls, "__buffer__") is not MISSING:
@@ -142,7 +142,7 @@ class _Answers:
             if found is not MISSING:
                 namespace[name] = None if found is None else self._slot(name)
         namespace["__getattr__"] = self._attribute
-        return type(type_name(cls), (), namespace)
+        return type(self.space.type_name(cls), (), namespace)
 
     # -- answers ----------------------------------------------------------------------------------------------------
 

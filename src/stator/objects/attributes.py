@@ -8,9 +8,9 @@ from typing import Any
 
 from stator import errors
 from stator._core import is_generic_access
-from stator.guards.guard import ABSENT, MroIs, TypeAttrIs
-from stator.guards.raw import class_dict, is_mutable_type, mro_of, type_lookup
-from stator.guards.source import ConstSource
+from stator.guards.guard import ABSENT, Equals, MroIs, NoAttr, TypeAttrIs
+from stator.guards.raw import class_dict, full_name, is_mutable_type, mro_of, own_name, type_lookup, type_name
+from stator.guards.source import CallSource, ConstSource
 from stator.objects.protocol import HANDLERS
 from stator.objects.space import Space
 from stator.objects.value import Constant, Raised, Unsupported, Value
@@ -31,7 +31,7 @@ def attribute_name(space: Space, name: Value) -> str:
     """The name given to `__getattribute__` and its like, which must be a string."""
     name = name.force()
     if not issubclass(name.cls, str):
-        raise space.error(TypeError, f"attribute name must be string, not '{name.type_name}'")
+        raise space.error(TypeError, f"attribute name must be string, not '{name.type_name(space)}'")
     if any(space.host_lookup(name.cls, own) is not getattr(str, own) for own in ("__hash__", "__eq__")):
         raise Unsupported(errors.UnsupportedSlot(name.cls.__name__, "hash or comparison of an attribute's name"))
     return str.__str__(name.as_host(space))
@@ -79,6 +79,26 @@ class Attributes(Space):
     def derives(self, cls: type, base: type) -> bool:
         """`PyType_IsSubtype`, of a class whose bases the program may assign."""
         return cls is base or base in self.mro(cls)
+
+    def class_name(self, cls: type) -> str:
+        """`_PyType_Name`: `__name__`, whatever a metaclass says; guarded where the program can give it another."""
+        if is_mutable_type(cls) and not self.trace.is_fresh_class(cls):
+            source = CallSource(own_name, ConstSource(cls, plain_name(cls)), "type.__name__")
+            self.trace.guard(Equals(source, own_name(cls)))
+        return own_name(cls)
+
+    def type_name(self, cls: type) -> str:
+        """`tp_name`, as CPython's messages name the class."""
+        self.class_name(cls)
+        return type_name(cls)
+
+    def full_name(self, cls: type) -> str:
+        """`PyType_GetFullyQualifiedName`, as the messages of 3.13 name the class; guarded like its name."""
+        found = full_name(cls)
+        if is_mutable_type(cls) and not self.trace.is_fresh_class(cls):
+            source = ConstSource(cls, plain_name(cls))
+            self.trace.guard(Equals(CallSource(full_name, source, "full_name"), found))
+        return found
 
     def lookup(self, cls: type, name: str) -> Value | None:
         """The class attribute as a value, or None; what the traced program did to the class is seen."""
@@ -168,6 +188,9 @@ class Attributes(Space):
 
     def instance_attribute(self, value: Value, name: str) -> Value | None:
         """The attribute in the instance's own dict, or None."""
+        if value.lacks_dict(self):
+            self.trace.guard(NoAttr(value.source, name))  # type: ignore[arg-type]
+            return None
         attrs = value.attr_dict(self)
         return None if attrs is None else attrs.get_str(self, name)
 
@@ -177,8 +200,10 @@ class Attributes(Space):
         return " and no __dict__ for setting new attributes" if plain and sys.version_info >= (3, 13) else ""
 
     def attribute_error(self, value: Value, name: str, shown: str | None = None, why: str = "") -> Raised:
-        shown = value.type_name if shown is None else shown
-        raised: Raised = self.error(AttributeError, f"'{shown}' object has no attribute '{name}'{why}")
+        own = type_name(value.cls) if shown is None else shown
+        raised: Raised = self.error(AttributeError, f"'{own}' object has no attribute '{name}'{why}")
+        if shown is None:
+            raised.value.names_class = value.cls  # type: ignore[attr-defined]
         raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
         raised.value.set_field("obj", value)  # type: ignore[attr-defined]
         return raised
@@ -247,7 +272,7 @@ class Attributes(Space):
                 raise Unsupported(errors.UnsupportedAttribute(value.cls.__name__, name))
             if meta is None:
                 raise self.attribute_error(value, name, why=self._no_dict(value.cls))
-            kind = f"'{value.type_name}' object attribute '{name}' is read-only"
+            kind = f"'{value.type_name(self)}' object attribute '{name}' is read-only"
             raise self.error(AttributeError, kind)
         if item is not None:
             attrs.set_str(self, name, item)

@@ -127,7 +127,7 @@ class ByteArrayValue(ExtensibleValue):
 
     def tp_repr(self, space: Space) -> Value:
         shown = repr(self.contents(space))
-        return Constant(self.type_name.rpartition(".")[2] + shown.removeprefix("bytearray"))
+        return Constant(self.type_name(space).rpartition(".")[2] + shown.removeprefix("bytearray"))
 
     def tp_str(self, space: Space) -> Value:
         return self.tp_repr(space)

@@ -38,7 +38,7 @@ def to_bytes(space: Space, value: Value) -> Value:
     if slot is not None:
         result = space.call(slot, [value], {}).force()
         if not issubclass(result.cls, bytes):
-            raise space.error(TypeError, f"__bytes__ returned non-bytes (type {result.type_name})")
+            raise space.error(TypeError, f"__bytes__ returned non-bytes (type {result.type_name(space)})")
         return result
     if issubclass(value.cls, str):
         raise space.error(TypeError, "string argument without an encoding")
@@ -49,6 +49,6 @@ def to_bytes(space: Space, value: Value) -> Value:
     if has_buffer(value.cls):
         raise refuse("bytes.__new__ of a buffer")
     if space.special(value, "__iter__") is None and space.special(value, "__getitem__") is None:
-        raise space.error(TypeError, f"cannot convert '{value.type_name}' object to bytes")
+        raise space.error(TypeError, f"cannot convert '{value.type_name(space)}' object to bytes")
     numbers = [space.int_(item) for item in space.iterate(value)]
     return space.run_known(lambda: bytes(numbers), [])

@@ -31,7 +31,8 @@ class Calls(Space):
             return quick(self, args, kwargs, tail)  # type: ignore[no-any-return]
         slot = self.special(function, "__call__")
         if slot is None:
-            raise self.error(TypeError, f"'{function.type_name}' object is not callable{function.call_hint(self)}")
+            name, hint = function.type_name(self), function.call_hint(self)
+            raise self.error(TypeError, f"'{name}' object is not callable{hint}")
         with nested(self, " while calling a Python object"):
             return self.call(slot, [function, *args], kwargs, tail)
 

@@ -111,7 +111,7 @@ def _prepare(space: Space, meta: Value, name: Value, bases: Value, kwargs: dict[
     namespace = space.call(prepare, [name, bases], dict(kwargs)).force()
     if space.special(namespace, "__getitem__") is None:
         shown = plain_name(meta.host) if isinstance(meta, ClassValue) else "<metaclass>"
-        raise space.error(TypeError, f"{shown}.__prepare__() must return a mapping, not {namespace.type_name}")
+        raise space.error(TypeError, f"{shown}.__prepare__() must return a mapping, not {namespace.type_name(space)}")
     return namespace
 
 
@@ -144,7 +144,7 @@ def type_new(space: Space, meta: Value, args: list[Value], kwargs: dict[str, Val
     name, bases, namespace = (a.force() for a in args)
     for index, (value, kind) in enumerate(((name, str), (bases, tuple), (namespace, dict)), 1):
         if not issubclass(value.cls, kind):
-            text = f"type.__new__() argument {index} must be {kind.__name__}, not {value.type_name}"
+            text = f"type.__new__() argument {index} must be {kind.__name__}, not {value.type_name(space)}"
             raise space.error(TypeError, text)
     base_values = _checked_bases(space, bases)
     winner = _winner(space, meta, base_values)
@@ -188,7 +188,7 @@ def _announce(space: Space, made: ClassValue, kwargs: dict[str, Value]) -> None:
 
 
 def _set_name_failed(space: Space, raised: Raised, name: str, value: Value, made: ClassValue) -> Raised:
-    text = f"Error calling __set_name__ on '{value.type_name}' instance {name!r} in {plain_name(made.host)!r}"
+    text = f"Error calling __set_name__ on '{value.type_name(space)}' instance {name!r} in {plain_name(made.host)!r}"
     if sys.version_info >= (3, 12):
         space.call_method(raised.value, "add_note", Constant(text))
         return raised
@@ -239,12 +239,12 @@ class _FreshClass:
             value = value.force()
             if name == "__classcell__":
                 if not isinstance(value, CellValue):
-                    text = f"__classcell__ must be a nonlocal cell, not <class '{value.type_name}'>"
+                    text = f"__classcell__ must be a nonlocal cell, not <class '{value.type_name(space)}'>"
                     raise space.error(TypeError, text)
                 cell = value
             elif name == "__qualname__":
                 if not issubclass(value.cls, str):
-                    text = f"type __qualname__ must be a str, not {value.type_name}"
+                    text = f"type __qualname__ must be a str, not {value.type_name(space)}"
                     raise space.error(TypeError, text)
                 self.fields[name] = value
             else:

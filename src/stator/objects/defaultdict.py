@@ -130,7 +130,7 @@ class DefaultDictValue(DictValue):
         contents = DictValue.tp_repr(self, space)
         with entered(space, self.factory) as again:
             shown: Value = Constant("...") if again else space.repr(self.factory)
-        pieces = [Constant(f"{self.cls.__name__}("), shown, Constant(", "), contents, Constant(")")]
+        pieces = [Constant(f"{space.class_name(self.cls)}("), shown, Constant(", "), contents, Constant(")")]
         return space.join_strings(pieces)
 
     def tp_reduce(self, space: Space) -> Value:

@@ -268,7 +268,7 @@ class DequeValue(Sequence):
 
     def position(self, space: Space, key: Value) -> int:
         if not issubclass(key.cls, int) and space.special(key, "__index__") is None:
-            raise space.error(TypeError, f"sequence index must be integer, not '{key.type_name}'")
+            raise space.error(TypeError, f"sequence index must be integer, not '{key.type_name(space)}'")
         return space.int_(key)
 
     def _where(self, space: Space, key: Value) -> int:
@@ -316,14 +316,14 @@ class DequeValue(Sequence):
         args = [self] if self.limit is None else [self, Constant(self.limit)]
         result = space.call(space.class_value(self.cls), list(args), {}).force()
         if not isinstance(result, DequeValue):
-            text = f"{self.type_name}() must return a deque, not {result.type_name}"
+            text = f"{self.type_name(space)}() must return a deque, not {result.type_name(space)}"
             raise space.error(TypeError, text)
         return result
 
     def __add__(self, space: Space, other: Value, /) -> Value:
         other = other.force()
         if not isinstance(other, DequeValue):
-            raise space.error(TypeError, f'can only concatenate deque (not "{other.type_name}") to deque')
+            raise space.error(TypeError, f'can only concatenate deque (not "{other.type_name(space)}") to deque')
         result = self._copied(space)
         result.extend(space, other)
         return result
@@ -384,7 +384,7 @@ class DequeValue(Sequence):
         if inner == "[...]" and self.items:
             return Constant(inner)
         end = "" if self.limit is None else f", maxlen={self.limit}"
-        return Constant(f"{self.cls.__name__}({inner}{end})")
+        return Constant(f"{space.class_name(self.cls)}({inner}{end})")
 
     # -- residual ---------------------------------------------------------------------------------------------------
 

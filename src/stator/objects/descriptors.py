@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Distinct, Predicate
-from stator.guards.raw import is_mutable_type, is_subtype, type_lookup, type_name
+from stator.guards.raw import is_mutable_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.objects.attributes import MISSING
-from stator.objects.facts import part
+from stator.objects.facts import fixed, part
 from stator.objects.method import BoundMethod, Named
-from stator.objects.protocol import HANDLERS, NONE, is_pure, models, pure
+from stator.objects.protocol import HANDLERS, NONE, is_pure, models, pure, restricts
 from stator.objects.stand_ins import stand_in_of
 from stator.objects.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
 from stator.objects.wrapping import LITERALS
@@ -95,9 +95,7 @@ class FieldDescriptor(Named):
 
     def _unset(self, space: Space, instance: Value) -> Raised:
         """`PyMember_GetOne` names the class in full from 3.13 on."""
-        cls, shown = instance.cls, None
-        if sys.version_info >= (3, 13) and cls.__module__ != "__main__":
-            shown = f"{cls.__module__}.{cls.__qualname__}"
+        shown = space.full_name(instance.cls) if sys.version_info >= (3, 13) else None
         return space.attribute_error(instance, self.name, shown)
 
     def read_existing(self, space: Space, instance: Value) -> Value:
@@ -139,8 +137,8 @@ class FieldDescriptor(Named):
 
     def _check(self, space: Space, instance: Value) -> None:
         if not is_subtype(instance.cls, self.owner):
-            name, owner = self.name, type_name(self.owner)
-            text = f"descriptor '{name}' for '{owner}' objects doesn't apply to a '{instance.type_name}' object"
+            name, owner = self.name, space.type_name(self.owner)
+            text = f"descriptor '{name}' for '{owner}' objects doesn't apply to a '{instance.type_name(space)}' object"
             raise space.error(TypeError, text)
 
     # -- writing ----------------------------------------------------------------------------------------------------
@@ -197,6 +195,15 @@ class FieldDescriptor(Named):
 for _cls in (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType):
     pure(_cls.__reduce__, _cls.__repr__)
 pure(types.GetSetDescriptorType.__repr__, types.ClassMethodDescriptorType.__repr__)
+
+
+@restricts(types.MemberDescriptorType.__repr__, types.GetSetDescriptorType.__repr__)
+def _name_owner(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """Their texts name the class."""
+    for descriptor in args:
+        if isinstance(descriptor, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+            space.class_name(fixed(descriptor, "__objclass__"))
+
 
 _READONLY = ("readonly attribute", "cannot delete __dict__")
 

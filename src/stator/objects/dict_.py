@@ -394,7 +394,7 @@ def empty(space: Space, cls_value: Value) -> DictValue:
     if cls is NotKnown:
         raise Unsupported(errors.UnsupportedCCall("dict.__new__"))
     if not isinstance(cls, type) or not issubclass(cls, dict):
-        shown = cls.__name__ if isinstance(cls, type) else "X"
+        shown = space.class_name(cls) if isinstance(cls, type) else "X"
         raise space.error(TypeError, f"dict.__new__({shown}): {shown} is not a subtype of dict")
     model = model_for(cls)
     assert model is not None

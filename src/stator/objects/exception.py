@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.raw import instance_dict, is_heap_type, type_lookup
+from stator.guards.raw import instance_dict, is_heap_type, lacks_dict, type_lookup
 from stator.guards.source import CallSource, GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.protocol import FALSE, NONE, TRUE, models
@@ -65,9 +65,11 @@ class ExceptionValue(Value):
 
     __slots__ = (
         "_attrs",
+        "_had_dict",
         "args",
         "fields",
         "is_context",
+        "names_class",
         "real",
         "slots",
         "space",
@@ -83,6 +85,8 @@ class ExceptionValue(Value):
         self.real = real
         #: the arguments as values, where they are not (only) those of `real`
         self.args: list[Value] | None = None
+        #: the class whose name is in the words: it is guarded when they are read, which `hasattr` never does
+        self.names_class: type | None = None
         #: links to other exceptions, and what was assigned to an existing exception
         self.fields: dict[str, Value] = {}
         #: slots of the program's own classes, by descriptor
@@ -96,6 +100,8 @@ class ExceptionValue(Value):
         #: what `__traceback__` gives when the exception has left so many frames
         self.tb_values: dict[int, Value] = {}
         self._attrs: Any = None
+        #: whether there was a `__dict__` before the trace asked for it
+        self._had_dict = False
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> ExceptionValue:
@@ -128,6 +134,8 @@ class ExceptionValue(Value):
         """The items of `args`."""
         if self.args is not None:
             return self.args
+        if self.names_class is not None:
+            space.type_name(self.names_class)
         if self.source is None:
             return [value_of(space, item) for item in _args(self.real)]
         return space.unpack(space.wrap(_args(self.real), GetAttrSource(self.source, "args")))
@@ -279,10 +287,14 @@ class ExceptionValue(Value):
             frame.space.touch(self)
         self.tb_entries.append(Passed(frame, instr))
 
+    def lacks_dict(self, space: Space) -> bool:
+        return self.source is not None and self._attrs is None and lacks_dict(self.real)
+
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:
             from stator.objects.attr_dict import AttrDict
 
+            self._had_dict = self.source is not None and not lacks_dict(self.real)
             self._attrs = AttrDict(self, None if self.source is None else self.real)
         return self._attrs
 
@@ -301,7 +313,7 @@ class ExceptionValue(Value):
 
         args = self.arg_values(space)
         pieces = [repr_piece(space, args[0])] if len(args) == 1 else list_pieces(space, args)
-        return enumeration(f"{self.cls.__name__}(", pieces, ")")
+        return enumeration(f"{space.class_name(self.cls)}(", pieces, ")")
 
     def with_traceback(self, space: Space, traceback: Value, /) -> Value:
         traceback = traceback.force()
@@ -312,7 +324,7 @@ class ExceptionValue(Value):
     def add_note(self, space: Space, note: Value, /) -> Value:
         note = note.force()
         if not issubclass(note.cls, str):
-            raise space.error(TypeError, f"note must be a str, not '{note.type_name}'")
+            raise space.error(TypeError, f"note must be a str, not '{note.type_name(space)}'")
         notes = space.getattr_or_none(self, "__notes__")
         if notes is None:
             notes = space.new_list([])
@@ -329,14 +341,15 @@ class ExceptionValue(Value):
 
     def reduced_attrs(self, space: Space) -> Value | None:
         """The instance dict, as `__reduce__` gives it; to look for one that does not exist yet would make it."""
-        if self.source is not None and self._attrs is None:
-            has = has_dict(self.real)
-            space.trace.guard(Equals(CallSource(has_dict, self.source, "has_dict"), has))
-            if not has:
+        if self.source is None:
+            attrs: Value = self.attr_dict(space)
+            return attrs if space.truth(space.len(attrs)) else None
+        if self._attrs is None or self._had_dict:
+            lacks = lacks_dict(self.real)
+            space.trace.guard(Equals(CallSource(lacks_dict, self.source, "lacks_dict"), lacks))
+            if lacks:
                 return None
-            return self.attr_dict(space)  # type: ignore[no-any-return]
-        attrs: Value = self.attr_dict(space)
-        return attrs if space.truth(space.len(attrs)) else None
+        return self.attr_dict(space)  # type: ignore[no-any-return]
 
     def tp_setstate(self, space: Space, state: Value, /) -> Value:
         state = state.force()
@@ -401,11 +414,6 @@ class MadeExceptions:
 
     def __init__(self, trace: Any) -> None:
         self.by_id: weakref.WeakValueDictionary[int, ExceptionValue] = weakref.WeakValueDictionary()
-
-
-def has_dict(real: BaseException) -> bool:
-    """Whether the exception has an instance dict already."""
-    return len(BaseException.__reduce__(real)) > 2
 
 
 def _known(space: Space, real: BaseException) -> ExceptionValue | None:
@@ -552,7 +560,7 @@ def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
         if given is not None:
             raise space.error(TypeError, "instance exception may not have a separate value")
         return kind
-    text = f"exceptions must be classes or instances deriving from BaseException, not {kind.type_name}"
+    text = f"exceptions must be classes or instances deriving from BaseException, not {kind.type_name(space)}"
     raise space.error(TypeError, text)
 
 

@@ -119,11 +119,12 @@ def match(space: Space, exc: Value, pattern: Value) -> tuple[Value, Value]:
         return exc, NONE
     pair = space.call_method(exc, "split", pattern).force()
     if not issubclass(pair.cls, tuple):
-        text = f"{exc.type_name}.split must return a tuple, not {pair.type_name}"
+        text = f"{exc.type_name(space)}.split must return a tuple, not {pair.type_name(space)}"
         raise space.error(TypeError, text)
     items = space.unpack(pair)
     if len(items) < 2:
-        raise space.error(TypeError, f"{exc.type_name}.split must return a 2-tuple, got tuple of size {len(items)}")
+        text = f"{exc.type_name(space)}.split must return a 2-tuple, got tuple of size {len(items)}"
+        raise space.error(TypeError, text)
     return items[1].force(), items[0].force()
 
 

@@ -55,7 +55,7 @@ def to_float(space: Space, value: Value) -> Value:
         return hooked(space, float, [value])
     if space.special(value, "__index__") is None:
         words = "float() argument must be a string or a real number, not"
-        raise space.error(TypeError, f"{words} '{value.type_name}'")
+        raise space.error(TypeError, f"{words} '{value.type_name(space)}'")
     return as_double(space, value)
 
 
@@ -69,12 +69,12 @@ def as_double(space: Space, value: Value) -> Value:
     slot = space.special(value, "__float__")
     if slot is None:
         if space.special(value, "__index__") is None:
-            raise space.error(TypeError, f"must be real number, not {value.type_name}")
+            raise space.error(TypeError, f"must be real number, not {value.type_name(space)}")
         return hooked(space, int.__float__, [space.index(value)])
     result = space.call(slot, [value], {}).force()
     if result.cls is float:
         return result
-    words = f"{value.type_name}.__float__ returned non-float (type {result.type_name})"
+    words = f"{value.type_name(space)}.__float__ returned non-float (type {result.type_name(space)})"
     if not issubclass(result.cls, float):
         raise space.error(TypeError, words)
     space.warn(DeprecationWarning, strict_subclass(words, float))
@@ -112,7 +112,7 @@ def _complex_part(space: Space, value: Value, first: bool) -> Value:
         result = space.call(slot, [value], {}).force()
         if result.cls is complex:
             return result
-        words = f"__complex__ returned non-complex (type {result.type_name})"
+        words = f"__complex__ returned non-complex (type {result.type_name(space)})"
         if not issubclass(result.cls, complex):
             raise space.error(TypeError, words)
         space.warn(DeprecationWarning, strict_subclass(words, complex))
@@ -125,4 +125,4 @@ def _complex_part(space: Space, value: Value, first: bool) -> Value:
         return Constant(str.__str__(known_host(space, value, "complex")))
     kind = "first argument must be a string or a number" if first else "second argument must be a number"
     kind = f"complex() {kind}"
-    raise space.error(TypeError, f"{kind}, not '{value.type_name}'")
+    raise space.error(TypeError, f"{kind}, not '{value.type_name(space)}'")

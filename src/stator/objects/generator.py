@@ -278,12 +278,12 @@ def awaitable(space: Space, value: Value) -> Value:
         return value
     slot = space.special(value, "__await__")
     if slot is None:
-        raise space.error(TypeError, f"object {value.type_name} can't be used in 'await' expression")
+        raise space.error(TypeError, f"object {value.type_name(space)} can't be used in 'await' expression")
     iterator = space.call(slot, [value], {}).force()
     if _is_awaitable(iterator):
         raise space.error(TypeError, "__await__() returned a coroutine")
     if space.special(iterator, "__next__") is None:
-        raise space.error(TypeError, f"__await__() returned non-iterator of type '{iterator.type_name}'")
+        raise space.error(TypeError, f"__await__() returned non-iterator of type '{iterator.type_name(space)}'")
     return iterator
 
 
@@ -296,7 +296,7 @@ def awaited(space: Space, value: Value, where: int) -> Value:
     value = value.force()
     if where and not _is_awaitable(value) and space.special(value, "__await__") is None:
         given = f"'async with' received an object from {_GIVEN_BY[where]} that does not implement __await__"
-        raise space.error(TypeError, f"{given}: {value.type_name}")
+        raise space.error(TypeError, f"{given}: {value.type_name(space)}")
     iterator = awaitable(space, value)
     if isinstance(iterator, GeneratorValue) and iterator.is_coroutine:
         iterator.own()
@@ -310,11 +310,12 @@ def aiter_(space: Space, value: Value) -> Value:
     value = value.force()
     slot = space.special(value, "__aiter__")
     if slot is None:
-        raise space.error(TypeError, f"'async for' requires an object with __aiter__ method, got {value.type_name}")
+        text = f"'async for' requires an object with __aiter__ method, got {value.type_name(space)}"
+        raise space.error(TypeError, text)
     iterator = space.call(slot, [value], {}).force()
     if space.special(iterator, "__anext__") is None:
         text = "'async for' received an object from __aiter__ that does not implement __anext__"
-        raise space.error(TypeError, f"{text}: {iterator.type_name}")
+        raise space.error(TypeError, f"{text}: {iterator.type_name(space)}")
     return iterator
 
 
@@ -323,11 +324,11 @@ def anext_(space: Space, iterator: Value) -> Value:
     iterator = iterator.force()
     slot = space.special(iterator, "__anext__")
     if slot is None:
-        name = iterator.type_name
+        name = iterator.type_name(space)
         raise space.error(TypeError, f"'async for' requires an iterator with __anext__ method, got {name}")
     given = space.call(slot, [iterator], {}).force()
     try:
         return awaitable(space, given)
     except Raised as e:
-        text = f"'async for' received an invalid object from __anext__: {given.type_name}"
+        text = f"'async for' received an invalid object from __anext__: {given.type_name(space)}"
         raise Raised(exception.from_cause(space, space.error(TypeError, text).value, e.value)) from None

@@ -69,7 +69,7 @@ class InstanceValue(ExtensibleValue):
             return False
         value = value.force()
         if not issubclass(value.cls, type):
-            text = f"__class__ must be set to a class, not '{value.type_name}' object"
+            text = f"__class__ must be set to a class, not '{value.type_name(space)}' object"
             raise space.error(TypeError, text)
         new: type = value.as_host(space)
         _check_layouts(space, self.cls, new)

@@ -40,10 +40,11 @@ def to_int(space: Space, value: Value) -> Value:
     slot = space.special(value, "__int__")
     if slot is not None:
         result = space.call(slot, [value], {}).force()
-        if not issubclass(result.cls, int):
-            raise space.error(TypeError, f"__int__ returned non-int (type {result.type_name})")
         if result.cls is not int:
-            space.warn(DeprecationWarning, strict_subclass(f"__int__ returned non-int (type {result.type_name})", int))
+            words = f"__int__ returned non-int (type {result.type_name(space)})"
+            if not issubclass(result.cls, int):
+                raise space.error(TypeError, words)
+            space.warn(DeprecationWarning, strict_subclass(words, int))
         return _exact(space, result)
     if space.special(value, "__index__") is not None:
         return _exact(space, space.index(value).force())
@@ -54,13 +55,13 @@ def to_int(space: Space, value: Value) -> Value:
     if issubclass(value.cls, _TEXTS) or has_buffer(value.cls):
         return hooked(space, int, [value])
     words = "int() argument must be a string, a bytes-like object or a real number, not"
-    raise space.error(TypeError, f"{words} '{value.type_name}'")
+    raise space.error(TypeError, f"{words} '{value.type_name(space)}'")
 
 
 def _of_trunc(space: Space, result: Value) -> Value:
     """`int()` of what `__trunc__` gave."""
     if not issubclass(result.cls, int) and space.special(result, "__index__") is None:
-        raise space.error(TypeError, f"__trunc__ returned non-Integral (type {result.type_name})")
+        raise space.error(TypeError, f"__trunc__ returned non-Integral (type {result.type_name(space)})")
     return _exact(space, space.index(result).force())
 
 

@@ -25,13 +25,13 @@ class Iteration(Space):
         if host is not MISSING and host is not None:
             result: Value = self.call(self.special(value, "__iter__"), [value], {}).force()  # type: ignore[arg-type]
             if self.host_lookup(result.cls, "__next__") is MISSING:
-                raise self.error(TypeError, f"iter() returned non-iterator of type '{result.type_name}'")
+                raise self.error(TypeError, f"iter() returned non-iterator of type '{result.type_name(self)}'")
             return result
         if host is MISSING and self.special(value, "__getitem__") is not None and not issubclass(value.cls, dict):
             from stator.objects.iterator import SequenceIterator
 
             return SequenceIterator(value)
-        raise self.error(TypeError, f"'{value.type_name}' object is not iterable")
+        raise self.error(TypeError, f"'{value.type_name(self)}' object is not iterable")
 
     def next(self, iterator: Value) -> Value | None:
         """`next(iterator)`, or None when it is exhausted."""
@@ -93,7 +93,7 @@ class Iteration(Space):
         """`iterator.__next__()` by its slot."""
         slot = self.special(iterator, "__next__")
         if slot is None:
-            raise self.error(TypeError, f"'{iterator.type_name}' object is not an iterator")
+            raise self.error(TypeError, f"'{iterator.type_name(self)}' object is not an iterator")
         return self.call(slot, [iterator], {})
 
     def iterate(self, value: Value) -> Iterator[Value]:
@@ -131,7 +131,7 @@ class Iteration(Space):
 
     def _check_unpackable(self, value: Value) -> None:
         if self.host_lookup(value.cls, "__iter__") is MISSING and self.host_lookup(value.cls, "__getitem__") is MISSING:
-            raise self.error(TypeError, f"cannot unpack non-iterable {value.type_name} object")
+            raise self.error(TypeError, f"cannot unpack non-iterable {value.type_name(self)} object")
 
     def unpack_ex(self, value: Value, before: int, after: int) -> list[Value]:
         """`a, *b, c = value`: the values in order, the starred one a list."""

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.raw import type_name
 from stator.objects.identities import used_as_key
 from stator.objects.value import NotKnown, Unsupported, Value
 
@@ -153,7 +152,7 @@ def traced_key(space: Space, value: Value) -> Any:
         used_as_key(space, value)
         return IdentityKey(space.identity(value))
     if hash_slot is None:
-        raise space.error(TypeError, f"unhashable type: '{type_name(cls)}'")
+        raise space.error(TypeError, f"unhashable type: '{space.type_name(cls)}'")
     return TracedKey(space, value)
 
 

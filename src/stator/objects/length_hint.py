@@ -35,7 +35,7 @@ def length_hint(space: Space, value: Value, default: Value) -> Value:
     if space.is_not_implemented(hint):
         return default
     if not issubclass(hint.cls, int):
-        raise space.error(TypeError, f"__length_hint__ must be an integer, not {hint.type_name}")
+        raise space.error(TypeError, f"__length_hint__ must be an integer, not {hint.type_name(space)}")
     if space.truth(space.compare("<", hint, Constant(0))):
         raise space.error(ValueError, "__length_hint__() should return >= 0")
     return hint

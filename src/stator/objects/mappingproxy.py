@@ -56,7 +56,7 @@ class MappingProxyValue(ObjectValue):
     def tp_new(space: Space, cls_value: Value, mapping: Value, /) -> Value:
         mapping = mapping.force()
         if space.special(mapping, "__getitem__") is None or issubclass(mapping.cls, (list, tuple)):
-            text = f"mappingproxy() argument must be a mapping, not {mapping.type_name}"
+            text = f"mappingproxy() argument must be a mapping, not {mapping.type_name(space)}"
             raise space.error(TypeError, text)
         return MappingProxyValue(mapping)
 
@@ -124,7 +124,7 @@ class MappingProxyValue(ObjectValue):
         return space.binary("|", _shown(other), self.shown)
 
     def tp_ior(self, space: Space, other: Value, /) -> Value:
-        raise space.error(TypeError, f"'|=' is not supported by {self.type_name}; use '|' instead")
+        raise space.error(TypeError, f"'|=' is not supported by {self.type_name(space)}; use '|' instead")
 
 
 def _shown(value: Value) -> Value:

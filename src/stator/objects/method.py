@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.raw import class_dict, is_subtype, type_lookup, type_name
+from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.objects.attributes import attribute_name
 from stator.objects.facts import fixed, is_fixed, part
@@ -196,8 +196,8 @@ class BuiltinValue(Named):
     def _bound(self, space: Space, instance: Value) -> Value:
         needed = self.owner
         if not is_subtype(instance.cls, needed):
-            name = f"descriptor '{self.name}' for '{type_name(needed)}' objects"
-            raise space.error(TypeError, f"{name} doesn't apply to a '{instance.type_name}' object")
+            name = f"descriptor '{self.name}' for '{space.type_name(needed)}' objects"
+            raise space.error(TypeError, f"{name} doesn't apply to a '{instance.type_name(space)}' object")
         return BoundBuiltin(self, instance)
 
     def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:

@@ -227,7 +227,7 @@ class ModuleValue(InstanceValue):
             return space.call(hook, [], {})
         names = space.getattr(self, "__dict__").force()
         if not issubclass(names.cls, dict):
-            raise space.error(TypeError, f"{self.type_name}.__dict__ is not a dictionary")
+            raise space.error(TypeError, f"{self.type_name(space)}.__dict__ is not a dictionary")
         return space.new_list(list(space.unpack(names)))
 
     def shell(self, writer: Writer) -> str:

@@ -92,7 +92,7 @@ class TupleGetter(ObjectValue):
         instance = instance.force()
         index = self.index
         if not isinstance(instance, Sequence) or instance.kind is not tuple:
-            name = instance.type_name
+            name = instance.type_name(space)
             words = f"descriptor for index '{index}' for tuple subclasses doesn't apply to '{name}' object"
             raise space.error(TypeError, words)
         found = instance.item(index)

@@ -52,7 +52,7 @@ class NamespaceValue(InstanceValue):
         return NONE
 
     def tp_repr(self, space: Space) -> Value:
-        name = "namespace" if self.cls is types.SimpleNamespace else self.cls.__name__
+        name = "namespace" if self.cls is types.SimpleNamespace else space.class_name(self.cls)
         with entered(space, self) as again:
             if again:
                 return Constant(f"{name}(...)")

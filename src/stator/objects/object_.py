@@ -10,7 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.raw import is_heap_type, type_name
+from stator.guards.raw import is_heap_type
 from stator.objects.attributes import attribute_name
 from stator.objects.instance import new_instance
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, builtin, register
@@ -34,13 +34,13 @@ def _object_new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Va
         raise space.error(TypeError, "object.__new__(): not enough arguments")
     cls_value = args[0].force()
     if not issubclass(cls_value.cls, type):
-        raise space.error(TypeError, f"object.__new__(X): X is not a type object ({cls_value.type_name})")
+        raise space.error(TypeError, f"object.__new__(X): X is not a type object ({cls_value.type_name(space)})")
     cls: type = cls_value.as_host(space)
     if _layout(cls) is not object:
         safe = cls
         while isinstance(space.host_lookup(safe, "__new__"), staticmethod):  # slot_tp_new
             safe = safe.__base__ or object
-        text = f"object.__new__({type_name(cls)}) is not safe, use {type_name(safe)}.__new__()"
+        text = f"object.__new__({space.type_name(cls)}) is not safe, use {space.type_name(safe)}.__new__()"
         raise space.error(TypeError, text)
     if len(args) > 1 or kwargs:
         _refuse_excess_new(space, cls)
@@ -74,7 +74,7 @@ def _refuse_excess_new(space: Space, cls: type) -> None:
     if space.host_lookup(cls, "__new__") is not _NEW:
         raise space.error(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
     if space.host_lookup(cls, "__init__") is object.__init__:
-        raise space.error(TypeError, f"{type_name(cls)}() takes no arguments")
+        raise space.error(TypeError, f"{space.type_name(cls)}() takes no arguments")
 
 
 def _refuse_abstract(space: Space, cls: type) -> None:
@@ -93,7 +93,7 @@ def _object_init(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
             text = "object.__init__() takes exactly one argument (the instance to initialize)"
             raise space.error(TypeError, text)
         if space.host_lookup(self.cls, "__new__") is _NEW:
-            text = f"{self.type_name}.__init__() takes exactly one argument (the instance to initialize)"
+            text = f"{self.type_name(space)}.__init__() takes exactly one argument (the instance to initialize)"
             raise space.error(TypeError, text)
     return NONE
 
@@ -104,7 +104,7 @@ register(object.__init__, _object_init)
 @builtin(object.__dict__["__init_subclass__"])
 def object_init_subclass(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
     if args or kwargs:
-        text = f"{cls.force().as_host(space).__name__}.__init_subclass__() takes no keyword arguments"
+        text = f"{space.class_name(cls.force().as_host(space))}.__init_subclass__() takes no keyword arguments"
         if args:
             text = f"object.__init_subclass__() takes no arguments ({len(args)} given)"
         raise space.error(TypeError, text)
@@ -130,7 +130,7 @@ def object_getattribute(space: Space, self: Value, name: Value, /) -> Value:
 def object_setattr(space: Space, self: Value, name: Value, value: Value, /) -> Value:
     self = self.force()
     if issubclass(self.cls, type):
-        raise space.error(TypeError, f"can't apply this __setattr__ to {self.type_name} object")
+        raise space.error(TypeError, f"can't apply this __setattr__ to {self.type_name(space)} object")
     space.generic_setattr(self, attribute_name(space, name), value)
     return NONE
 
@@ -139,7 +139,7 @@ def object_setattr(space: Space, self: Value, name: Value, value: Value, /) -> V
 def object_delattr(space: Space, self: Value, name: Value, /) -> Value:
     self = self.force()
     if issubclass(self.cls, type):
-        raise space.error(TypeError, f"can't apply this __delattr__ to {self.type_name} object")
+        raise space.error(TypeError, f"can't apply this __delattr__ to {self.type_name(space)} object")
     space.generic_setattr(self, attribute_name(space, name), None)
     return NONE
 
@@ -199,9 +199,9 @@ def object_format(space: Space, self: Value, spec: Value, /) -> Value:
 
     self, spec = self.force(), spec.force()
     if not issubclass(spec.cls, str):
-        raise space.error(TypeError, f"__format__() argument must be str, not {spec.type_name}")
+        raise space.error(TypeError, f"__format__() argument must be str, not {spec.type_name(space)}")
     if space.truth(spec):
-        raise space.error(TypeError, f"unsupported format string passed to {self.type_name}.__format__")
+        raise space.error(TypeError, f"unsupported format string passed to {self.type_name(space)}.__format__")
     return str_of(space, self)
 
 
@@ -248,7 +248,7 @@ def _new_arguments(space: Space, self: Value) -> tuple[Value | None, Value | Non
     if getter is not None:
         pair = space.call(getter, [self], {}).force()
         if not issubclass(pair.cls, tuple):
-            raise space.error(TypeError, f"__getnewargs_ex__ should return a tuple, not '{pair.type_name}'")
+            raise space.error(TypeError, f"__getnewargs_ex__ should return a tuple, not '{pair.type_name(space)}'")
         items = space.unpack(pair)
         if len(items) != 2:
             raise space.error(ValueError, f"__getnewargs_ex__ should return a tuple of length 2, not {len(items)}")
@@ -260,7 +260,7 @@ def _new_arguments(space: Space, self: Value) -> tuple[Value | None, Value | Non
         return None, None
     args = space.call(getter, [self], {}).force()
     if not issubclass(args.cls, tuple):
-        raise space.error(TypeError, f"__getnewargs__ should return a tuple, not '{args.type_name}'")
+        raise space.error(TypeError, f"__getnewargs__ should return a tuple, not '{args.type_name(space)}'")
     return args, None
 
 
@@ -269,7 +269,7 @@ def _state(space: Space, self: Value, required: bool) -> Value:
     if getter is None:
         raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__getstate__"))
     if required and space.host_lookup(self.cls, "__getstate__") is object.__getstate__ and _holds_more(space, self.cls):
-        raise space.error(TypeError, f"cannot pickle {self.type_name!r} object")
+        raise space.error(TypeError, f"cannot pickle {self.type_name(space)!r} object")
     return space.call(getter, [], {})
 
 

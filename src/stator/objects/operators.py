@@ -12,7 +12,7 @@ from typing import Any
 
 from stator import errors
 from stator._core import call_within
-from stator.guards.raw import is_heap_type, type_name
+from stator.guards.raw import is_heap_type
 from stator.interp.signals import DoFirst
 from stator.objects.attributes import MISSING
 from stator.objects.facts import fixed
@@ -209,7 +209,7 @@ class Operators(Space):
         if fixed(slot.host, "__objclass__") not in _REPEATED or issubclass(count.cls, int):  # type: ignore[attr-defined]
             return
         if self.special(count, "__index__") is None:
-            text = f"can't multiply sequence by non-int of type '{count.type_name}'"
+            text = f"can't multiply sequence by non-int of type '{count.type_name(self)}'"
             raise self.error(TypeError, text)
 
     def is_not_implemented(self, value: Value) -> bool:
@@ -224,7 +224,7 @@ class Operators(Space):
         return slot if slot.cls in _TAKES_SELF else _Unbinder(slot)
 
     def _operand_error(self, symbol: str, left: Value, right: Value) -> Raised:
-        names = f"'{left.type_name}' and '{right.type_name}'"
+        names = f"'{left.type_name(self)}' and '{right.type_name(self)}'"
         hint = '. Did you mean "print(<message>, file=<output_stream>)"?'
         if symbol != ">>" or left.cls is not types.BuiltinFunctionType or self.known(left).__name__ != "print":
             hint = ""
@@ -242,7 +242,7 @@ class Operators(Space):
         slot = self.special(value, method)
         if slot is None:
             prefix = "unary " if symbol != "abs" else ""
-            text = f"bad operand type for {prefix}{shown}: '{value.type_name}'"
+            text = f"bad operand type for {prefix}{shown}: '{value.type_name(self)}'"
             raise self.error(TypeError, text)
         return self.call(slot, [value], {})
 
@@ -264,7 +264,7 @@ class Operators(Space):
             return result
         if symbol in ("==", "!="):
             return TRUE if self.is_(left, right) == (symbol == "==") else FALSE
-        names = f"'{left.type_name}' and '{right.type_name}'"
+        names = f"'{left.type_name(self)}' and '{right.type_name(self)}'"
         raise self.error(TypeError, f"'{symbol}' not supported between instances of {names}")
 
     def equal(self, left: Value, right: Value) -> bool:
@@ -305,7 +305,7 @@ class Operators(Space):
         if slot is not None:
             result = self.call(slot, [value], {}).force()
             if result.cls is not bool:
-                raise self.error(TypeError, f"__bool__ should return bool, returned {result.type_name}")
+                raise self.error(TypeError, f"__bool__ should return bool, returned {result.type_name(self)}")
             return bool(self.trace.decide(result))
         if self.special(value, "__len__") is not None:
             return bool(self.trace.decide(self.len(value)))
@@ -318,7 +318,7 @@ class Operators(Space):
             return self.run_known(len, [value])
         slot = self.special(value, "__len__")
         if slot is None:
-            raise self.error(TypeError, f"object of type '{value.type_name}' has no len()")
+            raise self.error(TypeError, f"object of type '{value.type_name(self)}' has no len()")
         result: Value = self.call(slot, [value], {}).force()
         if result.symbolic:
             return result
@@ -331,14 +331,14 @@ class Operators(Space):
             return value
         slot = self.special(value, "__index__")
         if slot is None:
-            raise self.error(TypeError, f"'{value.type_name}' object cannot be interpreted as an integer")
+            raise self.error(TypeError, f"'{value.type_name(self)}' object cannot be interpreted as an integer")
         result: Value = self.call(slot, [value], {}).force()
         if not issubclass(result.cls, int):
-            raise self.error(TypeError, f"__index__ returned non-int (type {result.type_name})")
+            raise self.error(TypeError, f"__index__ returned non-int (type {result.type_name(self)})")
         if result.cls is not int:
             from stator.objects.int_ import strict_subclass
 
-            words = f"__index__ returned non-int (type {result.type_name})"
+            words = f"__index__ returned non-int (type {result.type_name(self)})"
             self.warn(DeprecationWarning, strict_subclass(words, int))
         return result
 
@@ -351,7 +351,7 @@ class Operators(Space):
             return self.run_known(hash, [value])
         slot = self.special(value, "__hash__")
         if slot is None:
-            raise self.error(TypeError, f"unhashable type: '{value.type_name}'")
+            raise self.error(TypeError, f"unhashable type: '{value.type_name(self)}'")
         result: Value = self.call(slot, [value], {}).force()
         if not issubclass(result.cls, int):
             raise self.error(TypeError, "__hash__ method should return an integer")
@@ -390,8 +390,8 @@ class Operators(Space):
             hook = self.getattr_or_none(container, "__class_getitem__")
             if hook is not None and hook.cls is not type(None):
                 return self.call(hook, [key], {}, tail)
-            raise self.error(TypeError, f"type '{type_name(container.as_host(self))}' is not subscriptable")
-        raise self.error(TypeError, f"'{container.type_name}' object is not subscriptable")
+            raise self.error(TypeError, f"type '{self.type_name(container.as_host(self))}' is not subscriptable")
+        raise self.error(TypeError, f"'{container.type_name(self)}' object is not subscriptable")
 
     def setitem(self, container: Value, key: Value, item: Value) -> None:
         """`container[key] = item`."""
@@ -400,7 +400,7 @@ class Operators(Space):
         if slot is None:
             self._check_half(container, "__setitem__", "__delitem__")
             self._as_sequence(container, key)
-            raise self.error(TypeError, f"'{container.type_name}' object does not support item assignment")
+            raise self.error(TypeError, f"'{container.type_name(self)}' object does not support item assignment")
         self.call(slot, [container, key, item], {})
 
     def delitem(self, container: Value, key: Value) -> None:
@@ -413,7 +413,7 @@ class Operators(Space):
             self._check_half(container, "__delitem__", "__setitem__")
             # PySequence_DelItem words it otherwise than PyObject_DelItem.
             words = "doesn't" if self._as_sequence(container, key) else "does not"
-            raise self.error(TypeError, f"'{container.type_name}' object {words} support item deletion")
+            raise self.error(TypeError, f"'{container.type_name(self)}' object {words} support item deletion")
 
     def _check_half(self, container: Value, wanted: str, other: str) -> None:
         """One C slot serves two methods: a class of the program's that has the other one is asked for the missing."""
@@ -426,7 +426,7 @@ class Operators(Space):
         if not _has_sequence_slots(container.cls) or self.special(key, "__index__") is None:
             return False
         if not -sys.maxsize - 1 <= self.int_(key) <= sys.maxsize:
-            raise self.error(IndexError, f"cannot fit '{key.type_name}' into an index-sized integer")
+            raise self.error(IndexError, f"cannot fit '{key.type_name(self)}' into an index-sized integer")
         return True
 
     def contains(self, container: Value, item: Value) -> Value:
@@ -436,12 +436,12 @@ class Operators(Space):
             return self.run_known(operator.contains, [container, item.force()])
         host = self.host_lookup(container.cls, "__contains__")
         if host is None:
-            raise self.error(TypeError, f"'{container.type_name}' object is not a container")
+            raise self.error(TypeError, f"'{container.type_name(self)}' object is not a container")
         if host is not MISSING:
             result = self.call(self.special(container, "__contains__"), [container, item], {})  # type: ignore[arg-type]
             return TRUE if self.truth(result) else FALSE
         if self.special(container, "__iter__") is None and self.special(container, "__getitem__") is None:
-            raise self.error(TypeError, f"argument of type '{container.type_name}' is not iterable")
+            raise self.error(TypeError, f"argument of type '{container.type_name(self)}' is not iterable")
         for element in self.iterate(container):
             if self.equal(element, item):
                 return TRUE

@@ -150,7 +150,7 @@ class OrderedDictValue(DictValue):
         return ItemsView(self)
 
     def tp_repr(self, space: Space) -> Value:
-        name = self.cls.__name__
+        name = space.class_name(self.cls)
         with entered(space, self) as again:
             if again:
                 return space.fresh("...")

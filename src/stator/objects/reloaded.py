@@ -67,7 +67,7 @@ def _of_its_class(maker: Handler) -> Handler:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         made = maker(space, args, kwargs)
         if made is not None and args[0].force().as_host(space) is not made.force().cls:
-            raise Unsupported(errors.UnsupportedCCall(f"{made.type_name}.__new__"))
+            raise Unsupported(errors.UnsupportedCCall(f"{made.type_name(space)}.__new__"))
         return made
 
     return model

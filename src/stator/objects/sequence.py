@@ -196,10 +196,10 @@ class Sequence(ExtensibleValue):
             return int(key.host)
         if not issubclass(key.cls, int) and space.special(key, "__index__") is None:
             name = self.kind.__name__
-            raise space.error(TypeError, f"{name} indices must be integers or slices, not {key.type_name}")
+            raise space.error(TypeError, f"{name} indices must be integers or slices, not {key.type_name(space)}")
         index = space.int_(key)
         if not -MAXSIZE - 1 <= index <= MAXSIZE:
-            raise space.error(IndexError, f"cannot fit '{key.type_name}' into an index-sized integer")
+            raise space.error(IndexError, f"cannot fit '{key.type_name(space)}' into an index-sized integer")
         return index
 
     def concatenated(self, space: Space, other: Value) -> Value:
@@ -207,7 +207,7 @@ class Sequence(ExtensibleValue):
         other = other.force()
         if not isinstance(other, Sequence) or other.kind is not self.kind:
             name = self.kind.__name__
-            raise space.error(TypeError, f'can only concatenate {name} (not "{other.type_name}") to {name}')
+            raise space.error(TypeError, f'can only concatenate {name} (not "{other.type_name(space)}") to {name}')
         return self.build(space, self.items + other.items)
 
     def repetitions(self, space: Space, count: Value) -> int:
@@ -215,7 +215,7 @@ class Sequence(ExtensibleValue):
         count = count.force()
         times = space.int_(count)
         if not -MAXSIZE - 1 <= times <= MAXSIZE:
-            raise space.error(OverflowError, f"cannot fit '{count.type_name}' into an index-sized integer")
+            raise space.error(OverflowError, f"cannot fit '{count.type_name(space)}' into an index-sized integer")
         times = max(times, 0)
         too_long(times * len(self.items))
         return times

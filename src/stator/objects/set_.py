@@ -215,7 +215,7 @@ class SetValue(ExtensibleValue):
         return space.fresh(hash(frozenset(self.table.keys(space))))
 
     def tp_repr(self, space: Space) -> Value:
-        name = self.cls.__name__
+        name = space.class_name(self.cls)
         with entered(space, self) as again:
             if again:
                 return space.fresh(f"{name}(...)")

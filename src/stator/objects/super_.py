@@ -60,7 +60,7 @@ class SuperValue(ExtensibleValue):
             this, obj = _from_frame(space)
         this, obj = this.force(), obj.force()
         if not issubclass(this.cls, type):
-            raise space.error(TypeError, f"super() argument 1 must be a type, not {this.type_name}")
+            raise space.error(TypeError, f"super() argument 1 must be a type, not {this.type_name(space)}")
         self.this = this.as_host(space)
         if obj.cls is not type(None):
             self.obj_type = self._check(space, obj)
@@ -89,8 +89,8 @@ class SuperValue(ExtensibleValue):
             return "super(type, obj): obj must be an instance or subtype of type"
         known = space.known(obj)  # type: ignore[unreachable]
         is_class = known is not NotKnown and issubclass(type(known), type)
-        shown = f"type {known.__name__}" if is_class else f"instance of {obj.type_name}"
-        return f"super(type, obj): obj ({shown}) is not an instance or subtype of type ({self.this.__name__})."
+        shown = f"type {space.class_name(known)}" if is_class else f"instance of {obj.type_name(space)}"
+        return f"super(type, obj): obj ({shown}) is not an instance or subtype of type ({space.class_name(self.this)})."
 
     # -- attributes -------------------------------------------------------------------------------------------------
 
@@ -140,8 +140,8 @@ class SuperValue(ExtensibleValue):
         return space.call(space.class_value(self.cls), [space.class_value(self.this), instance], {})
 
     def tp_repr(self, space: Space) -> Value:
-        this = "NULL" if self.this is None else self.this.__name__
-        shown = "NULL" if self.obj_type is None else f"<{self.obj_type.__name__} object>"
+        this = "NULL" if self.this is None else space.class_name(self.this)
+        shown = "NULL" if self.obj_type is None else f"<{space.class_name(self.obj_type)} object>"
         return Constant(f"<super: <class '{this}'>, {shown}>")
 
     # -- the value protocol -----------------------------------------------------------------------------------------
@@ -173,5 +173,5 @@ def _from_frame(space: Space) -> tuple[Value, Value]:
         raise space.error(RuntimeError, "super(): empty __class__ cell")
     this = this.force()
     if not issubclass(this.cls, type):
-        raise space.error(RuntimeError, f"super(): __class__ is not a type ({this.type_name})")
+        raise space.error(RuntimeError, f"super(): __class__ is not a type ({this.type_name(space)})")
     return this, obj

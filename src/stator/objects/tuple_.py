@@ -10,6 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.objects.attributes import MISSING
 from stator.objects.facts import attribute
 from stator.objects.instance import fill
 from stator.objects.iterator import TupleIterator
@@ -44,9 +45,9 @@ _TELLING = (
 )
 #: the methods of named tuples read nothing but the items
 _NAMED = vars(collections)
+_WRITTEN_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType)
 #: C types whose `__new__` takes the items one by one
 SPREAD: set[type] = {type(datetime.date.min.isocalendar())}
-_plain: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 _structures: weakref.WeakKeyDictionary[type, dict[str, int]] = weakref.WeakKeyDictionary()
 
 
@@ -82,7 +83,7 @@ class TupleValue(Sequence):
     def as_host(self, space: Space) -> Any:
         if self.cls is tuple:
             return tuple(self.host_items(space))
-        if not _behaves_like_tuple(self.cls) or self._attrs is not None:
+        if not _behaves_like_tuple(space, self.cls) or self._attrs is not None:
             raise NotKnown(self)
         items = tuple(self.host_items(space))
         hidden = {name: value.as_host(space) for name, value in self.hidden_fields(space).items()}
@@ -258,14 +259,15 @@ def _holds(host: Any, items: tuple[Any, ...], hidden: dict[str, Any]) -> bool:
     return all(map(operator.is_, items, host)) and all(getattr(host, name) is item for name, item in hidden.items())
 
 
-def _behaves_like_tuple(cls: type) -> bool:
+def _behaves_like_tuple(space: Space, cls: type) -> bool:
     """Whether CPython itself computes with instances of `cls` as with tuples, running no code of the program."""
-    known = _plain.get(cls)
-    if known is None:
-        above = cls.__mro__[: cls.__mro__.index(tuple)]
-        own = (base.__dict__[name] for base in above for name in _TELLING if name in base.__dict__)
-        known = _plain[cls] = not any(isinstance(f, types.FunctionType) and f.__globals__ is not _NAMED for f in own)
-    return known
+    return all(_runs_no_code(space.host_lookup(cls, name)) for name in _TELLING)
+
+
+def _runs_no_code(method: Any) -> bool:
+    if isinstance(method, types.FunctionType):
+        return method.__globals__ is _NAMED
+    return method is MISSING or method is None or isinstance(method, _WRITTEN_IN_C)
 
 
 def structure_fields(cls: type) -> dict[str, int]:

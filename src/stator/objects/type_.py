@@ -82,7 +82,7 @@ class ClassValue(Known):
         if self.cls is not type and space.host_lookup(self.cls, "__call__") is not type.__call__:
             slot = space.special(self, "__call__")
             if slot is None:
-                raise space.error(TypeError, f"'{self.type_name}' object is not callable")
+                raise space.error(TypeError, f"'{self.type_name(space)}' object is not callable")
             return space.call(slot, [self, *args], kwargs, tail)
         return instantiate(space, self, args, kwargs)
 
@@ -105,6 +105,7 @@ class ClassValue(Known):
         if meta is not None:
             return meta if get is MISSING else space.descr_get(meta, self, self.cls, tail)
         raised: Raised = space.error(AttributeError, f"type object '{type_name(self.host)}' has no attribute '{name}'")
+        raised.value.names_class = self.host  # type: ignore[attr-defined]
         raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
         raised.value.set_field("obj", self)  # type: ignore[attr-defined]
         raise raised
@@ -227,7 +228,7 @@ class ClassValue(Known):
         getters = (space.existing(vars(type)[name]) for name in ("__qualname__", "__module__"))
         qualname, module = (getter.descr_get(space, self, self.cls, False) for getter in getters)  # type: ignore[attr-defined]
         if not issubclass(module.force().cls, str) or space.str_(module) == "builtins":
-            return Constant(f"<class '{type_name(self.host)}'>")
+            return Constant(f"<class '{space.type_name(self.host)}'>")
         return Constant(f"<class '{space.str_(module)}.{space.str_(qualname)}'>")
 
     def tp_dir(self, space: Space) -> Value:
@@ -369,7 +370,7 @@ def initialise(space: Space, made: Value, args: list[Value], kwargs: dict[str, V
         raise space.error(TypeError, "'NoneType' object is not callable")
     result = space.call(slot, [made, *args], kwargs).force()
     if result.cls is not type(None):
-        raise space.error(TypeError, f"__init__() should return None, not '{result.type_name}'")
+        raise space.error(TypeError, f"__init__() should return None, not '{result.type_name(space)}'")
 
 
 @builtin(type.__dict__["__abstractmethods__"])

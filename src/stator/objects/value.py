@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stator.guards.raw import type_name
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -55,10 +53,9 @@ class Value:
     cls: type
     source: Source | None
 
-    @property
-    def type_name(self) -> str:
+    def type_name(self, space: Space) -> str:
         """The name that CPython's messages give the class."""
-        return type_name(self.cls)
+        return space.type_name(self.cls)
 
     def __bool__(self) -> bool:
         # A model's `__len__` is about the traced object; host code asking `if value:` means "is there one".
@@ -97,6 +94,10 @@ class Value:
     def attr_dict(self, space: Space) -> Any:
         """The DictValue of the instance's `__dict__`, or None where instances of the class have none."""
         return None
+
+    def lacks_dict(self, space: Space) -> bool:
+        """Whether it is known to have no `__dict__` yet, where making one shows, as in copies of an exception."""
+        return False
 
     @classmethod
     def answers(cls, host: type, name: str) -> bool:

@@ -91,7 +91,7 @@ def referent_of(space: Space, value: Value) -> Value:
 def proxy(space: Space, referent: Value, callback: Value = NONE, /) -> Value | None:
     referent, callback = referent_of(space, referent), callback.force()
     if not referent.cls.__weakrefoffset__:
-        raise space.error(TypeError, f"cannot create weak reference to '{referent.type_name}' object")
+        raise space.error(TypeError, f"cannot create weak reference to '{referent.type_name(space)}' object")
     if referent.source is not None:
         return None
     refer_to_new(space, referent, callback)
@@ -123,7 +123,7 @@ def _next(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     referent = referent_of(space, args[0])
     if space.special(referent, "__next__") is None:
         words = "Weakref proxy referenced a non-iterator"
-        raise space.error(TypeError, f"{words} '{referent.type_name}' object")
+        raise space.error(TypeError, f"{words} '{referent.type_name(space)}' object")
     return space.call(space.existing(next), [referent], kwargs)
 
 

@@ -73,7 +73,7 @@ class RefValue(ExtensibleValue):
         host: type = cls.force().as_host(space)
         referent, callback = referent.force(), callback.force()
         if not referent.cls.__weakrefoffset__:
-            raise space.error(TypeError, f"cannot create weak reference to '{referent.type_name}' object")
+            raise space.error(TypeError, f"cannot create weak reference to '{referent.type_name(space)}' object")
         if referent.source is None:
             refer_to_new(space, referent, callback)
         elif callback.cls is not type(None):

@@ -153,6 +153,7 @@ class Wrapping(Space):
         try:
             return value.as_host(self)
         except NotKnown:
+            self.type_name(value.cls)  # the words may have it
             # Only C code runs: the constructor of the type that lays the object out.
             cls = value.cls
             made = stand_in_of(cls)
@@ -164,7 +165,7 @@ class Wrapping(Space):
                     cls = type(cls.__name__, (native,), {})  # the stand-in is going to die
                 return native.__new__(cls)
             except Exception:
-                return type(value.type_name, (), {})()
+                return type(value.type_name(self), (), {})()
 
     def identity(self, value: Value) -> Any:
         return value.force().identity(self)

@@ -11,7 +11,7 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from stator.guards.raw import is_heap_type, type_name
+from stator.guards.raw import is_heap_type
 from stator.objects.cell import CellValue
 from stator.objects.memoryview_ import MemoryView
 from stator.objects.pending import PendingText, joined
@@ -71,7 +71,8 @@ def object_repr(space: Space, value: Value, /) -> Value:
     value = value.force()
     cls = space.class_value(value.cls)
     module = _text(space, cls, "__module__")
-    name = type_name(value.cls) if module in (None, "builtins") else f"{module}.{_text(space, cls, '__qualname__')}"
+    plain = module in (None, "builtins")
+    name = value.type_name(space) if plain else f"{module}.{_text(space, cls, '__qualname__')}"
     return _joined(space, f"<{name} object at ", address(space, value), ">")
 
 
@@ -95,14 +96,15 @@ def builtin_repr(space: Space, function: Value, /) -> Value:
     name = _text(space, function, "__name__")
     if owner.cls is type(None) or issubclass(owner.cls, types.ModuleType):
         return Constant(f"<built-in function {name}>")
-    return _joined(space, f"<built-in method {name} of {owner.type_name} object at ", address(space, owner), ">")
+    return _joined(space, f"<built-in method {name} of {owner.type_name(space)} object at ", address(space, owner), ">")
 
 
 @builtin(_METHOD_WRAPPER.__repr__)
 def method_wrapper_repr(space: Space, wrapper: Value, /) -> Value:
     owner = space.getattr(wrapper, "__self__").force()
     name = _text(space, wrapper, "__name__")
-    return _joined(space, f"<method-wrapper '{name}' of {owner.type_name} object at ", address(space, owner), ">")
+    start = f"<method-wrapper '{name}' of {owner.type_name(space)} object at "
+    return _joined(space, start, address(space, owner), ">")
 
 
 @builtin(types.GeneratorType.__repr__, types.CoroutineType.__repr__, types.AsyncGeneratorType.__repr__)
@@ -133,7 +135,7 @@ def cell_repr(space: Space, cell: Value, /) -> Value:
     if cell.contents is None:
         return _joined(space, "<cell at ", address(space, cell), ": empty>")
     contents = cell.contents.force()
-    shown = f": {contents.type_name[:80]} object at "
+    shown = f": {contents.type_name(space)[:80]} object at "
     return _joined(space, "<cell at ", address(space, cell), shown, address(space, contents), ">")
 
 
@@ -157,7 +159,7 @@ _QUALIFIED = sys.version_info >= (3, 13)
 
 def _referent_type(space: Space, referent: Value) -> str:
     if not _QUALIFIED or not is_heap_type(referent.cls):
-        return referent.type_name
+        return referent.type_name(space)
     cls = space.class_value(referent.cls)
     module, name = _text(space, cls, "__module__"), _text(space, cls, "__qualname__")
     return str(name) if module in (None, "builtins", "__main__") else f"{module}.{name}"

@@ -30,10 +30,10 @@ _probe.close()
 def aiter_of(space: Space, value: Value, /) -> Value:
     slot = space.special(value.force(), "__aiter__")
     if slot is None:
-        raise space.error(TypeError, f"'{value.force().type_name}' object is not an async iterable")
+        raise space.error(TypeError, f"'{value.force().type_name(space)}' object is not an async iterable")
     iterator = space.call(slot, [value], {}).force()
     if space.special(iterator, "__anext__") is None:
-        raise space.error(TypeError, f"aiter() returned not an async iterator of type '{iterator.type_name}'")
+        raise space.error(TypeError, f"aiter() returned not an async iterator of type '{iterator.type_name(space)}'")
     return iterator
 
 
@@ -41,7 +41,7 @@ def aiter_of(space: Space, value: Value, /) -> Value:
 def anext_of(space: Space, iterator: Value, default: Value | None = None, /) -> Value:
     slot = space.special(iterator.force(), "__anext__")
     if slot is None:
-        raise space.error(TypeError, f"'{iterator.force().type_name}' object is not an async iterator")
+        raise space.error(TypeError, f"'{iterator.force().type_name(space)}' object is not an async iterator")
     found = space.call(slot, [iterator], {})
     return found if default is None else AnextAwaitable(found.force(), default)
 

@@ -69,7 +69,7 @@ def hash_(space: Space, value: Value, /) -> Value:
 @builtin(format)
 def format_(space: Space, value: Value, spec: Value = Constant(""), /) -> Value:  # noqa: B008 (immutable)
     if not issubclass(spec.force().cls, str):
-        raise space.error(TypeError, f"format() argument 2 must be str, not {spec.force().type_name}")
+        raise space.error(TypeError, f"format() argument 2 must be str, not {spec.force().type_name(space)}")
     return format_of(space, value, spec)
 
 
@@ -110,7 +110,7 @@ def divmod_(space: Space, left: Value, right: Value, /) -> Value:
 def _binary_function(space: Space, shown: str, method: str, reflected: str, left: Value, right: Value) -> Value:
     result = space._binary_slots(method, reflected, left, right)
     if space.is_not_implemented(result):
-        names = f"'{left.type_name}' and '{right.type_name}'"
+        names = f"'{left.type_name(space)}' and '{right.type_name(space)}'"
         raise space.error(TypeError, f"unsupported operand type(s) for {shown}: {names}")
     return result
 
@@ -127,7 +127,7 @@ def pow_(space: Space, base: Value, exp: Value, mod: Value = NONE) -> Value:
         result = space.call(slot, [base, exp, mod], {}).force()
         if not space.is_not_implemented(result):
             return result
-    names = f"'{base.type_name}', '{exp.type_name}', '{mod.type_name}'"
+    names = f"'{base.type_name(space)}', '{exp.type_name(space)}', '{mod.type_name(space)}'"
     raise space.error(TypeError, f"unsupported operand type(s) for ** or pow(): {names}")
 
 
@@ -139,7 +139,7 @@ def round_(space: Space, number: Value, ndigits: Value = NONE) -> Value:
         return space.run_known(round, [number, *digits])
     slot = space.special(number, "__round__")
     if slot is None:
-        raise space.error(TypeError, f"type {number.force().type_name} doesn't define __round__ method")
+        raise space.error(TypeError, f"type {number.force().type_name(space)} doesn't define __round__ method")
     return space.call(slot, [number, *digits], {})
 
 
@@ -231,7 +231,7 @@ def next_(space: Space, iterator: Value, default: Value | None = None, /) -> Val
     iterator = iterator.force()
     slot = space.special(iterator, "__next__")
     if slot is None:
-        raise space.error(TypeError, f"'{iterator.force().type_name}' object is not an iterator")
+        raise space.error(TypeError, f"'{iterator.force().type_name(space)}' object is not an iterator")
     if default is None:
         return space.call(slot, [iterator], {})
     found = space.next(iterator)
@@ -251,7 +251,7 @@ def sorted_(space: Space, iterable: Value, /, *, key: Value = NONE, reverse: Val
 def _attribute_name(space: Space, name: Value, function: str) -> str:
     name = name.force()
     if not issubclass(name.cls, str):
-        raise space.error(TypeError, f"attribute name must be string, not '{name.force().type_name}'")
+        raise space.error(TypeError, f"attribute name must be string, not '{name.force().type_name(space)}'")
     return str.__str__(known_host(space, name, function))
 
 

@@ -309,7 +309,7 @@ class ReversedValue(PositionIterator):
                 made = ReversedValue(sequence, space.int_(space.len(sequence)) - 1)
                 made.cls = owner
                 return made
-        raise space.error(TypeError, f"'{sequence.type_name}' object is not reversible")
+        raise space.error(TypeError, f"'{sequence.type_name(space)}' object is not reversible")
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
         if self.source is not None and target.cls not in (tuple, str, bytes):

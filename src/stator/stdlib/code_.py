@@ -113,9 +113,9 @@ def _check_namespaces(space: Space, mode: str, globals: Value, locals: Value) ->
             hint = "globals must be a real dict; try eval(expr, {}, mapping)"
             raise space.error(TypeError, real if _no_mapping(space, globals) else hint)
     elif _no_dict(globals):
-        raise space.error(TypeError, f"exec() globals must be a dict, not {globals.type_name}")
+        raise space.error(TypeError, f"exec() globals must be a dict, not {globals.type_name(space)}")
     elif _no_mapping(space, locals):
-        raise space.error(TypeError, f"locals must be a mapping or None, not {locals.type_name}")
+        raise space.error(TypeError, f"locals must be a mapping or None, not {locals.type_name(space)}")
 
 
 def _no_dict(value: Value) -> bool:

@@ -6,7 +6,9 @@ import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
-from stator.guards.guard import Predicate
+from stator.guards.guard import Equals
+from stator.guards.raw import lacks_dict
+from stator.guards.source import CallSource
 from stator.objects.attr_dict import assign_dict
 from stator.objects.attributes import MISSING
 from stator.objects.facts import attribute
@@ -30,7 +32,7 @@ _KEY = type(functools.cmp_to_key(lambda a, b: 0))
 class PartialValue(ExtensibleValue):
     """`functools.partial(function, *args, **keywords)`."""
 
-    __slots__ = ("_args", "_function", "_keywords")
+    __slots__ = ("_args", "_function", "_had_dict", "_keywords")
     FIELDS = frozenset({"args", "func", "keywords"})
 
     def __init__(self, cls: type, function: Value | None, args: Value | None, keywords: Value | None) -> None:
@@ -41,6 +43,8 @@ class PartialValue(ExtensibleValue):
         self._args = args
         self._keywords = keywords
         self._attrs: Any = None
+        #: whether there was a `__dict__` before the trace asked for it
+        self._had_dict = False
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> PartialValue:
@@ -76,13 +80,20 @@ class PartialValue(ExtensibleValue):
         """The keywords as they are now."""
         return space.trace.keyword_args(self.part(space, "keywords"), self)
 
+    def lacks_dict(self, space: Space) -> bool:
+        return self.source is not None and self._attrs is None and lacks_dict(self.host)
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None:
+            self._had_dict = self.source is not None and not lacks_dict(self.host)
+        return super().attr_dict(space)
+
     def is_bare(self, space: Space) -> bool:
         """Whether the object has no `__dict__` yet, so that CPython sees through it."""
-        if self.source is None or self._attrs is not None:
+        if self.source is None or (self._attrs is not None and not self._had_dict):
             return self._attrs is None
-        bare = _bare(self.host)
-        text = f"{self.source.expr()} has {'no' if bare else 'its'} own __dict__"
-        space.trace.guard(Predicate((self.source,), _bare if bare else _clothed, text))
+        bare: bool = lacks_dict(self.host)
+        space.trace.guard(Equals(CallSource(lacks_dict, self.source, "lacks_dict"), bare))
         return bare
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
@@ -100,11 +111,7 @@ class PartialValue(ExtensibleValue):
         return self.part(space, name) if name in ("func", "args", "keywords") else None
 
     def tp_repr(self, space: Space) -> Value:
-        name = self.type_name
-        if sys.version_info >= (3, 13):
-            name = self.cls.__qualname__
-            if self.cls.__module__ not in ("builtins", "__main__"):
-                name = f"{self.cls.__module__}.{name}"
+        name = space.full_name(self.cls) if sys.version_info >= (3, 13) else self.type_name(space)
         with entered(space, self) as again:
             if again:
                 return Constant("...")
@@ -156,14 +163,6 @@ class PartialValue(ExtensibleValue):
         if self._attrs is not None:
             self._attrs.write(writer, name)
         return name
-
-
-def _bare(host: Any) -> bool:
-    return host.__reduce__()[2][3] is None
-
-
-def _clothed(host: Any) -> bool:
-    return not _bare(host)
 
 
 @builtin(functools.reduce)

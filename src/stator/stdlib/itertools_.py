@@ -89,7 +89,7 @@ class Count(ItertoolsIterator):
             self.open(space)
         step = space.known(self.step)
         end = () if type(step) is int and step == 1 else (", ", repr_piece(space, self.step))
-        return concatenated(f"{self.cls.__name__}(", repr_piece(space, self.number), *end, ")")
+        return concatenated(f"{space.class_name(self.cls)}(", repr_piece(space, self.number), *end, ")")
 
     def reduced(self, space: Space) -> Value:
         step = space.known(self.step)
@@ -128,7 +128,7 @@ class Repeat(ItertoolsIterator):
         if self.source is not None:
             self.open(space)
         end = "" if self.left is None else f", {self.left}"
-        pieces = [Constant(f"{self.cls.__name__}("), space.repr(self.object), Constant(f"{end})")]
+        pieces = [Constant(f"{space.class_name(self.cls)}("), space.repr(self.object), Constant(f"{end})")]
         return space.join_strings(pieces)
 
     def __length_hint__(self, space: Space) -> Value:

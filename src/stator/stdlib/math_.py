@@ -95,7 +95,7 @@ def _rounding(host: Any, method: str) -> None:
         if slot is not None:
             return space.call(slot, [value], {})
         if host is math.trunc:
-            raise space.error(TypeError, f"type {value.type_name} doesn't define __trunc__ method")
+            raise space.error(TypeError, f"type {value.type_name(space)} doesn't define __trunc__ method")
         return model(space, as_double(space, value))
 
     builtin(host)(model)

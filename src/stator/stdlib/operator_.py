@@ -112,7 +112,7 @@ def delitem(space: Space, container: Value, key: Value, /) -> Value:
 def _concat(host: Any, symbol: str) -> None:
     def model(space: Space, left: Value, right: Value, /) -> Value:
         if space.special(left.force(), "__getitem__") is None:
-            raise space.error(TypeError, f"'{left.force().type_name}' object can't be concatenated")
+            raise space.error(TypeError, f"'{left.force().type_name(space)}' object can't be concatenated")
         return space.binary(symbol, left, right)
 
     builtin(host)(model)
@@ -143,7 +143,7 @@ def call(space: Space, function: Value, /, *args: Value, **kwargs: Value) -> Val
 @builtin(operator.length_hint)
 def operator_length_hint(space: Space, value: Value, default: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
     if not issubclass(default.force().cls, int):
-        raise space.error(TypeError, f"'{default.force().type_name}' object cannot be interpreted as an integer")
+        raise space.error(TypeError, f"'{default.force().type_name(space)}' object cannot be interpreted as an integer")
     return length_hint(space, value.force(), default.force())
 
 
@@ -193,12 +193,12 @@ class Getter(ObjectValue):
         """`repr(getter)`."""
         with entered(space, self) as again:
             if again:
-                return Constant(f"{self.type_name}(...)")
+                return Constant(f"{self.type_name(space)}(...)")
             first, *others = [repr_piece(space, arg) for arg in self.args]
             pieces = [piece for other in others for piece in (", ", other)]
             for name, value in self.kwargs.items():
                 pieces += (f", {name}=", repr_piece(space, value))
-        return concatenated(f"{self.type_name}(", first, *pieces, ")")
+        return concatenated(f"{self.type_name(space)}(", first, *pieces, ")")
 
     def get(self, space: Space, value: Value) -> Value:
         """What the getter fetches from the value."""

@@ -76,9 +76,9 @@ def fspath(space: Space, path: Value) -> Value:
     slot = space.special(path, "__fspath__")
     if slot is None:
         words = "expected str, bytes or os.PathLike object, not"
-        raise space.error(TypeError, f"{words} {path.type_name}")
+        raise space.error(TypeError, f"{words} {path.type_name(space)}")
     result = space.call(slot, [path], {}).force()
     if not issubclass(result.cls, (str, bytes)):
-        words = f"expected {path.type_name}.__fspath__() to return str or bytes, not {result.type_name}"
+        words = f"expected {path.type_name(space)}.__fspath__() to return str or bytes, not {result.type_name(space)}"
         raise space.error(TypeError, words)
     return result

@@ -70,7 +70,7 @@ def _separator(space: Space, value: Value, name: str, default: str) -> Constant:
     if value.cls is type(None):
         return Constant(default)
     if not issubclass(value.cls, str):
-        raise space.error(TypeError, f"{name} must be None or a string, not {value.type_name}")
+        raise space.error(TypeError, f"{name} must be None or a string, not {value.type_name(space)}")
     return Constant(_plain(space, value))
 
 

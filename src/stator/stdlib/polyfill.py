@@ -44,7 +44,8 @@ def _use(host: Any, python: Any, listed: bool) -> None:
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if listed and args and not issubclass(args[0].force().cls, list):
-            raise space.error(TypeError, f"{host.__name__}() argument must be list, not {args[0].force().type_name}")
+            given = args[0].force().type_name(space)
+            raise space.error(TypeError, f"{host.__name__}() argument must be list, not {given}")
         return space.call(space.existing(python), args, kwargs)
 
     register(host, model)

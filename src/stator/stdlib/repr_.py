@@ -22,11 +22,11 @@ def repr_of(space: Space, value: Value) -> Value:
         return space.run_known(repr, [value])
     slot = space.special(value, "__repr__")
     if slot is None:
-        raise space.error(TypeError, f"'{value.type_name}' object is not callable")
+        raise space.error(TypeError, f"'{value.type_name(space)}' object is not callable")
     with nested(space, IN_REPR):
         result = space.call(slot, [value], {}).force()
     if not issubclass(result.cls, str):
-        raise space.error(TypeError, f"__repr__ returned non-string (type {result.cls.__name__})")
+        raise space.error(TypeError, f"__repr__ returned non-string (type {space.class_name(result.cls)})")
     return result
 
 
@@ -43,7 +43,7 @@ def str_of(space: Space, value: Value) -> Value:
     with nested(space, " while getting the str of an object"):
         result = space.call(slot, [value], {}).force()
     if not issubclass(result.cls, str):
-        raise space.error(TypeError, f"__str__ returned non-string (type {result.type_name})")
+        raise space.error(TypeError, f"__str__ returned non-string (type {result.type_name(space)})")
     return result
 
 

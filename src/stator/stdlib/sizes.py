@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.bytecode.continuation import original_of
 from stator.guards.guard import Equals
-from stator.guards.raw import type_name
 from stator.guards.source import CallSource
 from stator.objects.frame_ import FrameValue
 from stator.objects.protocol import bad_call, builtin, of_existing
@@ -199,7 +198,7 @@ def getsizeof(space: Space, object: Value, default: Value | None = None) -> Valu
 def _asked(space: Space, value: Value) -> int:
     slot = space.special(value, "__sizeof__")
     if slot is None:
-        raise space.error(TypeError, f"Type {type_name(value.cls)} doesn't define __sizeof__")
+        raise space.error(TypeError, f"Type {space.type_name(value.cls)} doesn't define __sizeof__")
     found = space.call(slot, [value], {}).force()
     if not issubclass(found.cls, int):
         raise space.error(TypeError, "an integer is required")

@@ -47,10 +47,10 @@ def format_of(space: Space, value: Value, spec: Value) -> Value:
         return value
     slot = space.special(value, "__format__")
     if slot is None:
-        raise space.error(TypeError, f"Type {value.type_name} doesn't define __format__")
+        raise space.error(TypeError, f"Type {value.type_name(space)} doesn't define __format__")
     result = space.call(slot, [value, spec], {}).force()
     if not issubclass(result.cls, str):
-        raise space.error(TypeError, f"__format__ must return a str, not {result.type_name}")
+        raise space.error(TypeError, f"__format__ must return a str, not {result.type_name(space)}")
     return result
 
 
@@ -84,7 +84,7 @@ def str_join(space: Space, separator: Value, iterable: Value, /) -> Value:
     pieces = [item.force() for item in space.unpack(iterable)]
     for index, piece in enumerate(pieces):
         if not issubclass(piece.cls, str):
-            words = f"sequence item {index}: expected str instance, {piece.type_name} found"
+            words = f"sequence item {index}: expected str instance, {piece.type_name(space)} found"
             raise space.error(TypeError, words)
     if len(pieces) == 1 and pieces[0].cls is str:
         return pieces[0]
@@ -217,7 +217,7 @@ class _Percent:
         self.template = template
         self.operand = operand
         self.is_tuple = issubclass(operand.cls, tuple)
-        self.items = list(space.unpack(operand)) if self.is_tuple else [operand]
+        self.items = list(operand.items) if self.is_tuple else [operand]  # type: ignore[attr-defined]
         self.used = 0
         self.mapping = not issubclass(operand.cls, (tuple, str)) and space.special(operand, "__getitem__") is not None
 
@@ -363,7 +363,7 @@ def _repetition(host: Any) -> None:
             return hooked(space, host, [text, count])
         times = space.int_(count)
         if not -sys.maxsize - 1 <= times <= sys.maxsize:
-            raise space.error(OverflowError, f"cannot fit '{count.type_name}' into an index-sized integer")
+            raise space.error(OverflowError, f"cannot fit '{count.type_name(space)}' into an index-sized integer")
         return hooked(space, host, [text, Constant(times)])
 
     builtin(host)(model)

@@ -179,6 +179,8 @@ def _method(function: Callable[..., Any], swap: bool = False) -> Any:
             return None
         if not all(map(_is_number, values)):
             return NOT_IMPLEMENTED if len(values) == 2 else None
+        if function not in _OF_CONDITIONS and any(isinstance(v, SymValue) and v.cls is bool for v in values):
+            return space.run_known(function, [_known(space, v) for v in values[:: -1 if swap else 1]])
         if any(type(v) is Constant and v.host != v.host for v in values):
             return None  # symbols cannot be compared with a NaN
         if len(values) == 2 and values[0].cls is int and values[1].cls is float:
@@ -243,6 +245,8 @@ def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Valu
     return compute(space, torch.sym_float, [value]) if isinstance(value, SymValue) else None
 
 
+#: what torch's symbols can do with a condition, which is no number to sympy
+_OF_CONDITIONS = (operator.add, operator.sub, operator.mul)
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 
 
