@@ -1,6 +1,7 @@
 """Builds the extension module ``stator._core``: C++20 against CPython alone; torch is not needed."""
 
 import os
+import runpy
 import sys
 from pathlib import Path
 
@@ -10,23 +11,39 @@ CORE = Path("src/stator/_core")
 #: one file per CPython version holds all that touches frame internals; the others are not compiled
 INTERNALS = f"frames{sys.version_info.major}{sys.version_info.minor}.cpp"
 SANITIZE = os.environ.get("STATOR_SANITIZE") == "1"
+#: the Makefile's builds stop at a warning; who installs from source has a compiler that nobody here has tried
+WARNINGS = ["-Wall", "-Wextra", "-Werror"] if os.environ.get("STATOR_WERROR") == "1" else []
 
 
 def sources() -> list[str]:
     """The C++ files for the running interpreter."""
-    if not (CORE / INTERNALS).exists():
-        raise SystemExit(f"Stator supports CPython 3.11 to 3.13, not {sys.version.split()[0]}")
+    reason = runpy.run_path("src/stator/support.py")["refusal_here"]()
+    if reason:
+        raise SystemExit(f"error: {reason}")
+    if sys.platform == "win32":
+        raise SystemExit("error: Stator runs on Linux and macOS: its core is written for POSIX threads and dlopen")
     files = sorted(p for p in CORE.glob("*.cpp") if not p.name.startswith("frames") or p.name == INTERNALS)
     return [str(p) for p in files]
 
 
-flags = ["-std=c++20", "-O2", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"]
+flags = ["-std=c++20", "-O2", *WARNINGS, "-fvisibility=hidden"]
 link = []
 if SANITIZE:
     flags += ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
     link += ["-fsanitize=address,undefined"]
 
+
+def urls() -> dict[str, str]:
+    """The project's addresses: of the repository that builds the release, where one does."""
+    server, repository = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    if not server or not repository:
+        return {}
+    home = f"{server}/{repository}"
+    return {"Homepage": home, "Changelog": f"{home}/blob/main/CHANGELOG.md", "Issues": f"{home}/issues"}
+
+
 setup(
+    project_urls=urls(),
     ext_modules=[
         Extension(
             "stator._core",
@@ -36,5 +53,5 @@ setup(
             extra_link_args=[*link, "-ldl"],
             language="c++",
         )
-    ]
+    ],
 )

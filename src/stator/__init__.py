@@ -1,5 +1,9 @@
 """Stator: a just-in-time tracer for PyTorch programs."""
 
+from stator.support import require
+
+require()  # before what an unsupported interpreter would stumble over
+
 from stator import config, testing
 from stator.api import compile, generated_source, install, list_backends, reset, stats, uninstall
 from stator.errors.exceptions import (

@@ -14,11 +14,10 @@ import sysconfig
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stator import errors
+from stator import errors, support
 from stator.version import __version__
 
 FINE, FAILED, BAD_USAGE = 0, 1, 2
-SUPPORTED = ((3, 11), (3, 14))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -98,10 +97,9 @@ def _check(name: str, ok: bool, found: str) -> dict[str, Any]:
 
 
 def _check_python() -> dict[str, Any]:
-    low, high = SUPPORTED
-    ok = low <= sys.version_info[:2] < high and sys.implementation.name == "cpython"
     found = f"{platform.python_implementation()} {platform.python_version()}"
-    return _check("python", ok, found if ok else f"{found}; needed: CPython 3.11 to 3.13")
+    reason = support.refusal_here()
+    return _check("python", reason is None, reason or found)
 
 
 def _check_core() -> dict[str, Any]:
@@ -118,7 +116,9 @@ def _check_torch() -> dict[str, Any]:
     try:
         return _check("torch", True, importlib.metadata.version("torch"))
     except importlib.metadata.PackageNotFoundError:
-        return _check("torch", True, "not installed; functions without tensors are traced")
+        return _check(
+            "torch", True, "not installed (`pip install 'stator[torch]'`); functions without tensors are traced"
+        )
 
 
 def _check_compiler() -> dict[str, Any]:

@@ -33,15 +33,28 @@ void install_hook() {
     _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), eval_frame_hook);
 }
 
-const char* low_address() {
+// The lowest address of the thread's stack and how large it is; false where the system does not say.
+bool find_stack(const char** lowest, size_t* size) {
+#if defined(__APPLE__)
+    *size = pthread_get_stacksize_np(pthread_self());
+    *lowest = static_cast<const char*>(pthread_get_stackaddr_np(pthread_self())) - *size;  // it names the upper end
+    return true;
+#else
     pthread_attr_t attributes;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return reinterpret_cast<const char*>(1);
-    void* lowest = nullptr;
-    size_t size = 0;
-    pthread_attr_getstack(&attributes, &lowest, &size);
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return false;
+    void* address = nullptr;
+    pthread_attr_getstack(&attributes, &address, size);
     pthread_attr_destroy(&attributes);
-    size_t reserve = size / 4 < kReserve ? size / 4 : kReserve;
-    return static_cast<const char*>(lowest) + reserve;
+    *lowest = static_cast<const char*>(address);
+    return true;
+#endif
+}
+
+const char* low_address() {
+    const char* lowest = nullptr;
+    size_t size = 0;
+    if (!find_stack(&lowest, &size)) return reinterpret_cast<const char*>(1);
+    return lowest + (size / 4 < kReserve ? size / 4 : kReserve);
 }
 
 }  // namespace

@@ -1,0 +1,91 @@
+"""Where Stator can be imported, and the one sentence where it cannot."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stator import cli, support
+
+SOURCE = Path(support.__file__).parent
+
+
+def import_stator(setting: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """`import stator` in a process of its own, on the interpreter that `setting` makes of this one."""
+    code = f"import sys, types\n{setting}\nimport stator"
+    env = os.environ if path is None else dict(os.environ, PYTHONPATH=str(path))
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=env)
+
+
+def last_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode != 0
+    return done.stderr.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "version, advice", [((3, 10), "use a newer one"), ((3, 14), "a newer Stator"), ((3, 16), "a newer Stator")]
+)
+def test_import_on_an_unsupported_python_is_refused_with_one_sentence(version, advice):
+    line = last_line(import_stator(f"sys.version_info = {version!r} + (0, 'final', 0)"))
+    assert line.startswith("ImportError: Stator runs on CPython 3.11 to 3.13, and this is CPython %d.%d" % version)
+    assert advice in line
+
+
+def test_import_on_a_free_threaded_build_is_refused_with_one_sentence():
+    line = last_line(import_stator("sys.abiflags = 't'"))
+    assert line.startswith("ImportError: Stator runs on CPython 3.11 to 3.13 with the global interpreter lock")
+    assert "free-threaded" in line
+
+
+def test_import_on_another_implementation_is_refused_with_one_sentence():
+    line = last_line(import_stator("sys.implementation = types.SimpleNamespace(name='pypy', cache_tag=None)"))
+    assert line.startswith("ImportError: Stator runs on CPython 3.11 to 3.13, and this is pypy")
+
+
+def test_import_without_a_core_for_this_python_says_what_to_do(tmp_path):
+    """As in a source tree that is not built, where the folder of the C++ sources imports as a package."""
+    (tmp_path / "stator" / "_core").mkdir(parents=True)
+    for name in ("__init__.py", "support.py"):
+        (tmp_path / "stator" / name).write_text((SOURCE / name).read_text())
+    line = last_line(import_stator("", tmp_path))
+    assert line.startswith("ImportError: Stator's C++ core is not there for CPython")
+    assert "pip install -e ." in line
+
+
+def test_import_with_a_core_that_does_not_load_says_why(tmp_path):
+    (tmp_path / "stator").mkdir()
+    for name in ("__init__.py", "support.py"):
+        (tmp_path / "stator" / name).write_text((SOURCE / name).read_text())
+    (tmp_path / "stator" / "_core.py").write_text("raise ImportError('undefined symbol: _Py_Gone')")
+    assert "undefined symbol: _Py_Gone" in last_line(import_stator("", tmp_path))
+
+
+def test_this_interpreter_is_supported():
+    assert support.refusal_here() is None
+
+
+def test_doctor_names_an_unsupported_python(capsys, monkeypatch):
+    monkeypatch.setattr(support, "refusal_here", lambda: "Stator runs elsewhere")
+    assert cli.main(["doctor"]) == 1
+    assert "FAIL python: Stator runs elsewhere" in capsys.readouterr().out
+
+
+NO_TORCH = "sys.modules['torch'] = None"
+
+
+def test_import_and_tracing_work_without_torch():
+    code = (
+        "import stator\ndef f(n): return [i * i for i in range(n)]\nassert stator.compile(f, fullgraph=True)(3) == f(3)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{NO_TORCH}\n{code}"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_install_without_torch_says_what_is_missing():
+    code = f"import sys\n{NO_TORCH}\nimport stator\nstator.install()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert "torch is not installed" in last_line(done)
