@@ -1,4 +1,5 @@
-# Stator. `make demo` and `make test` set up all they need in .venv; `make help` lists the rest.
+# Stator. `make demo` and `make test` set up all they need in .venv; `make help` lists the rest. Each step is a line;
+# what it printed is in build/*.log.
 # Needed: a C++20 compiler, CPython 3.11, 3.12 or 3.13 with headers, and a package index pip can reach.
 
 SHELL := /bin/bash
@@ -31,7 +32,15 @@ CXX := $(or $(shell command -v c++ || command -v g++ || command -v clang++),c++)
 endif
 export CXX
 
-PIP_INSTALL := -m pip install -q --disable-pip-version-check -c constraints.txt
+# A warning of the compiler stops the builds made here.
+export STATOR_WERROR := 1
+
+# Says what runs, how long it took and what came of it; its output goes to build/NAME.log. V=1: all of it is shown.
+STEP := "$(PYTHON)" tools/step
+export V
+
+PIP := -m pip install --disable-pip-version-check --progress-bar off
+PIP_INSTALL := $(PIP) -c constraints.txt
 BUILD_DEPS := setuptools wheel bytecode
 TEST_DEPS := pytest hypothesis
 LINT_DEPS := ruff mypy import-linter
@@ -48,37 +57,34 @@ PY := $(VENV)/bin/python
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
-	@echo "Variables: PYTHON VERSIONS CXX PYTEST_ARGS DEMO_ARGS RULERS CONFORMANCE_ARGS ZOO_PYTHON ZOO_ARGS BENCH_ARGS FUZZ_ARGS"
+	@echo "Each step is a line, its output in build/*.log; V=1 shows all of it."
+	@echo "Variables: V PYTHON VERSIONS CXX PYTEST_ARGS DEMO_ARGS RULERS CONFORMANCE_ARGS ZOO_PYTHON ZOO_ARGS BENCH_ARGS FUZZ_ARGS"
 
 # ---------------------------------------------------------------- what one runs
 
 .PHONY: demo
 demo: $(VENV)/.core $(VENV)/.demo ## compile real models and print what came of it
-	$(PY) examples/demo.py $(DEMO_ARGS)
+	@$(STEP) --shown demo "the demo" $(PY) examples/demo.py $(DEMO_ARGS)
 
 .PHONY: test
 test: lint $(CORE_VERSIONS:%=.venv-%/.core) ## everything: lint, the whole suite, the core on each other Python found
-	@mkdir -p build
-	@echo "== the suites, two at a time: $(SUITES) =="
-	@printf '%s\n' $(SUITES) | xargs -P 2 -I{} bash -c '$(MAKE) --no-print-directory {} >build/{}.log 2>&1; status=$$?; cat build/{}.log; exit $$status'
+	@printf '%s\n' $(SUITES) | STEP_LINES=1 xargs -P 2 -I{} $(MAKE) --no-print-directory {}
 
 .PHONY: whole
 whole: $(VENV)/.core $(VENV)/.checks ## the whole suite on the main environment, with torch
-	$(PY) -m pytest -q $(PYTEST_ARGS)
+	@$(STEP) whole "the whole suite, with torch, on Python $(MAIN)" $(PY) -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: core
 core: $(addprefix core-,$(VERSIONS)) ## the core's tests on each Python found, without torch
 
 core-%: .venv-%/.core
-	@echo "== core on Python $* =="
-	.venv-$*/bin/python -m pytest -q $(PYTEST_ARGS)
+	@$(STEP) core-$* "the core on Python $*" .venv-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: matrix
 matrix: $(addprefix matrix-,$(VERSIONS)) ## the whole suite, with torch, on each Python found
 
 matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
-	@echo "== whole suite on Python $* =="
-	.venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
+	@$(STEP) matrix-$* "the whole suite, with torch, on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: fuzz
 fuzz: $(VENV)/.core $(VENV)/.checks ## random programs, eager against traced (FUZZ_ARGS="--count 500 --seed 1")
@@ -86,10 +92,9 @@ fuzz: $(VENV)/.core $(VENV)/.checks ## random programs, eager against traced (FU
 
 .PHONY: lint
 lint: $(VENV)/.core $(VENV)/.checks ## ruff, mypy --strict, import-linter
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
-	$(PY) -m mypy
-	$(VENV)/bin/lint-imports --no-logo
+	@$(STEP) ruff "ruff" bash -c '$(PY) -m ruff check . && $(PY) -m ruff format --check .'
+	@$(STEP) mypy "mypy" $(PY) -m mypy
+	@$(STEP) imports "import-linter" $(VENV)/bin/lint-imports --no-logo
 
 .PHONY: format
 format: $(VENV)/.checks ## let ruff format and fix what it can
@@ -106,9 +111,10 @@ ASAN_LIB := build/asan/lib
 
 .PHONY: asan
 asan: .venv-$(ASAN_VERSION)/.core ## the core's tests under the address and undefined-behaviour sanitizers
-	rm -rf build/asan
-	STATOR_SANITIZE=1 .venv-$(ASAN_VERSION)/bin/python setup.py -q build --build-base build/asan --build-lib $(ASAN_LIB)
-	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	@rm -rf build/asan
+	@STATOR_SANITIZE=1 $(STEP) build-asan "the C++ core with the sanitizers" \
+	  .venv-$(ASAN_VERSION)/bin/python setup.py build --build-base build/asan --build-lib $(ASAN_LIB)
+	@$(STEP) asan "the core under the sanitizers" env LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/$(ASAN_LIB) \
 	  .venv-$(ASAN_VERSION)/bin/python -m pytest -q $(PYTEST_ARGS)
 
@@ -144,50 +150,53 @@ bench: rulers $(ZOO_SETUP) ## overhead and throughput, torch and Stator one afte
 
 # ---------------------------------------------------------------- set-up, stamped: a second run does nothing
 
+# $(call environment,LOG,FOLDER,PYTHON,PACKAGES): a new environment with these packages
+environment = @$(STEP) $1 "$2: an environment with the build's tools" \
+  bash -c '$3 -m venv $2 && $2/bin/python $(PIP_INSTALL) $4'
+# $(call install,LOG,FOLDER,PACKAGES): more of them
+install = @$(STEP) $1 "$2: $(firstword $3) and what goes with it" $2/bin/python $(PIP_INSTALL) $3
+
 $(VENV)/.deps: constraints.txt
-	"$(PYTHON)" -m venv $(VENV)
-	$(PY) $(PIP_INSTALL) $(BUILD_DEPS)
+	$(call environment,setup,$(VENV),"$(PYTHON)",$(BUILD_DEPS))
 	@touch $@
 
 # torch and the tools, for the suite; the build above and below needs neither.
 $(VENV)/.checks: constraints.txt | $(VENV)/.deps
-	$(PY) $(PIP_INSTALL) $(TEST_DEPS) $(LINT_DEPS) $(TORCH_DEPS)
+	$(call install,setup-checks,$(VENV),$(TORCH_DEPS) $(TEST_DEPS) $(LINT_DEPS))
 	@touch $@
 
 $(VENV)/.demo: constraints.txt | $(VENV)/.deps
-	$(PY) $(PIP_INSTALL) $(TORCH_DEPS) $(DEMO_DEPS)
+	$(call install,setup-demo,$(VENV),$(TORCH_DEPS) $(DEMO_DEPS))
 	@touch $@
 
 .venv-zoo/.deps: constraints.txt
-	"$(PYTHON)" -m venv .venv-zoo
-	.venv-zoo/bin/python $(PIP_INSTALL) $(BUILD_DEPS)
+	$(call environment,setup-zoo,.venv-zoo,"$(PYTHON)",$(BUILD_DEPS))
 	@touch $@
 
 .venv-zoo/.libraries: $(RULERS)/zoo/requirements.txt $(RULERS)/zoo/constraints.txt | .venv-zoo/.deps
-	.venv-zoo/bin/python -m pip install -q --disable-pip-version-check torch==2.13.0
-	.venv-zoo/bin/python -m pip install -q --disable-pip-version-check \
+	@$(STEP) setup-zoo-torch ".venv-zoo: torch" .venv-zoo/bin/python $(PIP) torch==2.13.0
+	@$(STEP) setup-zoo-libraries ".venv-zoo: the zoo's libraries" .venv-zoo/bin/python $(PIP) \
 	  -c $(RULERS)/zoo/constraints.txt -r $(RULERS)/zoo/requirements.txt
 	@touch $@
 
 .venv-torch-%/.deps: constraints.txt
-	"$$(tools/pythons | sed -n 's/^$* //p')" -m venv .venv-torch-$*
-	.venv-torch-$*/bin/python $(PIP_INSTALL) $(BUILD_DEPS) $(TEST_DEPS)
+	$(call environment,setup-matrix-$*,.venv-torch-$*,"$$(tools/pythons $*)",$(BUILD_DEPS) $(TEST_DEPS))
 	@touch $@
 
 .venv-torch-%/.checks: constraints.txt | .venv-torch-%/.deps
-	.venv-torch-$*/bin/python $(PIP_INSTALL) $(TORCH_DEPS)
+	$(call install,setup-matrix-torch-$*,.venv-torch-$*,$(TORCH_DEPS))
 	@touch $@
 
 .venv-%/.deps: constraints.txt
-	"$$(tools/pythons | sed -n 's/^$* //p')" -m venv .venv-$*
-	.venv-$*/bin/python $(PIP_INSTALL) $(BUILD_DEPS) $(TEST_DEPS)
+	$(call environment,setup-$*,.venv-$*,"$$(tools/pythons $*)",$(BUILD_DEPS) $(TEST_DEPS))
 	@touch $@
 
 # The core is built in place, one extension file per Python; no environment disturbs another's.
 %/.core: %/.deps pyproject.toml $(CORE_SOURCES)
 	@printf '#include <concepts>\nint main() {}\n' | $(CXX) -std=c++20 -x c++ -fsyntax-only - \
 	  || { echo "error: no C++20 compiler ('$(CXX)' is none); install one or set CXX" >&2; exit 1; }
-	$*/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@$(STEP) build-$(patsubst .%,%,$(notdir $*)) "$*: the C++ core" \
+	  $*/bin/python $(PIP) -v --no-build-isolation --no-deps -e .
 	@touch $@
 
 .PHONY: clean
