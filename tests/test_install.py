@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,24 @@ def test_install_without_torch_says_what_is_missing():
     code = f"import sys\n{NO_TORCH}\nimport stator\nstator.install()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert "torch is not installed" in last_line(done)
+
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+VERSIONS = [f"3.{minor}" for minor in range(support.FIRST[1], support.LAST[1] + 1)]
+
+
+def test_the_supported_versions_are_the_same_everywhere():
+    project, published = PROJECT["project"], PROJECT["tool"]["cibuildwheel"]["build"]
+    assert project["requires-python"] == f">={VERSIONS[0]},<3.{support.LAST[1] + 1}"
+    assert [c.split()[-1] for c in project["classifiers"] if ":: Python :: 3." in c] == VERSIONS
+    assert published == [f"cp{version.replace('.', '')}-*" for version in VERSIONS]
+    assert f'versions="{" ".join(VERSIONS)}"' in (ROOT / "tools" / "pythons").read_text()
+    internals = sorted(path.stem for path in (ROOT / "src/stator/_core").glob("frames*.cpp"))
+    assert internals == [f"frames{version.replace('.', '')}" for version in VERSIONS]
+
+
+def test_the_page_on_installing_quotes_what_is_said():
+    page = (ROOT / "docs" / "installing.md").read_text()
+    described = [((3, 10), "cpython", False), ((3, 13), "cpython", True), ((3, 11), "pypy", False)]
+    assert [support.refusal(*one) in page for one in described] == [True, True, True]

@@ -108,6 +108,12 @@ def test_a_long_step_without_per_cents_shows_its_last_line(tmp_path):
     assert step(tmp_path, code, STEP_EVERY="0.4").stdout.splitlines()[1].endswith("the title: Downloading torch")
 
 
+def test_a_step_that_compiles_shows_the_file(tmp_path):
+    code = "import time; print('  g++ -O3 -Ia -c src/a.cpp -o build/a.o -std=c++20', flush=True); time.sleep(1.5)"
+    lines = step(tmp_path, code, STEP_EVERY="0.4").stdout.splitlines()
+    assert lines[1].endswith("the title: compiling src/a.cpp")
+
+
 def test_what_a_shown_step_prints_is_the_result(tmp_path):
     done = step(tmp_path, "import sys; print('a table', flush=True); print('a warning', file=sys.stderr)", "--shown")
     assert done.stdout.splitlines() == ["[ .. ] the title", "a table", "[ ok ] the title: 0:00"]
