@@ -12,6 +12,7 @@ from typing import Any
 from stator import errors
 from stator._core import Compiled, set_miss_handler
 from stator.config import current
+from stator.controls.dynamo_config import disabled_by_environment
 from stator.region import BUCKETS, Bucket
 from stator.report.stats import STATS, Stats
 
@@ -60,10 +61,11 @@ def compile(
     if not callable(model):
         raise TypeError(f"stator.compile() needs a function, a method or a module, not {type(model).__name__}")
     config, rest = _settings(options, recompile_limit)
-    if disable:
+    if disable or disabled_by_environment():
         _resolve_backend(backend, mode, rest)
         return model
-    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "name": name}
+    given = frozenset([*(options or {}), *(["recompile_limit"] if recompile_limit is not None else [])])
+    settings = {"fullgraph": fullgraph, "dynamic": dynamic, "name": name, "given": given}
     return _compiled(model, config, (backend, mode, rest), settings)
 
 

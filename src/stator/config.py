@@ -41,8 +41,15 @@ class Config:
         8, "Entries one bucket (a code object in one `stator.compile` call) may hold before it runs eagerly.", minimum=1
     )
     accumulated_recompile_limit: int = _option(
-        256, "Entries one code object may hold over all buckets before it runs eagerly.", minimum=1
+        0,
+        "Entries one code object may hold over all buckets before it runs eagerly; 0: as many as there are.",
+        minimum=0,
     )
+    fail_on_recompile_limit_hit: bool = _option(
+        False, "Raise `RecompileLimitError` where a limit is reached, also without `fullgraph`."
+    )
+    error_on_recompile: bool = _option(False, "Raise `RecompileError` where a frame would be compiled again.")
+    disable: bool = _option(False, "Compile nothing more: what no entry fits runs as ordinary Python.")
     strict: bool = _option(False, "Re-check every decision of the guard program with its Python twin; slow.")
     verbose: bool = _option(False, "Show Stator's own stack in errors and warnings, not only the user's.")
     suppress_errors: bool = _option(
@@ -50,6 +57,8 @@ class Config:
     )
     automatic_dynamic: bool = _option(True, "Make a dimension symbolic once it has been seen to vary.")
     assume_static_by_default: bool = _option(True, "Take sizes as constants at the first trace.")
+    specialize_int: bool = _option(False, "Keep ints constants even once they have been seen to vary.")
+    specialize_float: bool = _option(False, "Keep floats constants even once they have been seen to vary.")
     capture_scalar_outputs: bool = _option(
         True, "Capture `.item()` and its like as symbolic numbers; otherwise they break the graph."
     )

@@ -47,7 +47,7 @@ def _found(module: Any, name: Any) -> Any:
 
 def reduced_to(model: Any, bucket: Bucket) -> tuple[Any, ...]:
     """How pickle makes it again: the function or module, compiled with these settings."""
-    return bucket.remake, (model, bucket.config, bucket.asked, bucket.settings())
+    return bucket.remake, (model, bucket.own_config, bucket.asked, bucket.settings())
 
 
 def _again(compiled: Any, function: Any) -> Any:

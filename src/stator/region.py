@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from stator._core import Entry, Region, calls_left, set_code_policy
 from stator.bytecode import is_suspendable
 from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import is_continuation
+from stator.controls.dynamo_config import under_torchs
 from stator.guards.program import compile_guards
 from stator.report.stats import STATS, BreakRecord
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from stator.guards.program import GuardProgram
 
 #: the program's own warnings and what it has put in place of sys.stderr are left alone
-_LOG = logging.getLogger("stator")
-if not _LOG.handlers:
-    _LOG.addHandler(logging.StreamHandler(sys.__stderr__))
+LOG = logging.getLogger("stator")
+if not LOG.handlers:
+    LOG.addHandler(logging.StreamHandler(sys.__stderr__))
 
 #: all buckets alive, so that `reset()` can clear them
 BUCKETS: weakref.WeakSet[Bucket] = weakref.WeakSet()
@@ -39,6 +40,7 @@ class Bucket:
         backend: callable `(gm, example_inputs) -> callable`, or None without torch.
         asked: what the backend was asked for by: the `backend`, `mode` and options of `compile()`.
         remake: compiles another callable like this: given it, `config`, `asked` and `settings()`.
+        given: the names of the options that the compile() call has set itself.
     """
 
     def __init__(
@@ -51,8 +53,10 @@ class Bucket:
         name: str | None,
         asked: tuple[Any, str | None, dict[str, Any]],
         remake: Callable[..., Any],
+        given: frozenset[str] = frozenset(),
     ) -> None:
-        self.config = config.replace(trace_step_limit=config.fullgraph_step_limit) if fullgraph else config
+        self.own_config = config.replace(trace_step_limit=config.fullgraph_step_limit) if fullgraph else config
+        self.given = given
         self.backend = backend
         self.fullgraph = fullgraph
         self.dynamic = dynamic
@@ -71,13 +75,18 @@ class Bucket:
         self._compiled = ByCode[bool]()
         BUCKETS.add(self)
 
+    @property
+    def config(self) -> Config:
+        """The settings now: torch's own are asked each time."""
+        return under_torchs(self.own_config, self.given)
+
     def copy(self) -> Bucket:
         """A bucket with the same settings, and nothing compiled."""
-        return Bucket(self.config, backend=self.backend, asked=self.asked, remake=self.remake, **self.settings())
+        return Bucket(self.own_config, backend=self.backend, asked=self.asked, remake=self.remake, **self.settings())
 
     def settings(self) -> dict[str, Any]:
         """The keywords of this bucket besides the backend, to make another."""
-        return {"fullgraph": self.fullgraph, "dynamic": self.dynamic, "name": self.name}
+        return {"fullgraph": self.fullgraph, "dynamic": self.dynamic, "name": self.name, "given": self.given}
 
     def clear(self) -> None:
         """Forget everything compiled."""
@@ -99,30 +108,44 @@ class Bucket:
 
     # -- recompiling ------------------------------------------------------------------------------------------------
 
-    def may_compile(self, code: CodeType, function: Any, args: list[Any]) -> bool:
+    def may_compile(self, code: CodeType, function: Any, args: list[Any], config: Config) -> bool:
         """Whether another entry may be made for the code; notes why the ones there are did not fit."""
-        if code in self._over_limit or calls_left() <= self._depth(code):
+        if self.runs_eagerly(code):
             return False
         entries = self.region.entries(code)
         if not entries:
             return True
         where = f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})"
         reason = failure_of(entries[-1], function, args)
-        if len(entries) >= self.config.recompile_limit:
-            self._limit_reached(code, where, reason)
-            return False
+        if config.error_on_recompile:
+            raise errors.RecompileError(f"{where} would be compiled again (error_on_recompile): {reason}")
+        for name, limit, count in self._limits(code, config):
+            if count >= limit:
+                self._limit_reached(code, config, (name, limit), where, reason)
+                return False
         STATS.recompiled(where, reason)
         return True
 
-    def _limit_reached(self, code: CodeType, where: str, reason: str) -> None:
-        limit = self.config.recompile_limit
-        if self.fullgraph:
-            text = f"{where} was compiled {limit} times (recompile_limit); last failed guard: {reason}"
+    def runs_eagerly(self, code: CodeType) -> bool:
+        """Whether frames of the code that no entry fits are left to Python."""
+        return code in self._over_limit or calls_left() <= self._depth(code)
+
+    def _limits(self, code: CodeType, config: Config) -> Iterator[tuple[str, int, int]]:
+        """The limits that there are: name, value, entries that count."""
+        yield "recompile_limit", config.recompile_limit, len(self.region.entries(code))
+        if config.accumulated_recompile_limit:
+            count = sum(len(bucket.region.entries(code)) for bucket in list(BUCKETS))
+            yield "accumulated_recompile_limit", config.accumulated_recompile_limit, count
+
+    def _limit_reached(self, code: CodeType, config: Config, limit: tuple[str, int], where: str, reason: str) -> None:
+        name, most = limit
+        if self.fullgraph or config.fail_on_recompile_limit_hit:
+            text = f"{where} was compiled {most} times ({name}); last failed guard: {reason}"
             raise errors.RecompileLimitError(text)
         self._over_limit.keep(code, True)
-        brk = errors.RecompileLimit(code.co_qualname, limit, reason)
+        brk = errors.RecompileLimit(code.co_qualname, most, reason)
         STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
-        _LOG.warning("%s: %s. %s.", where, brk.reason, brk.hint)
+        LOG.warning("%s: %s. %s.", where, brk.reason, brk.hint)
 
     def runs_out(self, code: CodeType) -> None:
         """A trace of the code nests deeper than the program may here."""

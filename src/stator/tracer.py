@@ -23,13 +23,14 @@ from stator.objects import exception_code  # noqa: F401
 from stator.objects.generator import is_left_open
 from stator.objects.module import is_undermined
 from stator.objects.value import Raised, Unsupported
-from stator.region import ALONE
+from stator.region import ALONE, LOG
 from stator.report.stats import STATS, BreakRecord
 from stator.residual.program import Program, Residual
 from stator.stance import current_stance
 from stator.trace import Trace
 
 if TYPE_CHECKING:
+    from stator.config import Config
     from stator.guards.guard import Guard
     from stator.interp.frame import Frame
     from stator.region import Bucket
@@ -68,14 +69,20 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
     if stance == "fail_on_recompile":
         where = f"{code.co_filename}:{code.co_firstlineno}"
         raise RuntimeError(f"{code.co_qualname} ({where}) would be compiled, and the stance is fail_on_recompile")
-    if not bucket.may_compile(code, function, args):
+    config = bucket.config
+    if config.disable or not bucket.may_compile(code, function, args, config):
         return None
-    if bucket.config.show_tracer:
-        return call_seen(_compile, bucket, function, code, args)  # type: ignore[no-any-return]
-    return _compile(bucket, function, code, args)
+    if config.show_tracer:
+        return call_seen(_compile, bucket, config, function, code, args)  # type: ignore[no-any-return]
+    return _compile(bucket, config, function, code, args)
 
 
-def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
+def _dynamic(bucket: Bucket, config: Config) -> bool | None:
+    """Whether sizes are symbolic from the start (None: once they have varied)."""
+    return True if bucket.dynamic is None and not config.assume_static_by_default else bucket.dynamic
+
+
+def _compile(bucket: Bucket, config: Config, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
     started, limit = time.perf_counter(), sys.getrecursionlimit()
     backend_before = STATS.backend_seconds
     stop_at, reason = bucket.forced_stop(code)
@@ -84,9 +91,9 @@ def _compile(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> 
         restarts, done = 0, set[str]()
         while restarts < _MAX_RESTARTS:
             trace = Trace(
-                bucket.config,
+                config,
                 region_state=bucket.state_of(code),
-                dynamic=bucket.dynamic,
+                dynamic=_dynamic(bucket, config),
                 stop_at=stop_at,
                 stop_reason=reason,
             )
@@ -139,8 +146,11 @@ def _attempt(bucket: Bucket, trace: Trace, function: Any, code: CodeType, args: 
         for callee in trace.overlong:
             bucket.give_up(callee, e.brk.reason, [])
         return bucket.give_up(code, e.brk.reason, list(trace.guards.values()))
-    except errors.StatorError:
-        raise
+    except errors.StatorError as e:
+        if not trace.config.suppress_errors or bucket.fullgraph:
+            raise
+        LOG.warning("%s runs as ordinary Python (suppress_errors): %s", code.co_qualname, e)
+        return bucket.give_up(code, f"{type(e).__name__}, which suppress_errors hides", list(trace.guards.values()))
     except Exception as e:
         # A defect of ours, or too deep a structure: nothing has been executed yet.
         failure = trace.host_error(e)

@@ -21,6 +21,7 @@ from stator.errors.exceptions import (
     ConfigError,
     GraphBreakError,
     InternalError,
+    RecompileError,
     RecompileLimitError,
     StatorError,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "OutsideGenerator",
     "PrintOfTensor",
     "RandomStateAccess",
+    "RecompileError",
     "RecompileLimit",
     "RecompileLimitError",
     "SequenceTooLong",

@@ -27,6 +27,10 @@ class RecompileLimitError(StatorError):
     """A code object would be compiled more often than allowed, and falling back to eager was not wanted."""
 
 
+class RecompileError(StatorError):
+    """A frame would be compiled again, and `error_on_recompile` forbids it."""
+
+
 class InternalError(StatorError):
     """A defect of Stator, never of the program it was tracing."""
 

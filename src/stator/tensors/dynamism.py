@@ -90,6 +90,8 @@ def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
     """Whether a number read from the frame had another value in an earlier trace of the same code."""
     if not trace.config.automatic_dynamic or trace.dynamic is False or type(source) is ConstSource:
         return False
+    if trace.config.specialize_float if type(host) is float else trace.config.specialize_int:
+        return False
     seen = trace.region_state.setdefault("numbers", {})
     key = source.expr()
     before = seen.setdefault(key, host)

@@ -1,0 +1,49 @@
+"""Torch's controls besides the options of `torch._dynamo.config`: what Stator does, and the test that says so."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["CONTROLS", "TEXT", "Control"]
+
+
+class Control(NamedTuple):
+    """A control of torch's.
+
+    Attributes:
+        name: how a program writes it.
+        does: what it does under Stator.
+        test: the file and the function that show it, below `tests/tensors`.
+    """
+
+    name: str
+    does: str
+    test: str
+
+
+_CONFIG = "test_dynamo_config.py"
+
+CONTROLS = (
+    Control("`TORCHDYNAMO_DISABLE=1`", "`compile()` returns what it is given", f"{_CONFIG}::test_the_environment"),
+    Control(
+        "`TORCH_COMPILE_DISABLE=1`, `TORCHDYNAMO_SUPPRESS_ERRORS`, `TORCH_DYNAMO_AUTOMATIC_DYNAMIC_SHAPES`, "
+        "`TORCHDYNAMO_VERBOSE`",
+        "as the options of `torch._dynamo.config` that they set, whether it has been imported or not",
+        f"{_CONFIG}::test_the_environment_is_read_without_torch_dynamo",
+    ),
+)
+
+TEXT = """# Torch's controls
+
+What a program or its user tells torch's compiler, Stator reads where torch keeps it, at every compile, for what
+`stator.compile` and (under `stator.install()`) `torch.compile` have made. It imports nothing of torch for that.
+An option that a call of `compile()` sets itself (`recompile_limit=`, `options=`) goes before torch's, and torch's,
+where it is not at torch's default, before `stator.config`.
+
+## `torch._dynamo.config`
+
+Every option there is in torch 2.13 to 2.15: *honoured* (it sets the option of Stator's that is named), *warned about*
+(once a process, where it is not at its default), or *irrelevant*, with the reason. Aliases of `torch.compiler.config`
+reach the same options.
+
+"""
