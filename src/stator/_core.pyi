@@ -247,5 +247,11 @@ def set_revalidation_minimum(operations: int, /) -> int:
 def set_force_eager(force: bool, /) -> bool:
     """Compiled callables run what they wrap as it is; returns what was set before."""
 
+def watch_stance(namespace: dict[str, object], reader: Callable[[], bool], /) -> None:
+    """Compiled callables run what they wrap as it is while ``reader()`` is True.
+
+    It is asked again when the namespace has changed.
+    """
+
 def set_strict(strict: bool, /) -> bool:
     """Re-check every guard decision with the Python twin (STATOR_STRICT=1); returns what was set before."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stator import errors, marks
+from stator import errors, marks, stance
 from stator.interp import all_opcodes  # noqa: F401  all models are registered with them
 from stator.objects.protocol import register
-from stator.objects.value import Constant, Unsupported, Value
+from stator.objects.value import Constant, Raised, Unsupported, Value
 from stator.trace import INTERCEPTS
 
 __all__ = ["substitute"]
@@ -24,6 +24,8 @@ def substitute(original: Any, replacement: Callable[..., Any]) -> None:
 
 
 def _intercept(host: Any) -> Any:
+    if host.__dict__.get("_dynamo_forbidden") or host is stance.change:
+        return _refuse_change
     reason = host.__dict__.get("_stator_disabled") or _torch_mark(host)
     if reason is not None:
 
@@ -34,6 +36,10 @@ def _intercept(host: Any) -> Any:
     if "_stator_constant_result" in host.__dict__ or "_dynamo_marked_constant" in host.__dict__:
         return lambda space, args, kwargs: space.run_known(host, args, kwargs)
     return None
+
+
+def _refuse_change(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise Raised(space.exception(RuntimeError("attempted to set_stance in a torch.compile region")))
 
 
 def _torch_mark(host: Any) -> str | None:

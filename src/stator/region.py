@@ -68,6 +68,9 @@ class Bucket:
         self.root: CodeType | None = None
         self.forced: dict[CodeType | None, int] = {}
         self.forced_hit = False
+        #: whether this is another bucket's for first calls
+        self.is_first = False
+        self._first_calls: Bucket | None = None
         self._states = ByCode[dict[Any, Any]]()
         self._over_limit = ByCode[bool]()
         #: with so many calls left to the thread, or fewer, they have been found to meet the recursion limit
@@ -84,6 +87,18 @@ class Bucket:
         """A bucket with the same settings, and nothing compiled."""
         return Bucket(self.own_config, backend=self.backend, asked=self.asked, remake=self.remake, **self.settings())
 
+    def for_first_calls(self) -> Bucket:
+        """What compiles first calls under the stance aot_eager_then_compile: the same, but for the backend."""
+        if self._first_calls is None:
+            from stator import backends
+
+            asked = ("aot_eager", None, dict[str, Any]())
+            backend = backends.resolve("aot_eager")
+            made = Bucket(self.own_config, backend=backend, asked=asked, remake=self.remake, **self.settings())
+            made.is_first = True
+            self._first_calls = made
+        return self._first_calls
+
     def settings(self) -> dict[str, Any]:
         """The keywords of this bucket besides the backend, to make another."""
         return {"fullgraph": self.fullgraph, "dynamic": self.dynamic, "name": self.name, "given": self.given}
@@ -96,6 +111,7 @@ class Bucket:
         self._over_limit.clear()
         self._too_deep.clear()
         self._compiled.clear()
+        self._first_calls = None
 
     def state_of(self, code: CodeType) -> dict[Any, Any]:
         """What earlier traces of this code left for the next (dynamic dimensions …)."""

@@ -23,10 +23,10 @@ from stator.objects import exception_code  # noqa: F401
 from stator.objects.generator import is_left_open
 from stator.objects.module import is_undermined
 from stator.objects.value import Raised, Unsupported
-from stator.region import ALONE, LOG
+from stator.region import ALONE, LOG, failure_of
 from stator.report.stats import STATS, BreakRecord
 from stator.residual.program import Program, Residual
-from stator.stance import current_stance
+from stator.stance import current_stance, is_first_call
 from stator.trace import Trace
 
 if TYPE_CHECKING:
@@ -63,18 +63,34 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
         return ALONE if alone else None
     if not bucket.fullgraph:
         import bytecode  # noqa: F401  here, and not at the first break: the trace may look at sys.modules
+    if bucket.runs_eagerly(code):
+        return None
     stance = current_stance()
-    if stance == "eager_on_recompile":
+    if stance in ("force_eager", "eager_on_recompile"):
         return None
     if stance == "fail_on_recompile":
-        where = f"{code.co_filename}:{code.co_firstlineno}"
-        raise RuntimeError(f"{code.co_qualname} ({where}) would be compiled, and the stance is fail_on_recompile")
+        raise RuntimeError(_recompile_text(bucket, function, code, args))
     config = bucket.config
-    if config.disable or not bucket.may_compile(code, function, args, config):
+    if config.disable:
+        return None
+    if stance != "default" and not bucket.is_first and is_first_call(bucket.state_of(code), code, args):
+        if stance == "eager_then_compile":
+            return None
+        bucket = bucket.for_first_calls()
+    elif not bucket.may_compile(code, function, args, config):
         return None
     if config.show_tracer:
         return call_seen(_compile, bucket, config, function, code, args)  # type: ignore[no-any-return]
     return _compile(bucket, config, function, code, args)
+
+
+def _recompile_text(bucket: Bucket, function: Any, code: CodeType, args: list[Any]) -> str:
+    text = (
+        "Detected recompile when torch.compile stance is 'fail_on_recompile'. "
+        f"filename: '{code.co_filename}', function name: '{code.co_name}', line number: {code.co_firstlineno}"
+    )
+    entries = bucket.region.entries(code)
+    return f"{text}\n    the last guard failure: {failure_of(entries[-1], function, args)}" if entries else text
 
 
 def _dynamic(bucket: Bucket, config: Config) -> bool | None:

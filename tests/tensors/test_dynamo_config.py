@@ -185,11 +185,8 @@ def test_what_is_not_honoured_is_said_once(caplog):
     with dynamo_config.patch(only_allow_pt2_compliant_ops=True):
         compiled(torch.ones(1))
         compiled(torch.ones(1, 1))
-    said = [record.getMessage() for record in caplog.records if "only_allow_pt2_compliant_ops" in record.getMessage()]
-    assert said == [
-        "torch._dynamo.config.only_allow_pt2_compliant_ops = True is not honoured by Stator: "
-        "all operations are captured"
-    ]
+    text = "torch._dynamo.config.only_allow_pt2_compliant_ops = True is not honoured by Stator"
+    assert sum(record.getMessage().startswith(text) for record in caplog.records) == 1
 
 
 PROGRAM = """

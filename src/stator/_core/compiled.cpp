@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include "binding.h"
+#include "dicts.h"
 #include "dispatch.h"
 #include "state.h"
 #include "tail.h"
@@ -64,9 +65,22 @@ Outcome call_directly(Compiled* self, PyObject* const* args, Py_ssize_t nargs, P
     return outcome;
 }
 
+// Is everything to run as ordinary Python? Torch's stance is read when something has changed where torch keeps it.
+bool is_forced_eager() {
+    if (!state.stance_namespace) return state.force_eager;
+    uint64_t version = dict_version(state.stance_namespace);
+    if (!version || version != state.stance_version) {
+        state.stance_version = version;
+        Ref forces = Ref::steal(PyObject_CallNoArgs(state.stance_reader));
+        if (!forces) PyErr_Clear();
+        state.torch_forces_eager = forces.get() == Py_True;
+    }
+    return state.force_eager || state.torch_forces_eager;
+}
+
 PyObject* compiled_vectorcall(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     Ref self = Ref::borrow(object);  // keeps the function and the region while they run
-    if (state.force_eager || another_tracer_is_active()) {
+    if (is_forced_eager() || another_tracer_is_active()) {
         return PyObject_Vectorcall(as_compiled(object)->function, args, nargsf, kwnames);
     }
     PyObject* result = nullptr;

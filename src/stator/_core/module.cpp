@@ -90,6 +90,15 @@ PyObject* set_force_eager(PyObject*, PyObject* value) {
     return PyBool_FromLong(std::exchange(state.force_eager, force != 0));
 }
 
+PyObject* watch_stance(PyObject*, PyObject* args) {
+    PyObject *dict, *reader;
+    if (!PyArg_ParseTuple(args, "O!O:watch_stance", &PyDict_Type, &dict, &reader)) return nullptr;
+    Py_XSETREF(state.stance_namespace, Py_NewRef(dict));
+    Py_XSETREF(state.stance_reader, Py_NewRef(reader));
+    state.stance_version = 0;
+    Py_RETURN_NONE;
+}
+
 PyObject* finished_frame(PyObject*, PyObject* args) {
     PyObject *code, *globals, *back, *variables;
     int offset;
@@ -171,6 +180,9 @@ PyMethodDef functions[] = {
      "Programs of fewer operations are walked at each call; returns what was set before"},
     {"set_force_eager", set_force_eager, METH_O,
      "Compiled callables run what they wrap as it is; returns what was set before"},
+    {"watch_stance", watch_stance, METH_VARARGS,
+     "watch_stance(namespace, reader): compiled callables run what they wrap as it is while reader() is True; it is asked "
+     "again when the namespace has changed"},
     {"set_strict", set_strict, METH_O, "Re-check every decision with the Python twin; returns what was set before"},
     {"configure_tensors", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(configure_tensors)),
      METH_VARARGS | METH_KEYWORDS, "Tell where a TensorImpl keeps its metadata; see stator.tensors.reader"},

@@ -32,6 +32,10 @@ struct State {
     PyObject* other_tracer = nullptr;          // set_other_tracer()
     size_t revalidation_minimum = 32;          // programs of fewer operations are always walked
     bool force_eager = false;                  // compiled callables call what they wrap, hook off
+    PyObject* stance_namespace = nullptr;      // watch_stance(): a module's globals, in which torch keeps its stance
+    PyObject* stance_reader = nullptr;         // says whether that stance is to run everything eagerly
+    uint64_t stance_version = 0;               // the namespace's when the reader was asked
+    bool torch_forces_eager = false;           // what it said
     bool strict = false;                       // re-check every decision with the Python twin
 };
 

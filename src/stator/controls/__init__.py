@@ -1,1 +1,1 @@
-"""Torch's own controls (`torch._dynamo.config`, `set_stance`, …), read where torch keeps them; torch is not imported."""
+"""Torch's own controls (`torch._dynamo.config`, `set_stance` …), read where torch keeps them, without importing it."""

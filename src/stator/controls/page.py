@@ -21,9 +21,26 @@ class Control(NamedTuple):
     test: str
 
 
+_STANCE = "test_stance.py"
 _CONFIG = "test_dynamo_config.py"
 
 CONTROLS = (
+    Control('`set_stance("force_eager")`', "as in torch", f"{_STANCE}::test_force_eager"),
+    Control('`set_stance("eager_on_recompile")`', "as in torch", f"{_STANCE}::test_eager_on_recompile"),
+    Control('`set_stance("fail_on_recompile")`', "as in torch", f"{_STANCE}::test_fail_on_recompile"),
+    Control('`set_stance("eager_then_compile")`', "as in torch", f"{_STANCE}::test_eager_then_compile"),
+    Control('`set_stance("aot_eager_then_compile")`', "as in torch", f"{_STANCE}::test_aot_eager_then_compile"),
+    Control("`set_stance` as function and decorator", "as in torch", f"{_STANCE}::test_as_function_and_as_decorator"),
+    Control(
+        "`set_stance` in a compiled function",
+        "RuntimeError, as in torch",
+        f"{_STANCE}::test_not_in_a_compiled_function",
+    ),
+    Control(
+        "`set_stance(skip_guard_eval_unsafe=True)`, `set_stance(force_backend=…)`",
+        "said once not to be honoured: all guards are checked, compile() calls keep their backends",
+        f"{_STANCE}::test_what_is_not_honoured_is_said_once",
+    ),
     Control("`TORCHDYNAMO_DISABLE=1`", "`compile()` returns what it is given", f"{_CONFIG}::test_the_environment"),
     Control(
         "`TORCH_COMPILE_DISABLE=1`, `TORCHDYNAMO_SUPPRESS_ERRORS`, `TORCH_DYNAMO_AUTOMATIC_DYNAMIC_SHAPES`, "

@@ -18,12 +18,13 @@ def install() -> None:
 def _register() -> None:
     import torch
 
-    from stator import trace
+    from stator import stance, trace
     from stator.objects.protocol import CALL_HOOKS, MODELS
     from stator.tensors import (
         calls,
         constants,
         contexts,
+        dynamism,
         library,
         nn_module,
         operators,
@@ -59,3 +60,5 @@ def _register() -> None:
     trace.LITERAL_HOOKS.append(symbols.literal)
     trace.DECIDERS.append(symbols.decide)
     library.install()
+    stance.NOTE_FIRST_CALL.append(dynamism.note_first_call)
+    stance.follow_torch()

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.source import ConstSource, Source
+from stator.guards.source import ConstSource, ItemSource, LocalSource, Source
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from stator.tensors.tensor import TensorValue
     from stator.trace import Trace
 
-__all__ = ["contents_stay", "dims", "number_varies"]
+__all__ = ["contents_stay", "dims", "note_first_call", "number_varies"]
 
 _VARIES = "varies"
 
@@ -63,6 +65,23 @@ def _varying(trace: Trace, tensor: Any, source: Source) -> set[int]:
     seen[key] = sizes
     fixed = trace.region_state.get("fixed", ())
     return {dim for dim, size in enumerate(sizes) if size is _VARIES and (key, dim) not in fixed}
+
+
+def note_first_call(state: dict[Any, Any], code: CodeType, args: list[Any]) -> None:
+    """Remember the sizes and numbers of a call that ran as ordinary Python, as those of a trace are."""
+    for i, arg in enumerate(args):
+        source = LocalSource(i, code.co_varnames[i])
+        _note(state, source, arg)
+        if type(arg) is tuple:
+            for j, item in enumerate(arg):
+                _note(state, ItemSource(source, j), item)
+
+
+def _note(state: dict[Any, Any], source: Source, host: Any) -> None:
+    if isinstance(host, torch.Tensor):
+        state.setdefault("sizes", {})[source.expr()] = list(host.shape)
+    elif type(host) in (int, float):
+        state.setdefault("numbers", {})[source.expr()] = host
 
 
 def fix(trace: Trace, places: list[tuple[str, int]]) -> None:
