@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
-from stator.errors import BackendError
+from stator.errors import UnknownBackendError
 from stator.tensors import internals
 
 __all__ = ["Backend", "list_backends", "lookup_backend", "register_backend", "resolve"]
@@ -48,7 +48,7 @@ def lookup_backend(name: str) -> Backend:
         known = sorted({*list_backends(), *torchs.list_backends(())})
     close = difflib.get_close_matches(name, known, n=3)
     advice = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {', '.join(known)}"
-    raise BackendError(f"unknown backend {name!r}; {advice}", backend=name)
+    raise UnknownBackendError(f"unknown backend {name!r}; {advice}", backend=name)
 
 
 def _entry_points() -> dict[str, Any]:

@@ -22,6 +22,7 @@ class Control(NamedTuple):
 
 
 _STANCE = "test_stance.py"
+_ERRORS = "test_torchs_exceptions.py"
 _CONFIG = "test_dynamo_config.py"
 
 CONTROLS = (
@@ -40,6 +41,13 @@ CONTROLS = (
         "`set_stance(skip_guard_eval_unsafe=True)`, `set_stance(force_backend=…)`",
         "said once not to be honoured: all guards are checked, compile() calls keep their backends",
         f"{_STANCE}::test_what_is_not_honoured_is_said_once",
+    ),
+    Control(
+        "`except torch._dynamo.exc.Unsupported`, `BackendCompilerFailed`, `InvalidBackend`, `RecompileError`, "
+        "`FailOnRecompileLimitHit`",
+        "catches Stator's `GraphBreakError`, `BackendError`, `UnknownBackendError`, `RecompileError`, "
+        "`RecompileLimitError`, whenever torch's are imported",
+        f"{_ERRORS}::test_is_caught_as_torchs",
     ),
     Control("`TORCHDYNAMO_DISABLE=1`", "`compile()` returns what it is given", f"{_CONFIG}::test_the_environment"),
     Control(

@@ -24,6 +24,7 @@ from stator.errors.exceptions import (
     RecompileError,
     RecompileLimitError,
     StatorError,
+    UnknownBackendError,
 )
 from stator.errors.frames import (
     FrameGivenUp,
@@ -87,6 +88,7 @@ __all__ = [
     "StatorError",
     "SuspendedCoroutine",
     "TraceTooLong",
+    "UnknownBackendError",
     "UnsupportedAttribute",
     "UnsupportedCCall",
     "UnsupportedClassCreation",

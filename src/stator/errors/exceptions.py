@@ -4,11 +4,37 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
+
+from stator.errors import torchs
 
 
 class StatorError(Exception):
-    """The base of everything Stator raises on its own account."""
+    """The base of everything Stator raises on its own account.
+
+    Where torch has an exception for the same thing, it is one of torch's as well: see `torchs`.
+    """
+
+    #: the name of torch's exception in torch._dynamo.exc
+    torchs_name: ClassVar[str] = ""
+    #: the class itself, without torch's beside it
+    plain: ClassVar[type[StatorError]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not issubclass(cls, torchs.Both):
+            cls.plain = cls
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        made = super().__new__(cls, *args)
+        torchs.join(made)
+        return made
+
+    def __init__(self, *args: Any) -> None:
+        Exception.__init__(self, *args)  # and no __init__ of torch's
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (self.plain, *Exception.__reduce__(self)[1:])  # type: ignore[misc]
 
 
 class ConfigError(StatorError, ValueError):
@@ -18,21 +44,35 @@ class ConfigError(StatorError, ValueError):
 class BackendError(StatorError):
     """A backend raised, or returned something that is not callable; `__cause__` holds what it raised."""
 
+    torchs_name = "BackendCompilerFailed"
+
     def __init__(self, message: str, *, backend: str = "") -> None:
         super().__init__(message)
         self.backend = backend
 
 
+class UnknownBackendError(BackendError):
+    """No backend has this name."""
+
+    torchs_name = "InvalidBackend"
+
+
 class RecompileLimitError(StatorError):
     """A code object would be compiled more often than allowed, and falling back to eager was not wanted."""
+
+    torchs_name = "FailOnRecompileLimitHit"
 
 
 class RecompileError(StatorError):
     """A frame would be compiled again, and `error_on_recompile` forbids it."""
 
+    torchs_name = "RecompileError"
+
 
 class InternalError(StatorError):
     """A defect of Stator, never of the program it was tracing."""
+
+    torchs_name = "InternalTorchDynamoError"
 
 
 class GraphBreakError(StatorError):
@@ -42,6 +82,7 @@ class GraphBreakError(StatorError):
     instruction, `hint` what to do about it and `user_stack` the user's frames, outermost first.
     """
 
+    torchs_name = "Unsupported"
     code: str
     reason: str
     where: str
@@ -81,7 +122,7 @@ class GraphBreakError(StatorError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The default would lose the keyword arguments; errors cross process boundaries in test runners.
-        return _rebuild, (type(self), self.code, self.reason, self.where, self.hint, self.user_stack)
+        return _rebuild, (self.plain, self.code, self.reason, self.where, self.hint, self.user_stack)
 
 
 def _rebuild(

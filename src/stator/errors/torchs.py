@@ -1,0 +1,89 @@
+"""Exceptions of Stator's that are torch's too: `except torch._dynamo.exc.Unsupported` catches a GraphBreakError.
+
+Torch's classes are not imported for it. An exception that is made when they are there gets a class that derives from
+both; one that is made before gets it when they are imported, which an `except torch._dynamo.exc.Unsupported:` may do.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from stator.controls.waiting import when_loaded
+
+if TYPE_CHECKING:
+    from stator.errors.exceptions import StatorError
+
+__all__ = ["Both", "join"]
+
+_MODULE = "torch._dynamo.exc"
+#: exceptions without torch's class, to be joined with it when there is one
+_alone: weakref.WeakSet[StatorError] = weakref.WeakSet()
+
+
+class Both:
+    """A base of the classes that derive from Stator's and torch's: what handlers of torch's ask of an exception."""
+
+    first_useful_frame = None
+    frame_exec_strategy = None
+    _torch_dynamo_tracer_output = None
+    skip_frame = False
+
+    @property
+    def msg(self) -> str:
+        """The text."""
+        return str(self)
+
+    @property
+    def real_stack(self) -> Any:
+        """The user's stack."""
+        return getattr(self, "user_stack", ())
+
+    @property
+    def gb_type(self) -> Any:
+        """The kind of graph break."""
+        return getattr(self, "code", None)
+
+    @property
+    def inner_exception(self) -> Any:
+        """What the backend raised."""
+        return self.__cause__  # type: ignore[attr-defined]
+
+    @property
+    def backend_name(self) -> Any:
+        """The backend."""
+        return getattr(self, "backend", "?")
+
+
+def join(error: StatorError) -> None:
+    """Make an exception one of torch's as well, now or when torch's are imported."""
+    if not error.torchs_name:
+        return
+    module = sys.modules.get(_MODULE)
+    if module is not None:
+        _join(error, module)
+    elif "torch" in sys.modules:
+        if not _alone:
+            when_loaded(_MODULE, _join_all)
+        _alone.add(error)
+
+
+def _join_all(module: ModuleType) -> None:
+    for error in list(_alone):
+        _join(error, module)
+    _alone.clear()
+
+
+def _join(error: StatorError, module: ModuleType) -> None:
+    torchs = getattr(module, error.torchs_name, None)
+    if isinstance(torchs, type) and not isinstance(error, torchs):
+        error.__class__ = _both(error.plain, torchs)
+
+
+@functools.cache
+def _both(own: type[StatorError], torchs: type) -> Any:
+    namespace = {"__module__": own.__module__, "__qualname__": own.__qualname__, "__doc__": own.__doc__}
+    return type(own.__name__, (Both, own, torchs), namespace)
