@@ -143,3 +143,17 @@ def test_words(number):
         expected = outcome(operation, operand)
         stator.reset()
         assert stator.compile(outcome)(operation, operand) == expected, operand
+
+
+def test_a_metaclass_is_named_by_its_name_alone():
+    def program():
+        class Meta(type):
+            @classmethod
+            def __prepare__(*args):
+                return None
+
+        class Made(metaclass=Meta):
+            pass
+
+    with pytest.raises(TypeError, match=r"^Meta\.__prepare__\(\) must return a mapping, not NoneType$"):
+        stator.compile(program, backend="eager", fullgraph=True)()

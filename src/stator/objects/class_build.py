@@ -13,7 +13,6 @@ from stator.guards.raw import is_subtype
 from stator.objects.attributes import MISSING
 from stator.objects.cell import CellValue
 from stator.objects.descriptors import ClassMethod, StaticMethod
-from stator.objects.facts import plain_name
 from stator.objects.function import FunctionValue
 from stator.objects.globals_ import name_in
 from stator.objects.pending import concatenated
@@ -110,7 +109,7 @@ def _prepare(space: Space, meta: Value, name: Value, bases: Value, kwargs: dict[
         return space.new_dict([])
     namespace = space.call(prepare, [name, bases], dict(kwargs)).force()
     if space.special(namespace, "__getitem__") is None:
-        shown = plain_name(meta.host) if isinstance(meta, ClassValue) else "<metaclass>"
+        shown = space.class_name(meta.host) if isinstance(meta, ClassValue) else "<metaclass>"
         raise space.error(TypeError, f"{shown}.__prepare__() must return a mapping, not {namespace.type_name(space)}")
     return namespace
 
@@ -121,10 +120,10 @@ def _check_cell(space: Space, cell: Value, made: Value) -> None:
     if not isinstance(cell, CellValue) or not isinstance(made, ClassValue):
         return
     if cell.contents is None:
-        text = f"__class__ not set defining {plain_name(made.host)!r} as {_shown(space, made)}. "
+        text = f"__class__ not set defining {space.class_name(made.host)!r} as {_shown(space, made)}. "
         raise space.error(RuntimeError, f"{text}Was __classcell__ propagated to type.__new__?")
     if cell.contents.force() is not made:
-        named = f"{plain_name(made.host)!r} as {_shown(space, made)}"
+        named = f"{space.class_name(made.host)!r} as {_shown(space, made)}"
         raise space.error(TypeError, f"__class__ set to {_shown(space, cell.contents)} defining {named}")
 
 
@@ -188,7 +187,9 @@ def _announce(space: Space, made: ClassValue, kwargs: dict[str, Value]) -> None:
 
 
 def _set_name_failed(space: Space, raised: Raised, name: str, value: Value, made: ClassValue) -> Raised:
-    text = f"Error calling __set_name__ on '{value.type_name(space)}' instance {name!r} in {plain_name(made.host)!r}"
+    text = (
+        f"Error calling __set_name__ on '{value.type_name(space)}' instance {name!r} in {space.class_name(made.host)!r}"
+    )
     if sys.version_info >= (3, 12):
         space.call_method(raised.value, "add_note", Constant(text))
         return raised

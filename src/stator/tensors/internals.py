@@ -102,7 +102,9 @@ _CLASSES = {
         public="torch",
     ),
     "OpOverload": Name("torch._ops.OpOverload", CLASS, "operators that a program calls", has=("name", "__call__")),
-    "OpOverloadPacket": Name("torch._ops.OpOverloadPacket", CLASS, "operators that a program calls", has=("__getattr__",)),
+    "OpOverloadPacket": Name(
+        "torch._ops.OpOverloadPacket", CLASS, "operators that a program calls", has=("__getattr__",)
+    ),
     "OpNamespace": Name("torch._ops._OpNamespace", CLASS, "`torch.ops.aten` is traced", has=("__getattr__",)),
     "Ops": Name("torch._ops._Ops", CLASS, "`torch.ops` is traced", has=("__getattr__",)),
     "HigherOrderOperator": Name("torch._ops.HigherOrderOperator", CLASS, "cond, scan … are left whole", has=("name",)),
@@ -117,7 +119,9 @@ _CLASSES = {
     ),
     "TracingContext": Name("torch._guards.TracingContext", CLASS, "what AOTAutograd looks for", takes=1),
     "CompileContext": Name("torch._guards.CompileContext", CLASS, "what AOTAutograd looks for", takes=1),
-    "CompileId": Name("torch._guards.CompileId", CLASS, "what AOTAutograd looks for", words=("frame_id", "frame_compile_id")),
+    "CompileId": Name(
+        "torch._guards.CompileId", CLASS, "what AOTAutograd looks for", words=("frame_id", "frame_compile_id")
+    ),
     "StorageOverlap": Name(
         "torch._guards.StorageOverlap", CLASS, "AOTAutograd's assumption", words=("overlapping_sources",
         "non_overlapping_sources"),
@@ -242,7 +246,10 @@ _FUNCTIONS = {
         "torch.ops.profiler._record_function_enter_new", FUNCTION, "what torch.profiler.record_function calls",
         has=("_qualified_op_name",),
     ),
-    "record_ends": Name("torch.ops.profiler._record_function_exit._RecordFunction", FUNCTION, "what torch.profiler.record_function calls", has=("_schema",)),
+    "record_ends": Name(
+        "torch.ops.profiler._record_function_exit._RecordFunction", FUNCTION,
+        "what torch.profiler.record_function calls", has=("_schema",)
+    ),
     "reparametrized": Name(
         "torch.nn.utils.stateless._reparametrize_module",
         FUNCTION,
@@ -268,13 +275,16 @@ _FUNCTIONS = {
         "torch._functorch.eager_transforms.grad_impl", FUNCTION, "a transform that is left to Python", has=("__code__",)
     ),
     "grad_and_value_impl": Name(
-        "torch._functorch.eager_transforms.grad_and_value_impl", FUNCTION, "a transform that is left to Python", has=("__code__",)
+        "torch._functorch.eager_transforms.grad_and_value_impl", FUNCTION,
+        "a transform that is left to Python", has=("__code__",)
     ),
     "vjp_impl": Name(
-        "torch._functorch.eager_transforms._vjp_with_argnums", FUNCTION, "a transform that is left to Python", has=("__code__",)
+        "torch._functorch.eager_transforms._vjp_with_argnums", FUNCTION,
+        "a transform that is left to Python", has=("__code__",)
     ),
     "jvp_impl": Name(
-        "torch._functorch.eager_transforms._jvp_with_argnums", FUNCTION, "a transform that is left to Python", has=("__code__",)
+        "torch._functorch.eager_transforms._jvp_with_argnums", FUNCTION,
+        "a transform that is left to Python", has=("__code__",)
     ),
     "module_call": Name(
         "torch.nn.Module._call_impl",
@@ -283,7 +293,9 @@ _FUNCTIONS = {
         takes=1,
         has=("__code__", "__globals__"),
     ),
-    "module_wrapped_call": Name("torch.nn.Module._wrapped_call_impl", FUNCTION, "the call of a module, which is modelled", takes=1),
+    "module_wrapped_call": Name(
+        "torch.nn.Module._wrapped_call_impl", FUNCTION, "the call of a module, which is modelled", takes=1
+    ),
     "generated_sources": Name(
         "torch.fx.graph_module._loader", OBJECT, "the source of a graph dies with it", has=("eval_cache",)
     ),
