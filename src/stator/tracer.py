@@ -13,7 +13,7 @@ from stator import collector, errors, mark_models  # noqa: F401  the models of t
 from stator._core import UNBOUND, Entry, call_seen, set_code_policy
 from stator.bytecode import ContinuationError, is_suspendable
 from stator.bytecode.continuation import is_continuation
-from stator.cache.policy import is_machinery, other_at_work, runs_whole, worth_tracing
+from stator.cache.policy import is_called_back, is_machinery, other_at_work, runs_whole, worth_tracing
 from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
 from stator.guards.source import LocalSource
@@ -56,6 +56,9 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
         set_code_policy(code, 2)
         if code is bucket.root:
             bucket.give_up(code, "nothing inside of it is traced", [])
+        return ALONE
+    if code is not bucket.root and is_called_back(args) and not is_continuation(code):
+        set_code_policy(code, 2)
         return ALONE
     if code is not bucket.root and not worth_tracing(code):
         alone = is_machinery(code)

@@ -108,6 +108,48 @@ def test_a_module_with_backward_hooks_is_one_break() -> None:
     assert stats.graphs == 3  # before it, its `forward`, and after it
 
 
+class Sensed(torch.autograd.Function):
+    """Left to Python as a whole: what `forward` calls is part of it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.set_materialize_grads(False)  # not traced
+        return doubled(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return doubled(grad)
+
+
+def doubled(x: Any) -> Any:
+    return x.sin() * 2
+
+
+def test_a_function_that_is_left_to_python_is_left_as_a_whole() -> None:
+    def program(x: Any) -> Any:
+        return Sensed.apply(x + 1) * 3
+
+    stats = agree(lambda: (program, (torch.ones(3, requires_grad=True),)), grad=True, breaks=1)
+    assert stats.graphs == 2  # before it and after it
+
+
+def test_a_function_of_an_autograd_context_may_be_compiled() -> None:
+    inner = stator.compile(lambda ctx, x: doubled(x) + 1, backend="eager")
+
+    class Compiled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return inner(ctx, x)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad
+
+    stator.reset()
+    assert torch.equal(Compiled.apply(torch.ones(3)), doubled(torch.ones(3)) + 1)
+    assert stator.stats().graphs == 1
+
+
 # -- gradients --------------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import os
 import sysconfig
 from collections.abc import Callable
 from types import CodeType
+from typing import Any
 
 from stator.bytecode.by_code import ByCode
 
@@ -20,6 +21,8 @@ SKIPPED: list[str] = []
 TRACED: list[str] = []
 #: tell the codes whose frames run as they are together with all that they call, even where they are to be compiled
 WHOLE: list[Callable[[CodeType], bool]] = []
+#: classes of first arguments with which C code calls a function whose frame, and all that it calls, runs as it is
+CALLED_BACK: list[type] = []
 #: directories and files of other tracers and compilers: while one of their frames runs, nothing is traced
 MACHINERY: list[str] = []
 #: names of functions in there that only call what they wrap
@@ -60,6 +63,11 @@ def worth_tracing(code: CodeType) -> bool:
     return not (
         name.startswith(_STDLIB) and not any(part in name for part in _SITE) and os.sep + "test" + os.sep not in name
     )
+
+
+def is_called_back(args: list[Any]) -> bool:
+    """Whether C code calls the frame in the middle of what it does (`forward` in `Function.apply`)."""
+    return bool(args) and isinstance(args[0], tuple(CALLED_BACK))
 
 
 def runs_whole(code: CodeType) -> bool:

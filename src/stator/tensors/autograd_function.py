@@ -15,6 +15,7 @@ import torch
 
 from stator import errors
 from stator._core import set_code_policy
+from stator.cache import policy
 from stator.guards.raw import type_lookup
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import FALSE, NONE, TRUE, register
@@ -335,3 +336,5 @@ def apply_function() -> Any:
 def install() -> None:
     """Register the models."""
     register(apply_function(), _apply)
+    # Up to torch 2.13 `apply` is a Python function, left alone with all that it calls (see engine.py).
+    policy.CALLED_BACK.append(internals.FunctionBase)

@@ -7,6 +7,7 @@ a function that acts on anything is left to Python.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ _OWN: dict[str, tuple[Any, ...] | None] = {
     "early_stop": None,
     "preserve_rng_state": (True,),
 }
+if "respect_saved_tensors_hooks" in inspect.signature(_original).parameters:  # since torch 2.14
+    _OWN["respect_saved_tensors_hooks"] = (None,)
 
 
 def _handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -123,8 +123,10 @@ _CLASSES = {
         "torch._guards.CompileId", CLASS, "what AOTAutograd looks for", words=("frame_id", "frame_compile_id")
     ),
     "StorageOverlap": Name(
-        "torch._guards.StorageOverlap", CLASS, "AOTAutograd's assumption", words=("overlapping_sources",
-        "non_overlapping_sources"),
+        "torch._guards.StorageOverlap",
+        CLASS,
+        "AOTAutograd's assumption",
+        words=("overlapping_sources", "non_overlapping_sources"),
     ),
     "FakeTensorMode": Name(
         "torch._subclasses.fake_tensor.FakeTensorMode",
@@ -139,14 +141,16 @@ _CLASSES = {
         MODULE,
         "what the failure of an operation without data means",
         has=(
-            "DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedFakeTensorException",
+            "DynamicOutputShapeException",
+            "DataDependentOutputException",
+            "UnsupportedFakeTensorException",
             "UnsupportedOperatorException",
         ),
     ),
     "LeafCallable": Name(
         "torch._higher_order_ops.invoke_leaf_function._LeafCallable", CLASS, "a leaf function in a graph", takes=1
     ),
-}  # fmt: skip
+}
 
 _STATE = {
     "DisableTorchFunctionSubclass": Name(
@@ -243,12 +247,16 @@ _FUNCTIONS = {
         "torch._C._dynamo.guards.compute_overlapping_tensors", FUNCTION, "AOTAutograd's assumption, as a guard"
     ),
     "record_begins": Name(
-        "torch.ops.profiler._record_function_enter_new", FUNCTION, "what torch.profiler.record_function calls",
+        "torch.ops.profiler._record_function_enter_new",
+        FUNCTION,
+        "what torch.profiler.record_function calls",
         has=("_qualified_op_name",),
     ),
     "record_ends": Name(
-        "torch.ops.profiler._record_function_exit._RecordFunction", FUNCTION,
-        "what torch.profiler.record_function calls", has=("_schema",)
+        "torch.ops.profiler._record_function_exit._RecordFunction",
+        FUNCTION,
+        "what torch.profiler.record_function calls",
+        has=("_schema",),
     ),
     "reparametrized": Name(
         "torch.nn.utils.stateless._reparametrize_module",
@@ -275,16 +283,22 @@ _FUNCTIONS = {
         "torch._functorch.eager_transforms.grad_impl", FUNCTION, "a transform that is left to Python", has=("__code__",)
     ),
     "grad_and_value_impl": Name(
-        "torch._functorch.eager_transforms.grad_and_value_impl", FUNCTION,
-        "a transform that is left to Python", has=("__code__",)
+        "torch._functorch.eager_transforms.grad_and_value_impl",
+        FUNCTION,
+        "a transform that is left to Python",
+        has=("__code__",),
     ),
     "vjp_impl": Name(
-        "torch._functorch.eager_transforms._vjp_with_argnums", FUNCTION,
-        "a transform that is left to Python", has=("__code__",)
+        "torch._functorch.eager_transforms._vjp_with_argnums",
+        FUNCTION,
+        "a transform that is left to Python",
+        has=("__code__",),
     ),
     "jvp_impl": Name(
-        "torch._functorch.eager_transforms._jvp_with_argnums", FUNCTION,
-        "a transform that is left to Python", has=("__code__",)
+        "torch._functorch.eager_transforms._jvp_with_argnums",
+        FUNCTION,
+        "a transform that is left to Python",
+        has=("__code__",),
     ),
     "module_call": Name(
         "torch.nn.Module._call_impl",
@@ -303,7 +317,10 @@ _FUNCTIONS = {
         "torch._higher_order_ops.invoke_leaf_function.invoke_leaf_function", FUNCTION, "a leaf function in a graph"
     ),
     "fx_tracer": Name(
-        "torch.fx._symbolic_trace", MODULE, "whether torch.fx is tracing", has=("Tracer",),
+        "torch.fx._symbolic_trace",
+        MODULE,
+        "whether torch.fx is tracing",
+        has=("Tracer",),
         public="torch.fx._symbolic_trace.is_fx_symbolic_tracing",
     ),
     "forward_ad": Name(
@@ -312,10 +329,11 @@ _FUNCTIONS = {
     "checkpointing": Name(
         "torch.utils.checkpoint", MODULE, "whether checkpoints are debugged", has=("_checkpoint_debug_enabled",)
     ),
+    "FunctionBase": Name("torch._C._FunctionBase", CLASS, "the context that autograd calls `forward` with"),
     "Function": Name(
         "torch.autograd.Function", CLASS, "what the node of a Function is made of", has=("_backward_cls", "apply")
     ),
-}  # fmt: skip
+}
 
 #: what torch does not load by itself
 LATER = {
