@@ -34,7 +34,7 @@ class StatorError(Exception):
         Exception.__init__(self, *args)  # and no __init__ of torch's
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (self.plain, *Exception.__reduce__(self)[1:])  # type: ignore[misc]
+        return (self.plain, *Exception.__reduce__(self)[1:])
 
 
 class ConfigError(StatorError, ValueError):

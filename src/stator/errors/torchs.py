@@ -80,7 +80,7 @@ def _join_all(module: ModuleType) -> None:
 def _join(error: StatorError, module: ModuleType) -> None:
     torchs = getattr(module, error.torchs_name, None)
     if isinstance(torchs, type) and not isinstance(error, torchs):
-        error.__class__ = _both(error.plain, torchs)
+        error.__class__ = _both(error.plain, torchs)  # type: ignore[arg-type]
 
 
 @functools.cache
