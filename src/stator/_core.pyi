@@ -111,6 +111,9 @@ def hook_installed() -> bool: ...
 def show_as(cls: type, name: str, function: Any, /) -> None:
     """Who reads the class finds the function under that name; the type's slot calls what it called before."""
 
+def set_metaclass(cls: type, metaclass: type, /) -> None:
+    """`cls.__class__ = metaclass` for a class whose metaclass is `type`, which CPython refuses to change."""
+
 def call_held(cls: type, shown: Any, /) -> None:
     """A call of an instance of the class calls what it holds as `_stator_call`; its `__call__` reads as `shown`."""
 

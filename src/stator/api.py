@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from stator import errors
-from stator._core import Compiled, set_miss_handler
+from stator._core import set_miss_handler
 from stator.config import current
 from stator.controls.dynamo_config import disabled_by_environment
+from stator.copies import Compiling
 from stator.region import BUCKETS, Bucket
 from stator.report.stats import STATS, Stats
 
@@ -147,9 +148,7 @@ def _wrap(model: Any, bucket: Bucket) -> Any:
         stand_in = module_stand_in(model, bucket)
         if stand_in is not None:
             return stand_in
-    compiled = Compiled(model, bucket.region)
-    compiled.__dict__["_stator_bucket"] = bucket
-    return compiled
+    return Compiling(bucket)(model)
 
 
 def reset() -> None:

@@ -12,7 +12,7 @@ from stator._core import Compiled
 if TYPE_CHECKING:
     from stator.region import Bucket
 
-__all__ = ["copied", "deep_copied", "reduced", "reduced_to"]
+__all__ = ["Compiling", "copied", "deep_copied", "reduced", "reduced_to"]
 
 
 def copied(compiled: Any) -> Any:
@@ -45,16 +45,43 @@ def _found(module: Any, name: Any) -> Any:
     return functools.reduce(lambda at, part: getattr(at, part, None), name.split("."), sys.modules.get(module))
 
 
+class Compiling:
+    """Compiles functions as one `compile()` call would, into its caches: torch's `compiled_module.dynamo_ctx`.
+
+    >>> model.training_step = compiled.dynamo_ctx(model.training_step)
+    """
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+
+    def __call__(self, function: Any) -> Any:
+        made = Compiled(function, self._bucket.region)
+        made.__dict__["_stator_bucket"] = self._bucket
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiling:
+        return Compiling(self._bucket.copy())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        remake, (_, *settings) = reduced_to(None, self._bucket)
+        return _compiling, (remake, *settings)
+
+
+def _compiling(remake: Any, *settings: Any) -> Compiling:
+    return Compiling(remake(_nothing, *settings).region.owner)
+
+
+def _nothing() -> None:
+    """What is compiled for its settings alone."""
+
+
 def reduced_to(model: Any, bucket: Bucket) -> tuple[Any, ...]:
     """How pickle makes it again: the function or module, compiled with these settings."""
     return bucket.remake, (model, bucket.own_config, bucket.asked, bucket.settings())
 
 
 def _again(compiled: Any, function: Any) -> Any:
-    bucket = compiled.region.owner.copy()
-    made = Compiled(function, bucket.region)
-    made.__dict__["_stator_bucket"] = bucket
-    return made
+    return Compiling(compiled.region.owner.copy())(function)
 
 
 def _attributes(own: dict[str, Any]) -> dict[str, Any]:

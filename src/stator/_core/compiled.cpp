@@ -165,6 +165,13 @@ PyObject* of_function(PyObject* object, void* name) {
     return PyObject_GetAttrString(as_compiled(object)->function, static_cast<const char*>(name));
 }
 
+// Who asks for a function is told that this is one, as which a compiler's result goes; what type() gives is Compiled.
+PyObject* class_of(PyObject* object, void*) {
+    PyObject* wrapped = as_compiled(object)->function;
+    bool is_function = PyFunction_Check(wrapped) || PyMethod_Check(wrapped);
+    return Py_NewRef(reinterpret_cast<PyObject*>(is_function ? &PyFunction_Type : Py_TYPE(object)));
+}
+
 PyObject* compiled_repr(PyObject* object) { return PyUnicode_FromFormat("<compiled %R>", as_compiled(object)->function); }
 
 // How it is copied and pickled is said in Python: stator/copies.py.
@@ -200,6 +207,9 @@ PyGetSetDef compiled_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {"__code__", of_function, nullptr, "the function's", const_cast<char*>("__code__")},
     {"__globals__", of_function, nullptr, "the function's", const_cast<char*>("__globals__")},
+    {"__defaults__", of_function, nullptr, "the function's", const_cast<char*>("__defaults__")},
+    {"__kwdefaults__", of_function, nullptr, "the function's", const_cast<char*>("__kwdefaults__")},
+    {"__class__", class_of, nullptr, "that of the functions, where it stands for one", nullptr},
     {"__closure__", of_function, nullptr, "the function's", const_cast<char*>("__closure__")},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "callers.h"
+#include "classes.h"
 #include "contents.h"
 #include "compat.h"
 #include "compiled.h"
@@ -132,6 +133,8 @@ PyMethodDef functions[] = {
      "shown. A dict, or an object with a dict (a threading.local has one of each thread)"},
     {"show_as", show_as, METH_VARARGS,
      "show_as(cls, name, function): who reads the class finds the function; its slot calls what it called before"},
+    {"set_metaclass", set_metaclass, METH_VARARGS,
+     "set_metaclass(cls, metaclass): `cls.__class__ = metaclass` where it is `type`, which CPython refuses to change"},
     {"call_held", call_held, METH_VARARGS,
      "call_held(cls, shown): a call of an instance calls its `_stator_call`; `cls.__call__` reads as `shown`"},
     {"set_other_tracer", set_other_tracer, METH_O,

@@ -28,6 +28,7 @@ def _register() -> None:
         library,
         nn_module,
         operators,
+        optimized_module,
         other_tracers,
         policy,
         reader,
@@ -48,6 +49,7 @@ def _register() -> None:
     nn_module.install()
     policy.install()
     other_tracers.install()
+    optimized_module.install()
     CALL_HOOKS.append(calls.call_hook)
     CALL_HOOKS.append(symbols.specialise)
     trace.INTERCEPTS.append(constants.intercept_constant)

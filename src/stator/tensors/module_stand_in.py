@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator._core import Compiled, call_held
-from stator.copies import reduced_to
+from stator.copies import Compiling, reduced_to
+from stator.tensors.wrapped_state import unwrap_keys, unwrapped
 
 if TYPE_CHECKING:
     from stator.region import Bucket
@@ -80,6 +81,24 @@ class _StandIn:
         return type(self).__dict__["_stator_call"].__get__(self).region.owner
 
     @property
+    def dynamo_ctx(self) -> Any:
+        return Compiling(self._stator_bucket)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_orig_mod":
+            _keep_original(self, value)
+        else:
+            super().__setattr__(name, value)
+
+    def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        return super().load_state_dict(unwrapped(self, state_dict), *args, **kwargs)  # type: ignore[misc]
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
+        """The stand-in as part of a module whose state is loaded: `state_dict` is that call's own copy."""
+        unwrap_keys(self, state_dict, prefix)
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)  # type: ignore[misc]
+
+    @property
     def __class__(self) -> type:
         return type(self._orig_mod)
 
@@ -97,6 +116,13 @@ class _StandIn:
         made = copy.deepcopy(self._orig_mod, memo)
         # A module may refer to its own stand-in.
         return memo.get(id(self)) or _again(made, self._stator_bucket)
+
+
+def _keep_original(stand_in: Any, module: Any) -> None:
+    """`compiled._orig_mod = module`: libraries put back what they have taken out."""
+    if module is not stand_in._orig_mod:
+        text = "a compiled module stands for one module: its _orig_mod cannot be another; compile that one instead"
+        raise AttributeError(text, name="_orig_mod", obj=stand_in)
 
 
 def _again(module: Any, bucket: Bucket) -> Any:

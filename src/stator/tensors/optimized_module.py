@@ -1,0 +1,52 @@
+"""`isinstance(compiled, torch._dynamo.OptimizedModule)`: how libraries ask whether a module is compiled.
+
+A stand-in is an instance of its module's class, and says so by `__class__`; it cannot be an instance of torch's wrapper too.
+So the wrapper's class is given a metaclass that answers for stand-ins too, as `abc` does for registered classes. That
+happens when the program loads `torch._dynamo`, which Stator itself has no use for.
+
+>>> accelerate.utils.is_compiled_module(torch.compile(model))
+True
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from stator._core import set_metaclass
+from stator.tensors.module_stand_in import is_stand_in
+from stator.tensors.when_loaded import when_loaded
+
+__all__ = ["install"]
+
+
+class _AnswersForStandIns(type):
+    __slots__ = ()
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        # Not for subclasses of the wrapper, which have the metaclass as well.
+        if not is_stand_in(instance) or isinstance(cls.__base__, _AnswersForStandIns):
+            return False
+        return not _asked_by_torch(sys._getframe(1).f_globals)
+
+
+def _asked_by_torch(names: dict[str, Any]) -> bool:
+    """Whether torch's own code asks: what it does then is to take its wrapper apart, of which a stand-in has nothing.
+
+    `torch.distributed.checkpoint` looks for the wrapper's `_orig_mod.` in the names of parameters, Inductor for the
+    wrapper's context.
+    """
+    return str(names.get("__name__", "")).startswith("torch.")
+
+
+def install() -> None:
+    """Have torch's wrapper answer for stand-ins, from when it exists."""
+    when_loaded("torch._dynamo.eval_frame", _answer)
+
+
+def _answer(eval_frame: Any) -> None:
+    wrapper = getattr(eval_frame, "OptimizedModule", None)
+    if type(wrapper) is type:
+        set_metaclass(wrapper, _AnswersForStandIns)
