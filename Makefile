@@ -87,9 +87,14 @@ matrix: $(addprefix matrix-,$(VERSIONS)) ## the whole suite, with torch, on each
 matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
 	@$(STEP) matrix-$* "the whole suite, with torch, on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
+# `make test` asks a sample of their questions.
+WHOLE_FAMILIES := tests/completeness tests/tensors/test_module_completeness.py tests/tensors/test_tensor_facts.py \
+  tests/tensors/test_failure_everywhere.py
+
 .PHONY: fuzz
-fuzz: $(VENV)/.core $(VENV)/.checks ## random programs, eager against traced (FUZZ_ARGS="--count 500 --seed 1")
+fuzz: $(VENV)/.core $(VENV)/.checks ## random programs (FUZZ_ARGS="--count 500 --seed 1"), then the whole test families
 	$(PY) -m tests.fuzz $(FUZZ_ARGS)
+	STATOR_FACTS=all STATOR_FAILURES=all $(PY) -m pytest -q $(WHOLE_FAMILIES)
 
 .PHONY: lint
 lint: $(VENV)/.core $(VENV)/.checks ## ruff, mypy --strict, import-linter

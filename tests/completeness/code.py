@@ -73,6 +73,7 @@ FUNCTION_CHANGES = changes(
     "o.__globals__['LEVEL'] = 8",
     "del o.__globals__['LEVEL']",
     "o.__globals__['__builtins__'] = {}",
+    "o.__type_params__ = (1,)",
 )
 METHOD = """
 class C:
@@ -347,6 +348,7 @@ CALLABLES = [
             ("class o(Base)", "class o(Base, BaseException)"),
         ),
         queries=("o().x", "o().m()", "o().p", "o().greet()", "o.x", "type(o).level", "isinstance(1, o)"),
+        constant={"of classes written in C": "__text_signature__"},
     ),
     Kind(
         "instance",
@@ -384,7 +386,6 @@ CALLABLES = [
             "o.__name__ = 'n'",
             "o.__qualname__ = 'q'",
             "o.__module__ = 'm'",
-            "o.__wrapped__ = 2",
             "o.__annotations__ = {}",
             "o.__func__.__annotations__['a'] = int",
         ),
@@ -402,7 +403,6 @@ CALLABLES = [
             "o.__name__ = 'n'",
             "o.__qualname__ = 'q'",
             "o.__module__ = 'm'",
-            "o.__wrapped__ = 2",
             "o.__annotations__ = {}",
             "o.__func__.__annotations__['a'] = int",
         ),

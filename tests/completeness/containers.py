@@ -300,7 +300,7 @@ ITERATORS = [
         "iterator by __getitem__",
         "iter(collections.UserString('ab'))",
         "iter(collections.UserString('xy'))",
-        constant={"of one generator": "__name__ __qualname__ gi_code gi_yieldfrom"},
+        constant={"of one generator": "__name__ __qualname__ gi_code gi_yieldfrom", "each has its own": "gi_frame"},
     ),
     iterator("iterator of calls", "iter([3, 2, 1].pop, 3)", "iter([3, 2].pop, 3)", "iter([3, 2, 1].pop, 2)"),
     iterator("enumerate", "enumerate('ab')", "enumerate('ab', 1)", "enumerate('xy')"),

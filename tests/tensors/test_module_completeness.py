@@ -8,14 +8,15 @@ import torch
 from torch import nn
 
 from tests.completeness.containers import changes
-from tests.completeness.runner import Kind, check
+from tests.completeness.runner import UNSTEADY, Kind, check
 from tests.completeness.same import CONTENTS, MODULE
 
-CONTENTS[torch.Tensor] = lambda value: [value.tolist(), value.dtype, tuple(value.shape), value.requires_grad]
+CONTENTS[torch.Tensor] = lambda t: [t.tolist(), t.dtype, tuple(t.shape), t.requires_grad, t.grad if t.is_leaf else None]
 
 
 #: hooks are numbered through, for all modules
 FIRST_HOOK = "import torch.utils.hooks as hooks; hooks.RemovableHandle.next_id = 0; "
+UNSTEADY["o.compile()"] = "the wrapper that torch.compile leaves on the module holds the id of an object"
 
 
 def make() -> Any:
@@ -32,6 +33,7 @@ def make() -> Any:
             return self.level, len(args)
 
     Net.__module__ = MODULE
+    Net.__annotations__ = {}
     return Net()
 
 
@@ -67,6 +69,14 @@ MODULES = Kind(
         "type(o).__len__ = lambda self: 3",
         "type(o).extra_repr = lambda self: 'e'",
         "o.weight.data.add_(1)",
+        FIRST_HOOK + "o.register_full_backward_pre_hook(lambda m, r: None)",
+        FIRST_HOOK + "o.register_forward_hook(lambda m, a, k, r: 8, with_kwargs=True, always_call=True)",
+        FIRST_HOOK + "o.register_forward_pre_hook(lambda m, a, k: None, with_kwargs=True)",
+        FIRST_HOOK + "o.register_load_state_dict_pre_hook(lambda *a: None)",
+        FIRST_HOOK + "o.register_load_state_dict_post_hook(lambda *a: None)",
+        FIRST_HOOK + "o.register_state_dict_pre_hook(lambda *a: None)",
+        "type(o).get_extra_state = lambda self: 3",
+        "type(o).__annotations__['a'] = int",
     ),
     queries=(
         "[n for n, _ in o.named_parameters()]",
@@ -80,7 +90,11 @@ MODULES = Kind(
         "o.weight.grad is None",
         "o.buffer is None",
     ),
-    names=False,
+    constant={
+        "of torch.nn.Module": "T_destination _version call_super_init dump_patches",
+        "no such device here": "cuda ipu mtia xpu",
+        "made by `o.compile()` only": "_compiled_call_impl",
+    },
 )
 
 
