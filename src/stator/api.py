@@ -7,6 +7,7 @@ import importlib.util
 import sys
 import threading
 from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType
 from typing import Any
 
 from stator import errors
@@ -67,7 +68,29 @@ def compile(
         return model
     given = frozenset([*(options or {}), *(["recompile_limit"] if recompile_limit is not None else [])])
     settings = {"fullgraph": fullgraph, "dynamic": dynamic, "name": name, "given": given}
+    if isinstance(model, type):
+        return _compiled_class(model, config, (backend, mode, rest), settings)
     return _compiled(model, config, (backend, mode, rest), settings)
+
+
+def _compiled_class(cls: Any, *asked: Any) -> Any:
+    """The class itself, whose instances are compiled when they are called."""
+    if isinstance(cls.__call__, FunctionType | Compiled):
+        cls.__call__ = _compiled(cls.__call__, *asked)
+    return cls
+
+
+_IN_C = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, MethodWrapperType)
+
+
+def _with_a_frame(function: Any) -> Any:
+    """A C function as a Python function that calls it: what is compiled is a frame."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
 
 
 def _compiled(model: Any, config: Any, asked: tuple[Any, str | None, dict[str, Any]], settings: dict[str, Any]) -> Any:
@@ -148,7 +171,7 @@ def _wrap(model: Any, bucket: Bucket) -> Any:
         stand_in = module_stand_in(model, bucket)
         if stand_in is not None:
             return stand_in
-    return Compiling(bucket)(model)
+    return Compiling(bucket)(_with_a_frame(model) if isinstance(model, _IN_C) else model)
 
 
 def reset() -> None:

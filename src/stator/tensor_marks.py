@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class DimRange(NamedTuple):
+    """The sizes that a dimension takes, as torch's readers of the mark expect it."""
+
+    dim: int
+    min: int | None
+    max: int | None
 
 
 def _dims(tensor: Any, dim: int | Iterable[int]) -> list[int]:
@@ -37,11 +45,8 @@ def mark_dynamic(t: Any, dim: int | Iterable[int], *, min: int | None = None, ma
     """
     dims = _dims(t, dim)
     _add(t, "_dynamo_dynamic_indices", dims)
-    ranges = getattr(t, "_dynamo_dynamic_range", None)
-    if ranges is None:
-        ranges = t._dynamo_dynamic_range = {}
-    if min is not None or max is not None:
-        ranges.update(dict.fromkeys(dims, (min, max)))
+    ranges = {old for old in getattr(t, "_dynamo_dynamic_range", ()) if old.dim not in dims}
+    t._dynamo_dynamic_range = ranges | {DimRange(d, min, max) for d in dims}
 
 
 def mark_static(t: Any, dim: int | Iterable[int] | None = None) -> None:

@@ -13,7 +13,16 @@ from stator import collector, errors, mark_models  # noqa: F401  the models of t
 from stator._core import UNBOUND, Entry, call_seen, set_code_policy
 from stator.bytecode import ContinuationError, is_suspendable
 from stator.bytecode.continuation import is_continuation
-from stator.cache.policy import is_called_back, is_machinery, other_at_work, runs_whole, worth_tracing
+from stator.cache.policy import (
+    decided_by_function,
+    is_called_back,
+    is_machinery,
+    other_at_work,
+    runs_whole,
+    worth_tracing,
+)
+from stator.controls import resets
+from stator.controls.breaks import break_is_error
 from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
 from stator.guards.source import LocalSource
@@ -60,6 +69,9 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
     if code is not bucket.root and is_called_back(args) and not is_continuation(code):
         set_code_policy(code, 2)
         return ALONE
+    whole = decided_by_function(code, function)
+    if whole is not None:
+        return ALONE if whole else None
     if code is not bucket.root and not worth_tracing(code):
         alone = is_machinery(code)
         set_code_policy(code, 2 if alone else 1)
@@ -73,6 +85,7 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
         return None
     if stance == "fail_on_recompile":
         raise RuntimeError(_recompile_text(bucket, function, code, args))
+    resets.follow()
     config = bucket.config
     if config.disable:
         return None
@@ -232,6 +245,8 @@ def user_stack(trace: Trace) -> list[FrameSummary]:
 
 
 def _refuse_if_fullgraph(bucket: Bucket, trace: Trace, brk: Any) -> None:
-    if bucket.fullgraph and not isinstance(brk, errors.ForcedBreak):
+    if isinstance(brk, errors.ForcedBreak):
+        return
+    if bucket.fullgraph or break_is_error(trace):
         error = brk.error(where=where_of(trace), user_stack=user_stack(trace))
         raise error from trace.host_failure

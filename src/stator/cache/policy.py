@@ -25,6 +25,8 @@ WHOLE: list[Callable[[CodeType], bool]] = []
 CALLED_BACK: list[type] = []
 #: directories and files of other tracers and compilers: while one of their frames runs, nothing is traced
 MACHINERY: list[str] = []
+#: asked about a frame of code that many functions share: True to leave all in it alone, False to trace what it calls
+SHARED: list[Callable[[CodeType, Any], bool | None]] = []
 #: names of functions in there that only call what they wrap
 NO_MACHINERY: set[str] = set()
 #: what says which tracer, transform or mode is at work that wants to see the program itself; None where none is
@@ -45,6 +47,11 @@ def other_at_work() -> str | None:
 def is_machinery(code: CodeType) -> bool:
     """Whether a frame is one of another tracer's, or of a compiler's: all that it calls is left alone."""
     return code.co_filename.startswith(tuple(MACHINERY)) and code.co_name not in NO_MACHINERY
+
+
+def decided_by_function(code: CodeType, function: Any) -> bool | None:
+    """What `SHARED` says of the frame; None where the code alone decides."""
+    return next((answer for ask in SHARED if (answer := ask(code, function)) is not None), None)
 
 
 def worth_tracing(code: CodeType) -> bool:

@@ -23,6 +23,7 @@ class Control(NamedTuple):
 
 _STANCE = "test_stance.py"
 _ERRORS = "test_torchs_exceptions.py"
+_HERE = "test_controls.py"
 _CONFIG = "test_dynamo_config.py"
 
 CONTROLS = (
@@ -55,6 +56,62 @@ CONTROLS = (
         "`TORCHDYNAMO_VERBOSE`",
         "as the options of `torch._dynamo.config` that they set, whether it has been imported or not",
         f"{_CONFIG}::test_the_environment_is_read_without_torch_dynamo",
+    ),
+    Control(
+        "`options={'guard_filter_fn': …}`",
+        "accepted; all guards are kept, which is said once",
+        f"{_HERE}::test_guard_filter_fn",
+    ),
+    Control("`mode` with `options`", "torch's RuntimeError, under `install()`", f"{_HERE}::test_mode_with_options"),
+    Control(
+        "`isolate_recompiles=`",
+        "accepted: each compile() call has its own entries in any case",
+        f"{_HERE}::test_isolate_recompiles",
+    ),
+    Control(
+        "`dynamic_shapes=`, `shapes_spec=`",
+        "accepted, and said once not to be honoured: sizes become symbolic when they vary; "
+        "with `dynamic=` torch's ValueError",
+        f"{_HERE}::test_shape_specifications",
+    ),
+    Control("`@dynamic_spec`", "said once not to be honoured", f"{_HERE}::test_dynamic_spec_decorator"),
+    Control("`torch.compiler.set_default_backend`", "as in torch, under `install()`", f"{_HERE}::test_default_backend"),
+    Control("`torch.compile(torch.sin)`", "compiled", f"{_HERE}::test_functions_in_c"),
+    Control("`torch.compile(cls)`", "the class itself; calls of its instances are compiled", f"{_HERE}::test_classes"),
+    Control(
+        "`compiled_module.forward(x)`",
+        "compiled, as `compiled_module(x)` is",
+        f"{_HERE}::test_forward_of_a_compiled_module",
+    ),
+    Control("`compiled.aot_compile()`", "NotImplementedError", f"{_HERE}::test_aot_compile"),
+    Control(
+        "`torch.compiler.reset()`, `torch._dynamo.reset()`",
+        "forget what Stator has compiled, too",
+        f"{_HERE}::test_reset",
+    ),
+    Control(
+        "`torch._dynamo.explain`",
+        "torch's own report, on what torch's tracer makes of the function; `stator.stats()` has Stator's",
+        f"{_HERE}::test_explain",
+    ),
+    Control(
+        "`torch.compiler.disable(recursive=True)`",
+        "nothing in the user's function is compiled, after the break either; "
+        "what torch disables of its own for its tracer's sake is traced",
+        f"{_HERE}::test_disable_is_recursive",
+    ),
+    Control("`torch._dynamo.error_on_graph_break`", "as in torch", f"{_HERE}::test_error_on_graph_break"),
+    Control("`torch.compiler.nested_compile_region`", "traced through", f"{_HERE}::test_nested_compile_region"),
+    Control("`torch._dynamo.nonstrict_trace`", "traced through", f"{_HERE}::test_nonstrict_trace"),
+    Control(
+        "`mark_dynamic(t, dim, min=…, max=…)`",
+        "symbolic from the first trace; sizes out of the range are no error",
+        f"{_HERE}::test_marks_with_ranges",
+    ),
+    Control(
+        "`TORCH_LOGS=graph_breaks,recompiles`, `torch._logging.set_logs`",
+        "Stator's breaks and recompilations go to torch's loggers",
+        f"{_HERE}::test_torch_logs",
     ),
 )
 

@@ -9,6 +9,7 @@ from collections import deque
 from typing import Any
 
 from stator.bytecode.by_code import ByCode
+from stator.controls import logs
 
 #: recompilations, and kinds of graph breaks, that are remembered: the last ones
 _MOST_RECORDS = 10_000
@@ -117,12 +118,14 @@ class Counters:
             self.breaks[key] = self.breaks.get(key, 0) + 1
             if len(self.breaks) > _MOST_RECORDS:
                 del self.breaks[next(iter(self.breaks))]
+        logs.say_break(record.where, record.code, record.reason)
 
     def recompiled(self, where: str, reason: str) -> None:
         """A frame is compiled again because a guard failed."""
         with self._lock:
             self.recompiles += 1
             self.recompile_log.append(RecompileRecord(where, reason))
+        logs.say_recompile(where, reason)
 
     def add_seconds(self, total: float, backend: float) -> None:
         """Time spent on one miss, and how much of it in the backend."""

@@ -19,6 +19,7 @@ def _register() -> None:
     import torch
 
     from stator import stance, trace
+    from stator.controls import resets
     from stator.objects.protocol import CALL_HOOKS, MODELS
     from stator.tensors import (
         calls,
@@ -64,3 +65,4 @@ def _register() -> None:
     library.install()
     stance.NOTE_FIRST_CALL.append(dynamism.note_first_call)
     stance.follow_torch()
+    resets.follow_from_import()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from types import CodeType
+from typing import Any
 
 import torch
 
@@ -21,8 +23,17 @@ _MACHINERY = (
 _DISABLING = ("_fn", "nonrecursive_disable_wrapper")
 
 
+def _disabled(code: CodeType, function: Any) -> bool | None:
+    """`torch.compiler.disable()` around the user's function: what it calls is left alone. The wrappers share a code."""
+    if code.co_name != "_fn" or "_torchdynamo_disable" not in getattr(function, "__dict__", ()):
+        return None
+    module = getattr(function.__dict__.get("_torchdynamo_orig_callable"), "__module__", None) or ""
+    return not f"{module}.".startswith("torch.")
+
+
 def install() -> None:
     """Tell the policy of the frame hook."""
+    policy.SHARED.append(_disabled)
     root = os.path.dirname(torch.__file__)
     policy.SKIPPED.append(root + os.sep)
     policy.MACHINERY.extend(os.path.join(root, part) for part in _MACHINERY)

@@ -1,0 +1,25 @@
+"""`torch._dynamo.error_on_graph_break`: whether a graph may break here, as the traced program has said so far."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stator.trace import Trace
+
+__all__ = ["break_is_error"]
+
+_FLAG = "_error_on_graph_break"
+
+
+def break_is_error(trace: Trace) -> bool:
+    """Whether a break of this trace is to raise. As in torch, nothing guards that."""
+    utils: Any = sys.modules.get("torch._dynamo.utils")
+    setter = getattr(utils, "_set" + _FLAG, None)
+    if setter is None:
+        return False
+    if id(setter.__code__) not in trace.traced_codes:
+        return bool(getattr(utils, _FLAG, False))
+    value = trace.globals_of(vars(utils)).get_str(trace.space, _FLAG)
+    return value is not None and bool(trace.space.known(value))

@@ -1,0 +1,327 @@
+"""Torch's controls under `stator.install()`: each does what it does for torch, or is said not to."""
+
+import logging
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+import torch._dynamo
+
+import stator
+from stator.controls import dynamo_config
+
+
+@pytest.fixture(autouse=True)
+def installed():
+    stator.reset()
+    stator.install()
+    yield
+    stator.uninstall()
+    stator.reset()
+
+
+class Counted:
+    """A backend that counts its graphs."""
+
+    def __init__(self):
+        self.graphs = 0
+
+    def __call__(self, gm, examples, **kwargs):
+        self.graphs += 1
+        return gm.forward
+
+
+def add_one(x):
+    return x + 1
+
+
+def said(caplog, act, text):
+    """How often something is said, when the user does it twice."""
+    dynamo_config._said.clear()
+    caplog.set_level(logging.WARNING, "stator")
+    act()
+    act()
+    return sum(text in record.getMessage() for record in caplog.records)
+
+
+def test_guard_filter_fn(caplog):
+    def act():
+        options = {"guard_filter_fn": lambda entries: [False for _ in entries]}
+        compiled = torch.compile(lambda x, n: x * n, backend="eager", options=options)
+        assert [compiled(torch.ones(1), n).item() for n in (2, 3, 4)] == [2, 3, 4]
+        assert "guard_filter_fn" in options
+
+    assert said(caplog, act, "guard_filter_fn") == 1
+
+
+def test_mode_with_options():
+    text = "Either mode or options can be specified, but both can't be specified at the same time."
+    for compile in (torch.compile, torch._dynamo.eval_frame.torch.compile):
+        with pytest.raises(RuntimeError) as caught:
+            compile(add_one, mode="default", options={"max_autotune": True})
+        assert str(caught.value) == text
+
+
+def test_isolate_recompiles():
+    for isolate in (False, True):
+        assert torch.compile(add_one, backend="eager", isolate_recompiles=isolate)(torch.ones(1)).item() == 2
+
+
+@pytest.mark.parametrize("name", ["shapes_spec", "dynamic_shapes"])
+def test_shape_specifications(caplog, name):
+    def act():
+        compiled = torch.compile(add_one, backend="eager", **{name: {"x": {0: None}}})
+        for n in (2, 3, 4):
+            assert torch.equal(compiled(torch.ones(n)), torch.ones(n) + 1)
+
+    assert said(caplog, act, name) == 1
+    with pytest.raises(ValueError, match="dynamic"):
+        torch.compile(add_one, dynamic=True, **{name: {}})
+
+
+def test_dynamic_spec_decorator(caplog):
+    def function(x):
+        return x + 1
+
+    function._dynamic_spec = object()
+    assert said(caplog, lambda: torch.compile(function, backend="eager")(torch.ones(1)), "dynamic_spec") == 1
+
+
+def test_default_backend():
+    backend = Counted()
+    before = torch.compiler.get_default_backend()
+    torch.compiler.set_default_backend(backend)
+    try:
+        torch.compile(add_one)(torch.ones(1))
+        torch.compile(add_one, backend=None)(torch.ones(1))
+    finally:
+        torch.compiler.set_default_backend(before)
+    assert backend.graphs == 2
+
+
+@pytest.mark.parametrize("name", ["eager", "aot_eager"])
+@pytest.mark.parametrize("function", [torch.sin, torch.Tensor.sin, torch.exp, torch.nn.functional.gelu], ids=str)
+def test_functions_in_c(function, name):
+    compiled = torch.compile(function, backend=name, fullgraph=True)
+    for n in (2, 3, 4):
+        x = torch.ones(n, requires_grad=True)
+        compiled(x).sum().backward()
+        y = torch.ones(n, requires_grad=True)
+        function(y).sum().backward()
+        assert torch.allclose(x.grad, y.grad)
+    assert stator.stats().graphs == 2
+    assert compiled.__name__ == function.__name__
+
+
+def test_bound_methods_in_c():
+    x = torch.ones(3)
+    compiled = torch.compile(x.add, backend="eager")
+    assert torch.equal(compiled(x), x + x) and stator.stats().graphs == 1
+
+
+@pytest.mark.parametrize("name", ["eager", "aot_eager"])
+def test_forward_of_a_compiled_module(name):
+    module = torch.nn.Linear(3, 3)
+    compiled = torch.compile(module, backend=name)
+    for n in (2, 4, 5):
+        x = torch.ones(n, 3)
+        assert torch.allclose(compiled.forward(x), module(x))
+    assert stator.stats().graphs == 2
+    assert type(compiled).forward is torch.nn.Linear.forward
+
+    outer = torch.compile(lambda x: compiled.forward(x) + 1, backend=name, fullgraph=True)
+    assert torch.allclose(outer(torch.ones(2, 3)), module(torch.ones(2, 3)) + 1)
+
+    module.forward = lambda x: x * 2
+    assert torch.equal(compiled.forward(torch.ones(1)), torch.full((1,), 2.0))
+
+
+def test_classes():
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    class Plain:
+        def __call__(self, x):
+            return x + 1
+
+    for cls in (Module, Plain):
+        stator.reset()
+        compiled = torch.compile(cls, backend="eager")
+        assert compiled is cls
+        made = compiled()
+        assert isinstance(made, cls) and torch.equal(made(torch.ones(2)), torch.full((2,), 2.0))
+        assert stator.stats().graphs == 1
+    assert torch.nn.Module.__call__ is not Module.__call__
+
+
+def test_aot_compile():
+    with pytest.raises(NotImplementedError, match=r"aot_compile\(\) is not supported by Stator"):
+        torch.compile(add_one, fullgraph=True).aot_compile(((torch.ones(1),), {}))
+
+
+@pytest.mark.parametrize("reset", [torch.compiler.reset, torch._dynamo.reset])
+def test_reset(reset):
+    backend = Counted()
+    compiled = torch.compile(add_one, backend=backend)
+    for graphs in (1, 2, 3):
+        compiled(torch.ones(1))
+        compiled(torch.ones(1))
+        assert backend.graphs == graphs
+        reset()
+
+
+def test_explain():
+    def function(x):
+        x = x + 1
+        torch._dynamo.graph_break()
+        return x * 2
+
+    assert torch._dynamo.explain(torch.compile(function, backend="eager"))(torch.ones(1)).graph_count == 2
+
+
+def test_disable_is_recursive():
+    backend = Counted()
+
+    def inner(x):
+        return x.cos()
+
+    @torch.compiler.disable
+    def disabled(x):
+        return inner(x) + inner(x)
+
+    @torch.compiler.disable(recursive=False)
+    def disabled_alone(x):
+        return inner(x) + inner(x)
+
+    compiled = torch.compile(lambda x: disabled(x + 1) + 1, backend=backend)
+    for _ in range(3):
+        assert torch.equal(compiled(torch.ones(2)), 2 * torch.full((2,), 2.0).cos() + 1)
+    assert backend.graphs == 2
+
+    compiled = torch.compile(lambda x: disabled_alone(x + 1) + 1, backend=backend)
+    compiled(torch.ones(2))
+    assert backend.graphs == 5
+
+
+def breaks(x):
+    x = x + 1
+    torch._dynamo.graph_break()
+    return x * 2
+
+
+def test_error_on_graph_break():
+    def inside(x):
+        with torch._dynamo.error_on_graph_break(True):
+            return breaks(x)
+
+    def allowed_inside(x):
+        with torch._dynamo.error_on_graph_break(True):
+            x = x + 1
+            with torch._dynamo.error_on_graph_break(False):
+                x = breaks(x)
+            return x - 1
+
+    def after(x):
+        with torch._dynamo.error_on_graph_break(True):
+            x = x + 1
+        return breaks(x)
+
+    def breaks_later(x):
+        with torch._dynamo.error_on_graph_break(False):
+            x = breaks(x)
+        with torch._dynamo.error_on_graph_break(True):
+            return breaks(x)
+
+    x = torch.ones(1)
+    decorated = torch._dynamo.error_on_graph_break(True)(breaks)
+    for function in (inside, breaks_later, lambda x: decorated(x) + 1):
+        with pytest.raises(torch._dynamo.exc.Unsupported):
+            torch.compile(function, backend="eager")(x)
+        torch._dynamo.utils._set_error_on_graph_break(False)
+    for function in (allowed_inside, after):
+        assert torch.equal(torch.compile(function, backend="eager")(x), function(x))
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(allowed_inside, backend="eager", fullgraph=True)(x)
+
+
+@pytest.mark.parametrize("name", ["eager", "aot_eager"])
+def test_nested_compile_region(name):
+    @torch.compiler.nested_compile_region
+    def region(x):
+        return x.sin() * 2
+
+    def function(x):
+        return region(x) + region(x + 1)
+
+    compiled = torch.compile(function, backend=name, fullgraph=True)
+    for n in (2, 3, 4):
+        x, y = torch.ones(n, requires_grad=True), torch.ones(n, requires_grad=True)
+        compiled(x).sum().backward()
+        function(y).sum().backward()
+        assert torch.allclose(x.grad, y.grad)
+
+
+def test_nonstrict_trace():
+    @torch._dynamo.nonstrict_trace
+    def region(x):
+        return x.sin()
+
+    compiled = torch.compile(lambda x: region(x) + 1, backend="eager", fullgraph=True)
+    assert torch.equal(compiled(torch.ones(2)), torch.ones(2).sin() + 1)
+
+
+@pytest.mark.parametrize("mark", [torch._dynamo.mark_dynamic, stator.mark_dynamic], ids=["torch", "stator"])
+def test_marks_with_ranges(mark):
+    backend = Counted()
+    x = torch.ones(5, 3)
+    mark(x, 0, min=2, max=8)
+    assert {(r.dim, r.min, r.max) for r in x._dynamo_dynamic_range} == {(0, 2, 8)}
+    compiled = torch.compile(add_one, backend=backend)
+    compiled(x)
+    for n in (2, 7, 20):
+        assert torch.equal(compiled(torch.ones(n, 3)), torch.ones(n, 3) + 1)
+    assert backend.graphs == 1
+
+
+def test_marks_of_stators_are_read_by_torch():
+    stator.uninstall()
+    torch._dynamo.reset()
+    x = torch.ones(5, 3)
+    stator.mark_dynamic(x, 0, min=2, max=8)
+    stator.mark_dynamic(x, 1)
+    assert torch.equal(torch.compile(add_one, backend="eager")(x), x + 1)
+
+
+PROGRAM = """
+    import torch, stator
+    stator.install()
+
+    @torch.compile(backend="eager")
+    def function(x):
+        x = x + 1
+        torch._dynamo.graph_break()
+        return x * 2
+
+    function(torch.ones(2))
+    function(torch.ones(2, 2))
+"""
+
+
+@pytest.mark.parametrize(
+    ("logs", "there", "absent"),
+    [
+        ("graph_breaks", "Graph break in user code at", "Recompiling"),
+        ("recompiles", "Recompiling function function", "Graph break"),
+        ("", "", "user code"),
+    ],
+)
+def test_torch_logs(logs, there, absent):
+    command = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
+    environment = {**os.environ, "TORCH_LOGS": logs or "graph_code"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert there in done.stderr and absent not in done.stderr
