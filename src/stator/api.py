@@ -11,7 +11,7 @@ from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, Metho
 from typing import Any
 
 from stator import errors
-from stator._core import set_miss_handler
+from stator._core import Compiled, set_miss_handler
 from stator.config import current
 from stator.controls.dynamo_config import disabled_by_environment
 from stator.copies import Compiling

@@ -76,7 +76,8 @@ def _default_backend() -> Any:
 def _no_artifact(self: Any, *args: Any, **kwargs: Any) -> Any:
     """`compiled.aot_compile()`"""
     raise NotImplementedError(
-        "aot_compile() is not supported by Stator, which compiles when a function is called; call it or use torch.export"
+        "aot_compile() is not supported by Stator, which compiles when a function is called: "
+        "call it, or use torch.export"
     )
 
 
