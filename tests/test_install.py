@@ -89,7 +89,18 @@ def test_import_and_tracing_work_without_torch():
 def test_install_without_torch_says_what_is_missing():
     code = f"import sys\n{NO_TORCH}\nimport stator\nstator.install()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert "torch is not installed" in last_line(done)
+    assert last_line(done).endswith("torch is not installed: pip install 'stator[torch]'")
+
+
+def test_running_a_script_without_torch_is_one_sentence(tmp_path):
+    (tmp_path / "script.py").write_text("raise SystemExit(7)")
+    code = (
+        f"import sys\n{NO_TORCH}\nfrom stator.cli import main\nsys.exit(main(['run', {str(tmp_path / 'script.py')!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("stator run: ") and "torch is not installed" in line
 
 
 ROOT = Path(__file__).resolve().parent.parent

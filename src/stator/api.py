@@ -206,7 +206,8 @@ def uninstall() -> None:
 
 def _torch_compile() -> Any:
     if not torch_present():
-        raise errors.ConfigError("stator.install() routes torch.compile through Stator, and torch is not installed")
+        text = "stator.install() routes torch.compile through Stator, and torch is not installed"
+        raise errors.ConfigError(f"{text}: pip install 'stator[torch]'")
     from stator.tensors import torch_compile
 
     return torch_compile

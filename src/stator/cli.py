@@ -54,7 +54,11 @@ def _run_script(options: argparse.Namespace) -> int:
     if not os.path.isfile(options.script):
         print(f"stator run: no such file: {options.script}", file=sys.stderr)
         return BAD_USAGE
-    install()
+    try:
+        install()
+    except errors.StatorError as error:  # no torch, or one that does not fit
+        print(f"stator run: {error}", file=sys.stderr)
+        return FAILED
     sys.argv = [options.script, *options.arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(options.script))
     runpy.run_path(options.script, run_name="__main__")
