@@ -1,8 +1,9 @@
 """Every readable attribute and every method without arguments, for pairs of tensors that differ in one fact alone.
 
 A program that answers for one tensor is called with the other: its answer must be the other's, whether by a guard, by
-a break, or because the graph computes it. `STATOR_FACTS=all` tries all names; otherwise those are tried whose answers
-differ, and of operations on other data only a few.
+a break, or because the graph computes it. `STATOR_FACTS=all` tries all names. Otherwise those are tried that tell about
+tensors rather than compute with them, and for each fact another sixteenth of the others; of all these the ones whose
+answers differ, and of operations on other data only a few.
 """
 
 from __future__ import annotations
@@ -129,9 +130,22 @@ LEFT_OUT = {
 }
 
 
-def names():
-    found = sorted({*dir(torch.Tensor), *dir(torch.nn.Parameter)} - set(LEFT_OUT))
-    return [name for name in found if name != "new"]
+#: the facts' own names: asked of every pair
+OWN = """
+__annotations__ __bool__ __deepcopy__ __dict__ __float__ __getstate__ __len__ __reduce__ _backward_hooks _base
+_is_view _post_accumulate_grad_hooks _version abs_ contiguous data device dim dtype element_size grad grad_fn
+is_coalesced is_complex is_conj is_contiguous is_inference is_leaf is_neg is_nonzero is_quantized is_shared
+is_signed is_sparse item itemsize layout nbytes ndim nelement numel output_nr requires_grad retains_grad shape size
+storage_offset stride tolist untyped_storage
+""".split()
+
+
+def names(fact):
+    found = sorted({*dir(torch.Tensor), *dir(torch.nn.Parameter)} - set(LEFT_OUT) - {"new"})
+    if ALL:
+        return found
+    others = [name for name in found if name not in OWN]
+    return [*(name for name in found if name in OWN), *others[list(FACTS).index(fact) % 16 :: 16]]
 
 
 def program(name, branch):
@@ -209,11 +223,11 @@ _TOLD += ("TypedStorage", "dict", "OrderedDict")
 def telling(fact):
     """The programs whose outcomes tell the two tensors apart, with these."""
     first, second = FACTS[fact]
-    for name in names():
+    for name in names(fact):
         read = program(name, False)
         one, other = outcome(read, first), outcome(read, second)
         told = (any if fact in LATENT else all)((is_told(one[0]), is_told(other[0])))
-        if not ALL and (one[0] == other[0] or (not told and random.random() > 0.02)):
+        if not ALL and (one[0] == other[0] or (not told and name not in OWN and random.random() > 0.1)):
             continue
         yield name, read, one, other
         if told or ALL:
