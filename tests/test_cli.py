@@ -61,6 +61,18 @@ def test_doctor_reports_health(capsys):
     assert report["config"]["recompile_limit"]["default"] == 8
 
 
+@pytest.mark.needs_torch
+def test_doctor_says_whether_torch_fits(capsys, monkeypatch):
+    import torch
+
+    assert cli.main(["doctor"]) == 0
+    assert "its internals are as Stator needs them" in capsys.readouterr().out
+    monkeypatch.delattr(torch._C, "_dispatch_keys")
+    assert cli.main(["doctor"]) == 1
+    told = capsys.readouterr().out
+    assert "FAIL torch: Stator does not fit torch" in told and "torch._C._dispatch_keys is not there" in told
+
+
 def test_doctor_fails_without_the_core(capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "stator._core", None)
     assert cli.main(["doctor"]) == 1

@@ -116,13 +116,17 @@ def _check_core() -> dict[str, Any]:
 
 
 def _check_torch() -> dict[str, Any]:
-    # Asked of the metadata: importing torch takes seconds, and is not this command's business.
     try:
-        return _check("torch", True, importlib.metadata.version("torch"))
+        version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
-        return _check(
-            "torch", True, "not installed (`pip install 'stator[torch]'`); functions without tensors are traced"
-        )
+        return _check("torch", True, "not installed; functions without tensors are traced")
+    try:
+        from stator.tensors import internals
+
+        fits, words = internals.verdict()
+    except Exception as error:  # a torch that cannot be imported
+        return _check("torch", False, f"{version} is not usable: {type(error).__name__}: {error}")
+    return _check("torch", fits, words or f"{version}; its internals are as Stator needs them")
 
 
 def _check_compiler() -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Private names of torch: all in `internals.py`, all checked before anything is registered, and in no other file."""
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -76,7 +77,7 @@ def test_nothing_else_is_found(name):
 
 def test_each_name_is_used():
     used = "\n".join(p.read_text() for p in PACKAGE.rglob("*.py"))
-    unused = [name for name in internals.NAMES if f"internals.{name}" not in used]
+    unused = [name for name in internals.NAMES if not re.search(rf"\binternals\.{name}\b", used)]
     assert unused == ["fx_tracer", "forward_ad", "checkpointing", "Function"]  # modules whose variables functions read
 
 

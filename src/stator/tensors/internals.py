@@ -12,58 +12,20 @@ none, none is met), and the marks that torch.compile's own users leave on their 
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 from stator.errors import InternalError
+from stator.tensors.private_name import CLASS, FIELD, FUNCTION, MODULE, OBJECT, Name, look_at, resolve
 
-__all__ = ["TESTED", "Name", "check", "differences", "is_fx_tracing", "symbolic_flag"]
+__all__ = ["CLASS", "FIELD", "FUNCTION", "MODULE", "OBJECT", "TESTED", "Name", "check", "differences", "verdict"]
 
 #: the oldest torch there is a chance with, and the newest that Stator is tested with
 TESTED = ((2, 13), (2, 15))
 INSTALL = 'pip install "torch>=2.13,<2.16"'
-
-
-class Kind(NamedTuple):
-    """A kind of object: how messages call it, and how it is told."""
-
-    text: str
-    fits: Callable[[Any], bool]
-
-
-FUNCTION = Kind("a function", lambda found: callable(found) and not isinstance(found, type))
-CLASS = Kind("a class", lambda found: isinstance(found, type))
-#: an attribute that a class computes: the name stands for the function that reads it
-FIELD = Kind("a computed attribute", lambda found: hasattr(type(found), "__get__") and not inspect.isfunction(found))
-OBJECT = Kind("an object", lambda found: True)
-MODULE = Kind("a module", inspect.ismodule)
-
-
-class Name(NamedTuple):
-    """One name of torch's.
-
-    Args:
-        path: the name.
-        kind: what it must be.
-        purpose: what Stator needs it for.
-        takes: with how many arguments it is called, where it is written in Python.
-        words: with which keywords.
-        has: what is looked up in it.
-        public: what torch documents for the same purpose, and is not enough.
-    """
-
-    path: str
-    kind: Kind
-    purpose: str
-    takes: int | None = None
-    words: tuple[str, ...] = ()
-    has: tuple[str, ...] = ()
-    public: str = ""
 
 
 _OF_TENSORS = {
@@ -373,83 +335,36 @@ def __getattr__(name: str) -> Any:
     row = NAMES.get(name)
     if row is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found, difference = _look_at(row)
+    found, difference = look_at(row)
     if difference:
         raise InternalError(_refusal([difference]))
     globals()[name] = value = found.__get__ if row.kind is FIELD else found
     return value
 
 
-def _look_at(row: Name) -> tuple[Any, str]:
-    """What torch has under the name, and how that is not what it should be."""
-    try:
-        found = _resolve(row.path)
-    except (ImportError, AttributeError, RuntimeError):
-        return None, f"{row.path} is not there ({row.purpose})"
-    if not row.kind.fits(found):
-        return found, f"{row.path} is not {row.kind.text} ({row.purpose})"
-    for attribute in row.has:
-        if not hasattr(found, attribute):
-            return found, f"{row.path} has no {attribute} ({row.purpose})"
-    problem = _cannot_call(found, row)
-    return found, f"{row.path} is called otherwise: {problem} ({row.purpose})" if problem else ""
-
-
-def _resolve(path: str) -> Any:
-    """The object of a dotted name; modules are imported."""
-    parts = path.split(".")
-    found: Any = None
-    for i, part in enumerate(parts, 1):
-        prefix = ".".join(parts[:i])
-        # A package may show something else under the name of a module in it.
-        module = sys.modules.get(prefix) if found is None or inspect.ismodule(found) else None
-        if module is not None:
-            found = module
-        elif found is None or (inspect.ismodule(found) and not hasattr(found, part)):
-            found = importlib.import_module(prefix)
-        else:
-            found = getattr(found, part)
-    return found
-
-
-def _cannot_call(found: Any, row: Name) -> str:
-    """Why a Python function cannot be called as Stator calls it. C functions do not tell."""
-    if row.takes is None and not row.words:
-        return ""
-    try:
-        signature = inspect.signature(found)
-    except (ValueError, TypeError):
-        return ""
-    try:
-        signature.bind(*[None] * (row.takes or 0), **dict.fromkeys(row.words))
-    except TypeError as error:
-        return str(error)
-    return ""
-
-
 def differences(names: Iterator[Name] | None = None) -> list[str]:
     """How torch differs from what Stator needs: one line a name."""
     rows = NAMES.values() if names is None else names
-    found = [difference for difference in (_look_at(row)[1] for row in rows) if difference]
+    found = [difference for difference in (look_at(row)[1] for row in rows) if difference]
     return [*found, *_unlike()]
 
 
 def _unlike() -> list[str]:
     """Differences that a row cannot tell."""
     lines = []
-    nn = _resolve("torch.nn")
+    nn = resolve("torch.nn")
     members, shared = vars(nn.Module()), getattr(nn.Module, "_call_impl", nn.Module.__call__).__globals__
     lines += [f"a torch.nn.Module has no {name} (models of modules)" for name in MODULE_FIELDS if name not in members]
     lines += [
         f"torch.nn.modules.module has no {name} (models of modules)" for name in GLOBAL_HOOKS if name not in shared
     ]
-    fx = _resolve("torch.fx")
+    fx = resolve("torch.fx")
     graph = fx.Graph()
     if not hasattr(graph, "_root"):
         lines.append("a torch.fx.Graph has no _root (where a trace has begun)")
     if not hasattr(graph.python_code("self"), "_lineno_map"):
         lines.append("torch.fx keeps no _lineno_map of a graph's code (which operation has failed)")
-    tracer = _resolve("torch.fx._symbolic_trace")
+    tracer = resolve("torch.fx._symbolic_trace")
     if not hasattr(tracer, "_is_fx_tracing_flag") and not hasattr(tracer, "_is_fx_tracing_tls"):
         lines.append(
             "torch.fx._symbolic_trace has neither _is_fx_tracing_flag nor _is_fx_tracing_tls (torch.fx traces)"
@@ -463,20 +378,27 @@ def check() -> None:
     Raises:
         InternalError: it is too old, or differs; the message says in what, and what to install.
     """
+    fits, words = verdict(row for name, row in NAMES.items() if name not in LATER)
+    if not fits:
+        raise InternalError(words)
+    if words:
+        warnings.warn(words, stacklevel=2)
+
+
+def verdict(names: Iterator[Name] | None = None) -> tuple[bool, str]:
+    """Whether this torch fits, and what there is to say of it; all names are looked at unless some are given."""
     import torch
 
     version = _version(torch.__version__)
     if version is not None and version < TESTED[0]:
-        raise InternalError(f"torch {torch.__version__} is too old for Stator, which needs 2.13 to 2.15: {INSTALL}")
-    found = differences(row for name, row in NAMES.items() if name not in LATER)
+        return False, f"torch {torch.__version__} is too old for Stator, which needs 2.13 to 2.15: {INSTALL}"
+    found = differences(names)
     if found:
-        raise InternalError(_refusal(found))
+        return False, _refusal(found)
     if version is None or version > TESTED[1]:
-        warnings.warn(
-            f"torch {torch.__version__} is newer than those that Stator is tested with (2.13 to 2.15). What Stator "
-            "needs of its internals is there, so it is tried.",
-            stacklevel=2,
-        )
+        new = f"torch {torch.__version__} is newer than those that Stator is tested with (2.13 to 2.15)"
+        return True, f"{new}. What Stator needs of its internals is there, so it is tried."
+    return True, ""
 
 
 def _version(text: str) -> tuple[int, int] | None:
