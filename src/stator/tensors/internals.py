@@ -95,9 +95,16 @@ _CLASSES = {
         CLASS,
         "operations without data",
         words=("shape_env",),
-        has=("from_tensor", "__enter__"),
+        has=("from_tensor", "__enter__", "_dispatch_impl"),
         public="torch.fx.experimental.proxy_tensor.make_fx",
     ),
+    "MetaConverter": Name(
+        "torch._subclasses.meta_utils.MetaConverter", CLASS, "fakes of existing tensors", has=("meta_tensor",)
+    ),
+    "FakeTensorConverter": Name(
+        "torch._subclasses.fake_tensor.FakeTensorConverter", CLASS, "fakes of existing tensors"
+    ),
+    "Source": Name("torch._guards.Source", CLASS, "where a tensor without symbols comes from"),
     "fake_tensor": Name(
         "torch._subclasses.fake_tensor",
         MODULE,

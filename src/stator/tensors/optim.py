@@ -10,8 +10,8 @@ import torch.optim
 from stator import errors
 from stator.objects.protocol import MODELS, NONE, Handler, TailCall, register
 from stator.objects.value import Unsupported, Value
-from stator.tensors import internals
 from stator.tensors.calls import function_handler, method_handler
+from stator.tensors.disabling import WRAPPER
 from stator.tensors.tensor import TensorValue
 from stator.trace import INTERCEPTS
 
@@ -19,18 +19,13 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
 
 
-def _nothing() -> None:
-    """What the wrapper is looked at on."""
-
-
 #: the reasons given by what torch.compile, once used in the process, puts in the place of optimizers' own functions
 _PATCHED = ("optimizer <class 'torch.optim.", "don't trace into fused optimizer")
-_DISABLING: Any = internals.without_dynamo(_nothing).__code__
 
 
 def _intercept(host: Any) -> Handler | None:
     """torch's own marks for Dynamo: what it cannot trace, Stator may; breaks in user code are wanted."""
-    if host.__code__ is _DISABLING:
+    if host.__code__ is WRAPPER:
         return lambda space, args, kwargs: TailCall(space.existing(host.__wrapped__), args, kwargs)
     if str(host.__dict__.get("_torchdynamo_disable_msg")).startswith(_PATCHED):
         return lambda space, args, kwargs: TailCall(space.existing(host._torchdynamo_orig_callable), args, kwargs)

@@ -296,8 +296,13 @@ class Recorder:
     def world(self) -> World:
         """This trace's own fake tensors, which keep aliases and symbols."""
         if self._world is None:
-            self._world = World(self.shapes.env)
+            self._world = World(self.shapes.used_env)
         return self._world
+
+    def admit_symbols(self, env: Any) -> None:
+        """The trace has symbols from now on."""
+        if self._world is not None:
+            self._world.admit(env)
 
     def materialise(self, value: Any) -> None:
         """Make the fake tensor of a value."""

@@ -67,14 +67,8 @@ class Shapes:
     """The symbols of one trace."""
 
     def __init__(self, recorder: Recorder) -> None:
-        from torch.fx.experimental.symbolic_shapes import ShapeEnv
-
-        config = recorder.trace.config
         self.recorder = recorder
-        self.env = ShapeEnv(
-            allow_scalar_outputs=config.capture_scalar_outputs,
-            allow_dynamic_output_shape_ops=config.capture_scalar_outputs,
-        )
+        self._env: Any = None
         self._origins: dict[int, Any] = {}
         self._contexts: dict[int, Any] = {}
         self._sources: dict[str, Source] = {}
@@ -87,6 +81,22 @@ class Shapes:
         self._boxes: list[TensorValue] = []
         self.symbols: dict[Any, SymValue] = {}
         self.frozen: list[Guard] | None = None
+
+    @property
+    def env(self) -> Any:
+        """torch's ShapeEnv: made, and sympy with it imported, when a symbol may be needed."""
+        if self._env is None:
+            from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+            may = self.recorder.trace.config.capture_scalar_outputs
+            self._env = ShapeEnv(allow_scalar_outputs=may, allow_dynamic_output_shape_ops=may)
+            self.recorder.admit_symbols(self._env)
+        return self._env
+
+    @property
+    def used_env(self) -> Any:
+        """The ShapeEnv; None as long as the trace has no symbols and makes none."""
+        return self.env if self.recorder.trace.config.capture_scalar_outputs else self._env
 
     # -- existing tensors and numbers ---------------------------------------------------------------------------
 
@@ -122,9 +132,11 @@ class Shapes:
 
     def fakify(self, value: TensorValue, dims: dict[int, Any] | None = None) -> Any:
         """The fake tensor of an existing one."""
+        if dims:
+            assert self.env is not None  # the mode knows of it now
         mode = self.recorder.world.mode
         if not dims:
-            return mode.from_tensor(value.host, static_shapes=True)
+            return mode.of(value.host)
         if internals.is_view(value.host):
             # A view's symbols would be entangled with those of its base: a plain tensor of the same shape is none.
             from torch.fx.experimental.symbolic_shapes import DimDynamic
@@ -227,7 +239,7 @@ class Shapes:
 
     def bindings(self, result: Any, function: Any) -> Any:
         """Where in the result of an operation the symbols are found that are known only when it runs."""
-        if not self.env.pending_fresh_unbacked_symbols:
+        if self._env is None or not self._env.pending_fresh_unbacked_symbols:
             return None
         from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound, compute_unbacked_bindings
 

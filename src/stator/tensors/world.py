@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from stator import errors
 from stator.objects.value import Unsupported
 from stator.objects.warned import collected
 from stator.tensors import internals
+from stator.tensors.fakes import FakeMode
 from stator.tensors.storage import overlaps, storage_of
 
 __all__ = ["Failure", "Observed", "World", "describe_callable", "warnings_of_torch"]
@@ -64,6 +66,10 @@ class _Watcher(internals.TorchDispatchMode):
     def __init__(self, observed: Observed) -> None:
         super().__init__()
         self.observed = observed
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # what is put around `__torch_dispatch__` otherwise imports it
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -118,25 +124,17 @@ _WITHOUT_DATA = (
 )
 
 
-def _new_mode(shape_env: Any) -> Any:
-    """A FakeTensorMode, made on a thread of its own.
-
-    It remembers the stack it was made on in a reference cycle, and the frames of that stack hold the user's tensors.
-    """
-    made: list[Any] = []
-    maker = threading.Thread(target=lambda: made.append(internals.FakeTensorMode(shape_env=shape_env)))
-    maker.start()
-    maker.join()
-    made[0].cache_enabled = False
-    return made[0]
-
-
 class World:
     """A fake tensor mode, and the running of operations in it."""
 
     def __init__(self, shape_env: Any = None) -> None:
         self.shape_env = shape_env
-        self.mode = _new_mode(shape_env)
+        self.mode = FakeMode(shape_env)
+
+    def admit(self, shape_env: Any) -> None:
+        """From now on there may be symbols."""
+        self.shape_env = shape_env
+        self.mode.admit(shape_env)
 
     def forget_new_symbols(self) -> bool:
         """Whether the last operation has made symbols of numbers it would read from data; they are dropped."""
@@ -215,15 +213,15 @@ def warnings_of_torch(categories: set[type]) -> Iterator[None]:
 
 def translated(function: Any, error: Exception) -> Exception:
     """What a failure on fake tensors means: a break of a known kind, or the program's own error."""
-    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
-
     fake_tensor = internals.fake_tensor
+    symbols = sys.modules.get("torch.fx.experimental.symbolic_shapes")
+    undecided = () if symbols is None else (symbols.GuardOnDataDependentSymNode,)
     name = describe_callable(function)
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, fake_tensor.DynamicOutputShapeException):
             return Unsupported(errors.DynamicOutputShape(name))
-        if isinstance(cause, fake_tensor.DataDependentOutputException | GuardOnDataDependentSymNode):
+        if isinstance(cause, (fake_tensor.DataDependentOutputException, *undecided)):
             return Unsupported(errors.DataDependentValue(name))
         if isinstance(cause, fake_tensor.UnsupportedFakeTensorException | fake_tensor.UnsupportedOperatorException):
             return Unsupported(errors.UnsupportedTensorOperation(name, _first_line(cause)))
