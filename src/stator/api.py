@@ -12,6 +12,7 @@ from typing import Any
 
 from stator import errors
 from stator._core import Compiled, set_miss_handler
+from stator.collector import paused
 from stator.config import current
 from stator.controls.dynamo_config import disabled_by_environment
 from stator.copies import Compiling
@@ -122,7 +123,7 @@ def _resolve_backend(backend: Any, mode: str | None, rest: dict[str, Any]) -> An
 def torch_present() -> bool:
     """Whether the torch layer can be (and now is) loaded, as the tracer is: not before it is needed."""
     if _torch is None:
-        with _setting_up:
+        with _setting_up, paused():
             _set_up()
     return bool(_torch)
 

@@ -12,8 +12,10 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import stator
-from stator.tensors import disabling, fakes
+from stator.tensors import disabling, fakes, small
 from stator.tensors.fakes import FakeMode
+from stator.tensors.memo import Memo
+from stator.tensors.metadata import meta_of
 from tests.tensors.programs import assert_same
 
 ROOT = Path(__file__).parents[2]
@@ -219,3 +221,95 @@ def test_symbols_may_come_later(backend: str) -> None:
         assert_same(compiled(*args[0]), static_then_dynamic(*args[1]), f"size {size}")
         assert_same(args[0], args[1], "the operands")
     assert stator.stats().graphs >= 1
+
+
+TINY = f"""{LOADED}
+import torch, stator
+
+def f(x, w):
+    y = torch.relu(x + 1) * 2 @ w
+    y.mul_(3)
+    return y.t().sum(0), y > 1, x.view(-1).unsqueeze(0)
+
+compiled = stator.compile(f, backend="eager")
+for size in (2, 2):
+    x, w = torch.randn(size, 3), torch.randn(3, 3, requires_grad=True)
+    assert all(map(torch.equal, compiled(x, w), f(x, w)))
+    compiled(x, w)[0].sum().backward()
+print(loaded("torch._dynamo", "torch._inductor", "sympy", "torch.fx.experimental.symbolic_shapes"))
+"""
+
+
+def test_simple_operations_do_without_sympy_too() -> None:
+    assert child(TINY) == "[]"
+
+
+_ONE, _TWO = torch.ones(2, 3), torch.ones(3, dtype=torch.int32)
+_LEAF = torch.ones(2, 3, requires_grad=True)
+_TURNED = torch.ones(3, 2).t()
+_SIMPLE: list[tuple[Any, list[Any], dict[str, Any]]] = [
+    *((op, [a, b], {}) for op in (torch.add, torch.mul, torch.true_divide) for a in (_ONE, _LEAF) for b in (_TWO, 2)),
+    *((op, [a], {}) for op in (torch.relu, torch.sin, torch.sigmoid) for a in (_ONE, _LEAF * 1, _TURNED, _TWO[1:])),
+    *((op, [_ONE.t(), _ONE], {}) for op in (torch.mm, torch.matmul, torch.Tensor.__matmul__)),
+    (torch.nn.functional.linear, [_LEAF, torch.ones(4, 3), torch.ones(4)], {}),
+    (torch.nn.functional.gelu, [_ONE], {"approximate": "tanh"}),
+    *((torch.Tensor.sum, [a], {"dim": 0, "keepdim": keep}) for a in (_ONE, _LEAF) for keep in (True, False)),
+    *((op, [_LEAF * 1, 1], {}) for op in (torch.Tensor.add_, torch.Tensor.mul_)),
+    *((op, [a], {}) for op in (torch.t, torch.Tensor.contiguous, torch.clone, torch.detach) for a in (_ONE, _LEAF)),
+    *((torch.Tensor.view, [a, -1], {}) for a in (_ONE, _ONE.expand(2, 2, 3)[:1])),
+    (torch.where, [_ONE > 0, _ONE, _TURNED], {}),
+    (torch.eq, [_ONE, _TURNED], {}),
+    (torch.eq, [_TURNED, _TURNED], {}),
+]
+_OTHERS: list[tuple[Any, list[Any], dict[str, Any]]] = [
+    (torch.nonzero, [_ONE], {}),
+    (torch.bernoulli, [_ONE], {}),
+    (torch.add, [_ONE, torch.ones(7)], {}),
+    (torch.add, [torch.ones(1 << 13, 1), torch.ones(1, 1 << 13)], {}),
+    (torch.nn.functional.dropout, [_ONE, 0.5, True], {}),
+    (torch.Tensor.item, [_ONE[0, 0]], {}),
+    (torch.Tensor.copy_, [_ONE, _TURNED], {}),
+    (torch.masked_select, [_ONE, _ONE > 0], {}),
+    (torch.Tensor.clone, [torch.ones(1 << 11, 1).expand(-1, 1 << 11)], {}),
+]
+
+
+def described(outcome: Any) -> Any:
+    def of(result: Any) -> Any:
+        names = [name for cls in type(result).__mro__ for name in getattr(cls, "__slots__", ())]
+        parts = {name: getattr(result, name) for name in names}
+        return type(result), {k: [of(item) for item in v] if k == "items" else v for k, v in parts.items()}
+
+    return {name: getattr(outcome, name) for name in type(outcome).__slots__ if name != "result"}, of(outcome.result)
+
+
+def asked(memory: Memo, case: tuple[Any, list[Any], dict[str, Any]], way: str) -> Any:
+    """The outcome of an operation, by one of the memory's ways to find it."""
+    function, args, kwargs = case
+    positions = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
+
+    def fill(template: Any, operands: list[Any]) -> Any:
+        if isinstance(template, dict):
+            return template
+        return [operands[positions.index(i)] if i in positions else arg for i, arg in enumerate(template)]
+
+    return getattr(memory, way)(function, args, kwargs, [meta_of(args[i]) for i in positions], fill)
+
+
+@pytest.mark.parametrize("case", _SIMPLE, ids=lambda case: case[0].__name__)
+def test_what_is_seen_on_real_tensors_is_what_fake_ones_tell(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = asked(Memo(), case, "_seen")
+    monkeypatch.setattr(small, "preferable", lambda metas: False)
+    assert described(seen) == described(asked(Memo(), case, "_ask"))
+
+
+@pytest.mark.parametrize("case", _OTHERS, ids=lambda case: case[0].__name__)
+def test_what_may_look_at_numbers_fails_or_is_large_is_left_to_fake_ones(case: Any) -> None:
+    assert asked(Memo(), case, "_seen") is None
+
+
+def test_only_small_operands_are_run_on() -> None:
+    assert not small._is_small(meta_of(torch.empty(1 << 15)))
+    assert not small._is_small(meta_of(torch.empty(2, 2, device="meta")))
+    assert not small._is_small(meta_of(torch.empty(1 << 16)[:: 1 << 15]))
+    assert small._is_small(meta_of(torch.empty(0, 5)))

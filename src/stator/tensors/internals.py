@@ -101,9 +101,7 @@ _CLASSES = {
     "MetaConverter": Name(
         "torch._subclasses.meta_utils.MetaConverter", CLASS, "fakes of existing tensors", has=("meta_tensor",)
     ),
-    "FakeTensorConverter": Name(
-        "torch._subclasses.fake_tensor.FakeTensorConverter", CLASS, "fakes of existing tensors"
-    ),
+    "FakeTensorConverter": Name("torch._subclasses.fake_tensor.FakeTensorConverter", CLASS, "fakes of tensors"),
     "Source": Name("torch._guards.Source", CLASS, "where a tensor without symbols comes from"),
     "fake_tensor": Name(
         "torch._subclasses.fake_tensor",

@@ -18,7 +18,15 @@ from stator.tensors import internals
 from stator.tensors.fakes import FakeMode
 from stator.tensors.storage import overlaps, storage_of
 
-__all__ = ["Failure", "Observed", "World", "describe_callable", "warnings_of_torch"]
+__all__ = [
+    "Failure",
+    "Observed",
+    "Watcher",
+    "World",
+    "casts_not_kept",
+    "describe_callable",
+    "warnings_of_torch",
+]
 
 #: operators that update a running statistic though their schemas do not say so
 _SILENT_MUTATORS = frozenset(
@@ -58,7 +66,7 @@ class Observed:
         self.rigid = False
 
 
-class _Watcher(internals.TorchDispatchMode):
+class Watcher(internals.TorchDispatchMode):
     """Notes writes and random draws of the operators that run beneath one call."""
 
     supports_higher_order_operators = True
@@ -151,7 +159,7 @@ class World:
             raise Unsupported(errors.UnsupportedTensorOperation(name, "fake tensors cannot be quantised"))
         observed = Observed()
         try:
-            with self.mode, _Watcher(observed), _casts_not_kept(), warnings_of_torch(observed.warned):
+            with self.mode, Watcher(observed), casts_not_kept(), warnings_of_torch(observed.warned):
                 observed.result = function(*args, **kwargs)
         except Exception as e:
             meaning = translated(function, e)
@@ -169,7 +177,8 @@ _QUANTIZED = frozenset({torch.qint8, torch.quint8, torch.qint32, torch.quint4x2,
 
 
 @contextlib.contextmanager
-def _casts_not_kept() -> Iterator[None]:
+def casts_not_kept() -> Iterator[None]:
+    """Autocast keeps nothing meanwhile."""
     # The cache that autocast keeps is the business of the real run.
     caching = torch.is_autocast_cache_enabled()
     torch.set_autocast_cache_enabled(False)
