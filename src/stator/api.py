@@ -96,7 +96,8 @@ def _with_a_frame(function: Any) -> Any:
 
 def _compiled(model: Any, config: Any, asked: tuple[Any, str | None, dict[str, Any]], settings: dict[str, Any]) -> Any:
     """What `compile()` gives; pickles refer to it. `asked` is what the backend is found by."""
-    return _wrap(model, Bucket(config, backend=_resolve_backend(*asked), asked=asked, remake=_compiled, **settings))
+    made_by: dict[str, Any] = {"remake": _compiled, "resolve": _resolve_backend}
+    return _wrap(model, Bucket(config, backend=_resolve_backend(*asked), asked=asked, **made_by, **settings))
 
 
 def _settings(options: dict[str, Any] | None, recompile_limit: int | None) -> tuple[Any, dict[str, Any]]:

@@ -40,6 +40,7 @@ class Bucket:
         backend: callable `(gm, example_inputs) -> callable`, or None without torch.
         asked: what the backend was asked for by: the `backend`, `mode` and options of `compile()`.
         remake: compiles another callable like this: given it, `config`, `asked` and `settings()`.
+        resolve: gives the backend that is asked for so.
         given: the names of the options that the compile() call has set itself.
     """
 
@@ -53,6 +54,7 @@ class Bucket:
         name: str | None,
         asked: tuple[Any, str | None, dict[str, Any]],
         remake: Callable[..., Any],
+        resolve: Callable[..., Any],
         given: frozenset[str] = frozenset(),
     ) -> None:
         self.own_config = config.replace(trace_step_limit=config.fullgraph_step_limit) if fullgraph else config
@@ -63,6 +65,7 @@ class Bucket:
         self.name = name
         self.asked = asked
         self.remake = remake
+        self.resolve = resolve
         self.region = Region(self)
         #: the code of the frame that compile() was asked for: traced whatever file it is in
         self.root: CodeType | None = None
@@ -85,19 +88,21 @@ class Bucket:
 
     def copy(self) -> Bucket:
         """A bucket with the same settings, and nothing compiled."""
-        return Bucket(self.own_config, backend=self.backend, asked=self.asked, remake=self.remake, **self.settings())
+        return self._like(self.backend, self.asked)
 
     def for_first_calls(self) -> Bucket:
         """What compiles first calls under the stance aot_eager_then_compile: the same, but for the backend."""
         if self._first_calls is None:
-            from stator import backends
-
             asked = ("aot_eager", None, dict[str, Any]())
-            backend = backends.resolve("aot_eager")
-            made = Bucket(self.own_config, backend=backend, asked=asked, remake=self.remake, **self.settings())
+            made = self._like(self.resolve(*asked), asked)
             made.is_first = True
             self._first_calls = made
         return self._first_calls
+
+    def _like(self, backend: Any, asked: tuple[Any, str | None, dict[str, Any]]) -> Bucket:
+        """A bucket with the same settings, and perhaps another backend."""
+        made_by: dict[str, Any] = {"remake": self.remake, "resolve": self.resolve}
+        return Bucket(self.own_config, backend=backend, asked=asked, **made_by, **self.settings())
 
     def settings(self) -> dict[str, Any]:
         """The keywords of this bucket besides the backend, to make another."""
