@@ -135,3 +135,19 @@ def test_a_method_that_a_tuple_is_given_later(method):
     assert shown(compiled, obj) == shown(program, obj)
     setattr(cls, method, functools.partial(lambda *args: replies[method]))
     assert shown(compiled, obj) == shown(program, obj)
+
+
+def test_a_metaclass_is_not_asked_about_the_class_that_is_called():
+    asked = []
+
+    class Meta(type):
+        def __getattr__(cls, name):
+            asked.append(name)
+            return name
+
+    class Called(metaclass=Meta):
+        pass
+
+    assert type(stator.compile(lambda: Called(), backend="eager")()) is Called
+    assert not asked
+    assert not stator.stats().breaks

@@ -146,7 +146,12 @@ is_signed is_sparse item itemsize layout nbytes ndim nelement numel output_nr re
 storage_offset stride tolist untyped_storage
 """.split()
 #: fact -> names that are not tried of it, and why
-LEFT_OUT_OF = {"quantised": {"_neg_view": "torch crashes, without Stator, in `int_repr` of it"}}
+LEFT_OUT_OF = {
+    "quantised": {
+        "_neg_view": "torch crashes, without Stator, in `int_repr` of it",
+        "_lazy_clone": "torch crashes, without Stator, in `qscheme` of it: it has no quantizer",
+    }
+}
 
 
 def names(fact):

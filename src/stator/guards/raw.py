@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
+from types import (
+    ClassMethodDescriptorType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 __all__ = [
     *("ABSENT", "base_of", "class_dict", "dict_get", "dict_has", "dict_keys", "dict_values", "full_name"),
     *("instance_dict", "is_heap_type", "is_mutable_type", "is_subtype", "lacks_dict", "may_change_class"),
-    *("mro_of", "own_name", "own_qualname", "present_dict", "raw_length", "set_instance_dict"),
+    *("mro_of", "owner_of", "own_name", "own_qualname", "present_dict", "raw_length", "set_instance_dict"),
     *("type_flags", "type_lookup", "type_name"),
 ]
 
@@ -37,6 +44,7 @@ type_flags: Callable[[type], int] = type.__dict__["__flags__"].__get__
 _IMMUTABLE_TYPE = 1 << 8
 _HEAP_TYPE = 1 << 9
 _SLOT_KINDS = (GetSetDescriptorType, MemberDescriptorType)
+_DESCRIPTORS = (MethodDescriptorType, ClassMethodDescriptorType, WrapperDescriptorType, *_SLOT_KINDS)
 
 
 def _dict_slot(cls: type) -> Any:
@@ -75,6 +83,11 @@ def set_instance_dict(obj: Any, attributes: dict[Any, Any]) -> None:
     if slot is None:
         raise TypeError(f"'{type(obj).__name__}' object has no __dict__ of its own")
     slot.__set__(obj, attributes)
+
+
+def owner_of(function: Any) -> type | None:
+    """The class that a C descriptor is of. Anything else may run code of the program's when it is asked for one."""
+    return function.__objclass__ if type(function) in _DESCRIPTORS else None
 
 
 def type_lookup(cls: type, name: str) -> Any:

@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from stator.guards.raw import owner_of
 from stator.objects.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
@@ -324,8 +325,8 @@ def is_pure(host: Any) -> bool:
         return True
     if id(host) in IMPURE:
         return False
-    owner = getattr(host, "__objclass__", None)
-    if owner is None:
+    owner = owner_of(host)
+    if owner is None and not issubclass(type(host), type):
         owner = getattr(host, "__self__", None)
         if owner is None:
             return False

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from stator.guards.raw import owner_of
 from stator.objects.warned import collected
 from stator.tensors import internals
 from stator.tensors.lowering import fill
@@ -52,7 +53,7 @@ _LEFT_OUT = frozenset({"isscalar", "issubdtype", "from_dlpack", "modf", "cbrt"})
 
 def name_of(host: Any) -> str | None:
     """The name by which `array_call` knows a function or method of NumPy's, or None."""
-    owner = getattr(host, "__objclass__", None)
+    owner = owner_of(host)
     if owner is None:
         return _names().get(id(host))
     if not issubclass(owner, np.ndarray | np.generic):

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from stator import errors
+from stator.guards.raw import owner_of
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import AMBIENT, CALL_HOOKS, IMMUTABLE, MODELS, NOT_IMPLEMENTED, REALISERS, register
@@ -436,7 +437,7 @@ def _truth(space: Space, array: ArrayValue) -> Value:
 
 def _method(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A method of arrays or scalars (see protocol.CALL_HOOKS)."""
-    owner = getattr(host, "__objclass__", None)
+    owner = owner_of(host)
     if owner is None or not issubclass(owner, np.ndarray | np.generic) or not args:
         return None
     self, name = args[0].force(), host.__name__
