@@ -25,6 +25,7 @@ DEMO_ARGS ?=
 CONFORMANCE_ARGS ?=
 ZOO_ARGS ?=
 BENCH_ARGS ?=
+CLIENTS_ARGS ?=
 FUZZ_ARGS ?=
 
 ifeq ($(origin CXX),default)
@@ -59,7 +60,7 @@ PY := $(VENV)/bin/python
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 	@echo "Each step is a line, its output in build/*.log; V=1 shows all of it."
-	@echo "Variables: V PYTHON VERSIONS CXX PYTEST_ARGS DEMO_ARGS RULERS CONFORMANCE_ARGS ZOO_PYTHON ZOO_ARGS BENCH_ARGS FUZZ_ARGS"
+	@echo "Variables: V PYTHON VERSIONS CXX PYTEST_ARGS DEMO_ARGS RULERS CONFORMANCE_ARGS ZOO_PYTHON ZOO_ARGS BENCH_ARGS CLIENTS_ARGS FUZZ_ARGS"
 
 # ---------------------------------------------------------------- what one runs
 
@@ -172,6 +173,10 @@ bench: rulers $(ZOO_SETUP) ## overhead and throughput, torch and Stator one afte
 	$(ZOO_RUN)/overhead.py --adapter dynamo --out $(RESULTS)/overhead_dynamo.json $(BENCH_ARGS) >/dev/null
 	$(ZOO_RUN)/overhead.py --adapter $(ZOO_ADAPTER) --out $(RESULTS)/overhead_stator.json $(BENCH_ARGS) >/dev/null
 	$(ZOO_PYTHON) benchmarks/compare.py $(RESULTS)/overhead_dynamo.json $(RESULTS)/overhead_stator.json
+
+.PHONY: clients
+clients: $(ZOO_SETUP) ## libraries that call torch.compile: plain, torch's own, Stator (CLIENTS_ARGS="hf_trainer --breaks")
+	PYTHONPATH=$(CURDIR)/src:$(RULERS)/zoo $(ZOO_PYTHON) benchmarks/clients/run.py --out $(RESULTS)/clients.json $(CLIENTS_ARGS)
 
 # ---------------------------------------------------------------- set-up, stamped: a second run does nothing
 
