@@ -1,7 +1,12 @@
 """`isinstance(compiled, torch._dynamo.OptimizedModule)`: how libraries ask whether a module is compiled.
 
+<<<<<<< HEAD
+A stand-in is an instance of its module's class, and says so by `__class__`; it cannot be an instance of torch's wrapper
+too. So the wrapper's class is given a metaclass that answers for stand-ins, as `abc` does for registered classes. That
+=======
 A stand-in is an instance of its module's class, and says so by `__class__`; it cannot be one of torch's wrapper too.
 So the wrapper's class is given a metaclass that answers for stand-ins as well, like `abc` for registered classes. That
+>>>>>>> 9868747 (make clients: libraries that call torch.compile, beside torch's own)
 happens when the program loads `torch._dynamo`, which Stator itself has no use for.
 
 >>> accelerate.utils.is_compiled_module(torch.compile(model))
