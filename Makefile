@@ -95,7 +95,7 @@ WHOLE_FAMILIES := tests/completeness tests/tensors/test_module_completeness.py t
 .PHONY: fuzz
 fuzz: $(VENV)/.core $(VENV)/.checks ## random programs (FUZZ_ARGS="--count 500 --seed 1"), then the whole test families
 	$(PY) -m tests.fuzz $(FUZZ_ARGS)
-	STATOR_FACTS=all STATOR_FAILURES=all $(PY) -m pytest -q $(WHOLE_FAMILIES)
+	STATOR_FACTS=all STATOR_FAILURES=all $(PY) -m pytest -q -o faulthandler_timeout=3600 $(WHOLE_FAMILIES)
 
 .PHONY: lint
 lint: $(VENV)/.core $(VENV)/.checks ## ruff, mypy --strict, import-linter
