@@ -58,7 +58,10 @@ def touches(source: str | ast.AST, own: frozenset[str], members: frozenset[str])
     """
     tree = ast.parse(source) if isinstance(source, str) else source
     roots = _roots(tree)
+    methods = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "super()" and node.attr in methods:
+            continue  # what a method overrides: see "module_loading" in internals.py
         if any(map(is_private, _asked(node, roots, own, members))):
             yield Touch(node.lineno, ast.unparse(node))  # type: ignore[attr-defined]
 

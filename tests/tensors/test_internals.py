@@ -78,7 +78,8 @@ def test_nothing_else_is_found(name):
 def test_each_name_is_used():
     used = "\n".join(p.read_text() for p in PACKAGE.rglob("*.py"))
     unused = [name for name in internals.NAMES if not re.search(rf"\binternals\.{name}\b", used)]
-    assert unused == ["fx_tracer", "forward_ad", "checkpointing", "Function"]  # modules whose variables functions read
+    # one that a method overrides, and modules and a class of which functions read a variable
+    assert unused == ["module_loading", "fx_tracer", "forward_ad", "checkpointing", "Function"]
 
 
 # --- the check ------------------------------

@@ -277,6 +277,9 @@ _FUNCTIONS = {
     "module_wrapped_call": Name(
         "torch.nn.Module._wrapped_call_impl", FUNCTION, "the call of a module, which is modelled", takes=1
     ),
+    "module_loading": Name(
+        "torch.nn.Module._load_from_state_dict", FUNCTION, "overridden where a module's state is loaded", takes=8
+    ),
     "generated_sources": Name(
         "torch.fx.graph_module._loader", OBJECT, "the source of a graph dies with it", has=("eval_cache",)
     ),
@@ -520,3 +523,20 @@ def c_functions(names: tuple[str, ...]) -> list[Any]:
 
     hosts = [getattr(torch, name, None) or getattr(torch._C, name, None) for name in names]
     return [host for host in hosts if host is not None]
+
+
+def submodules(module: Any) -> dict[str, Any]:
+    """The parts of a module, by name."""
+    found: dict[str, Any] = module._modules
+    return found
+
+
+def layer_versions(state_dict: Any) -> dict[str, Any] | None:
+    """The versions of the layers that a checkpoint is of, by path; None where it has none."""
+    found: dict[str, Any] | None = getattr(state_dict, "_metadata", None)
+    return found
+
+
+def set_layer_versions(state_dict: Any, versions: dict[str, Any]) -> None:
+    """Give a checkpoint the versions of its layers."""
+    state_dict._metadata = versions

@@ -6,6 +6,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
+from stator.tensors import internals
+
 __all__ = ["unwrap_keys", "unwrapped"]
 
 _WRAPPED = "_orig_mod"
@@ -17,10 +19,10 @@ def unwrapped(module: Any, state_dict: Any) -> Any:
         return state_dict
     made = OrderedDict(state_dict)
     unwrap_keys(module, made, "")
-    if hasattr(state_dict, "_metadata"):
-        # The versions of the layers, by path: "" is the wrapper, "_orig_mod" the module.
-        versions = {path.removeprefix(_WRAPPED).removeprefix("."): v for path, v in state_dict._metadata.items()}
-        made._metadata = versions  # type: ignore[attr-defined]
+    versions = internals.layer_versions(state_dict)
+    if versions is not None:  # by path: "" is the wrapper, "_orig_mod" the module
+        mine = {path.removeprefix(_WRAPPED).removeprefix("."): version for path, version in versions.items()}
+        internals.set_layer_versions(made, mine)
     return made
 
 
@@ -32,6 +34,6 @@ def unwrap_keys(module: Any, state_dict: dict[str, Any], prefix: str) -> None:
 
 def _renames(module: Any, state_dict: Mapping[str, Any], prefix: str) -> list[str]:
     """The keys of a wrapper: none where the module itself has a member of that name."""
-    if _WRAPPED in module._modules:
+    if _WRAPPED in internals.submodules(module):
         return []
     return [key for key in state_dict if key.startswith(f"{prefix}{_WRAPPED}.")]
