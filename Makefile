@@ -92,6 +92,10 @@ matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
 WHOLE_FAMILIES := tests/completeness tests/tensors/test_module_completeness.py tests/tensors/test_tensor_facts.py \
   tests/tensors/test_failure_everywhere.py
 
+# `make test` asks a sample of their questions.
+WHOLE_FAMILIES := tests/completeness tests/tensors/test_module_completeness.py tests/tensors/test_tensor_facts.py \
+  tests/tensors/test_failure_everywhere.py
+
 .PHONY: fuzz
 fuzz: $(VENV)/.core $(VENV)/.checks ## random programs (FUZZ_ARGS="--count 500 --seed 1"), then the whole test families
 	$(PY) -m tests.fuzz $(FUZZ_ARGS)
