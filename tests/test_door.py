@@ -44,6 +44,7 @@ EXCEPTIONS = {
     "stdlib/pending_text.py: _apart": _CONSTANT,
     "tensors/arrays.py: _existing": "from_host has guarded it",
     "tensors/contract.py: in_context": _TENSOR,
+    "tensors/dynamism.py: _note": _VARYING,
     "tensors/dynamism.py: dims": _TENSOR,
     "tensors/dynamism.py: contents_stay": "compared between traces only",
     "tensors/dynamism.py: number_varies": _VARYING,
