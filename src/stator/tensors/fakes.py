@@ -180,6 +180,9 @@ _prepare = functools.cache(spare_references)
 class FakeMode(internals.FakeTensorMode):
     """A fake tensor mode that remembers no results, and not where it was made."""
 
+    #: their rules are found by the very class of the mode
+    supports_higher_order_operators = True
+
     _initialise = _apart(internals.FakeTensorMode.__init__)
     _dispatch_impl = _apart(internals.FakeTensorMode._dispatch_impl)
 
@@ -195,6 +198,11 @@ class FakeMode(internals.FakeTensorMode):
         return False  # what is put around `__torch_dispatch__` otherwise imports it
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if isinstance(func, internals.HigherOrderOperator) and func not in internals.operators_with_fakes:
+            rule = func.python_key_table.get(internals.FakeTensorMode)
+            if rule is None:
+                raise NotImplementedError(f"there is no rule for fake tensors in {func.name()}")
+            return rule(self, *args, **(kwargs or {}))
         return self.dispatch(func, types, args, kwargs or {})
 
     def of(self, tensor: torch.Tensor) -> Any:

@@ -283,6 +283,9 @@ _FUNCTIONS = {
     "generated_sources": Name(
         "torch.fx.graph_module._loader", OBJECT, "the source of a graph dies with it", has=("eval_cache",)
     ),
+    "operators_with_fakes": Name(
+        "torch._higher_order_ops.utils.registered_hop_fake_fns", OBJECT, "those that fake tensors know by themselves"
+    ),
     "leaf_operator": Name(
         "torch._higher_order_ops.invoke_leaf_function.invoke_leaf_function", FUNCTION, "a leaf function in a graph"
     ),
