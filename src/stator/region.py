@@ -13,7 +13,7 @@ from stator import errors
 from stator._core import Entry, Region, calls_left, set_code_policy
 from stator.bytecode import is_suspendable
 from stator.bytecode.by_code import ByCode
-from stator.bytecode.continuation import is_continuation
+from stator.bytecode.continuation import is_continuation, unvaried
 from stator.controls.dynamo_config import under_torchs
 from stator.guards.program import compile_guards
 from stator.report.stats import STATS, BreakRecord
@@ -120,7 +120,7 @@ class Bucket:
 
     def state_of(self, code: CodeType) -> dict[Any, Any]:
         """What earlier traces of this code left for the next (dynamic dimensions …)."""
-        return self._states.of(code, lambda code: {})
+        return self._states.of(unvaried(code), lambda code: {})
 
     def forced_stop(self, code: CodeType) -> tuple[int, Any]:
         """The step at which a test wants this trace to break, and the reason; (0, None) ordinarily."""
@@ -149,7 +149,7 @@ class Bucket:
 
     def runs_eagerly(self, code: CodeType) -> bool:
         """Whether frames of the code that no entry fits are left to Python."""
-        return code in self._over_limit or calls_left() <= self._depth(code)
+        return unvaried(code) in self._over_limit or calls_left() <= self._depth(code)
 
     def _limits(self, code: CodeType, config: Config) -> Iterator[tuple[str, int, int]]:
         """The limits that there are: name, value, entries that count."""
@@ -163,17 +163,17 @@ class Bucket:
         if self.fullgraph or config.fail_on_recompile_limit_hit:
             text = f"{where} was compiled {most} times ({name}); last failed guard: {reason}"
             raise errors.RecompileLimitError(text)
-        self._over_limit.keep(code, True)
+        self._over_limit.keep(unvaried(code), True)
         brk = errors.RecompileLimit(code.co_qualname, most, reason)
         STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
         LOG.warning("%s: %s. %s.", where, brk.reason, brk.hint)
 
     def runs_out(self, code: CodeType) -> None:
         """A trace of the code nests deeper than the program may here."""
-        self._too_deep.keep(code, max(calls_left(), self._depth(code)))
+        self._too_deep.keep(unvaried(code), max(calls_left(), self._depth(code)))
 
     def _depth(self, code: CodeType) -> int:
-        found = self._too_deep.find(code)
+        found = self._too_deep.find(unvaried(code))
         return -1 if found is None else found
 
     def add(self, code: CodeType, entry: Entry) -> None:

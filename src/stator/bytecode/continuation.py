@@ -136,6 +136,7 @@ def continuation(
 
 
 _variants = ByCode[ByCode[weakref.ref[CodeType]]]()
+_unvaried = ByCode[CodeType]()
 
 
 def variant(code: CodeType, inner: CodeType) -> CodeType:
@@ -150,8 +151,17 @@ def variant(code: CodeType, inner: CodeType) -> CodeType:
         # Who calls it holds it: it holds what its own cache refers to, and `inner` is part of that.
         found = code.replace()
         _origins.keep(found, _origins[code])
+        _unvaried.keep(found, code)
         copies.keep(inner, weakref.ref(found))
     return found
+
+
+def unvaried(code: CodeType) -> CodeType:
+    """The continuation that the code is a copy of (see `variant`); any other code itself.
+
+    What is remembered of one copy (sizes that vary, a limit that is reached) is remembered of all.
+    """
+    return _unvaried.find(code) or code
 
 
 def original_of(code: CodeType, index: int) -> tuple[CodeType, int]:
