@@ -32,7 +32,7 @@ from stator.objects import generator
 from stator.objects.globals_ import MadeGlobals, NamedItems
 from stator.objects.liveness import leads_to, stands_for
 from stator.objects.module import ModuleValue
-from stator.objects.protocol import FALSE, IMMUTABLE, TRUE
+from stator.objects.protocol import IMMUTABLE
 from stator.objects.skeleton import detach
 from stator.objects.standard_space import StandardSpace
 from stator.objects.value import Constant, Lazy, NotKnown, Raised, Unsupported, Value
@@ -53,8 +53,6 @@ LITERAL_HOOKS: list[Callable[[Any, Any, Any], Value | None]] = []
 DECIDERS: list[Callable[[Any, Value], Any]] = []
 #: asked where a branch cannot be decided: (frame, value, where it goes when true, when false) → the truth, or None
 BRANCH_HOOKS: list[Callable[[Any, Value, int, int], bool | None]] = []
-#: asked what `bool(value)` gives where that is not known: (trace, value) → a value that is known later, or None
-TRUTH_HOOKS: list[Callable[[Any, Value], Value | None]] = []
 #: called when a trace begins; the higher layers hang their parts on it
 TRACE_HOOKS: list[Callable[[Any], None]] = []
 
@@ -236,17 +234,6 @@ class Trace(Services):
                 decided = hook(frame, value.force(), when_true, when_false)
                 if decided is not None:
                     return decided
-            raise
-
-    def truth(self, value: Value) -> Value:
-        """What `bool(value)` gives: known now, or when the graph has run."""
-        try:
-            return TRUE if self.space.truth(value) else FALSE
-        except Unsupported:
-            for hook in TRUTH_HOOKS:
-                later = hook(self, value.force())
-                if later is not None:
-                    return later
             raise
 
     def intercept(self, host: Any) -> Any:

@@ -139,100 +139,16 @@ def test_distributions() -> None:
     agree(lambda: (elbo, (torch.randn(3), -torch.rand(3))))
 
 
-# -- `bool(tensor)`: a value that is known when the graph has run ---------------------------------------
+def test_a_loop_until_a_tensor_says_so_breaks_once_a_round() -> None:
+    def until(x: Any) -> Any:
+        done = False
+        while not done:
+            x = x + 1
+            done = bool(x.sum() > 10)
+        return x
 
-
-def positive(x: Any) -> bool:
-    return bool((x > 0).all())
-
-
-def guarded(x: Any) -> Any:
-    ok = positive(x)
-    x.exp()
-    if not ok:
-        raise ValueError("not positive")
-    return x * 2
-
-
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_truth_value_is_checked_where_it_is_branched_on(sign: int, backend: str) -> None:
-    for size in (3, 5, 7):
-        agree(lambda: (guarded, (sign * torch.ones(size),)), graphs=1, calls=2, backend=backend)
-
-
-def test_its_gradients() -> None:
-    def program(x: Any) -> Any:
-        if bool(x.sum() > 100):
-            raise ValueError("too much")
-        return x * 3
-
-    agree(lambda: (program, (torch.ones(3, requires_grad=True),)), graphs=1, breaks=0, grad=True)
-    agree(lambda: (program, (torch.full((3,), 50.0, requires_grad=True),)), calls=2)
-
-
-def returned(x: Any) -> Any:
-    flag = positive(x)
-    return x + 1, flag, [flag], isinstance(flag, int)
-
-
-def written_after(x: Any) -> Any:
-    positives = (x > 0).all()
-    flag = bool(positives)
-    positives.logical_not_()
-    x.neg_()
-    return flag, positives
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("program", [returned, written_after])
-def test_it_passes_through(program: Any, sign: int) -> None:
-    agree(lambda: (program, (sign * torch.ones(3),)), graphs=1, breaks=0, calls=2)
-
-
-#: what depends on which of the two it is
-USES: dict[str, Any] = {
-    "is True": lambda flag, x: flag is True,
-    "is None": lambda flag, x: flag is None,
-    "==": lambda flag, x: flag == 1,
-    "in": lambda flag, x: flag in (False, 2),
-    "key": lambda flag, x: {True: "yes", False: "no"}[flag],
-    "set": lambda flag, x: {flag, True},
-    "hash": lambda flag, x: hash(flag),
-    "arithmetic": lambda flag, x: flag + 1,
-    "index": lambda flag, x: "ny"[flag],
-    "operand": lambda flag, x: x * flag,
-    "argument": lambda flag, x: torch.where(x > 0, flag, x),
-    "sort": lambda flag, x: sorted([flag, True, False]),
-    "minimum": lambda flag, x: min(flag, True),
-    "range": lambda flag, x: list(range(flag)),
-    "text": lambda flag, x: f"{flag}",
-    "not": lambda flag, x: not flag,
-    "and": lambda flag, x: flag and "both",
-    "branch": lambda flag, x: x + 1 if flag else x - 1,
-    "again": lambda flag, x: bool(flag),
-    "all": lambda flag, x: all([flag, x.sum() == 3]),
-    "keyword": lambda flag, x: x.sum(0, keepdim=flag),
-    "negated": lambda flag, x: (~flag, -flag, flag ^ True),
-}
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("use", USES)
-def test_what_depends_on_it_breaks_or_is_right(use: str, sign: int) -> None:
-    def program(x: Any) -> Any:
-        y = x * 2
-        return USES[use](positive(x), x), y
-
-    agree(lambda: (program, (sign * torch.ones(3),)), breaks=None, calls=2)
-
-
-def test_of_several_elements_it_is_an_error() -> None:
-    def program(x: Any) -> Any:
-        try:
-            return bool(x > 0)
-        except RuntimeError as e:
-            return str(e)
-
-    agree(lambda: (program, (torch.ones(3),)), breaks=None)
-    agree(lambda: (program, (torch.ones(1, 1),)))
+    for backend in ("eager", "aot_eager"):
+        stator.reset()
+        assert torch.equal(stator.compile(until, backend=backend)(torch.ones(2)), until(torch.ones(2)))
+        assert {record.code for record in stator.stats().breaks} == {"SB0201"}
+        assert stator.stats().graphs == 2

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stator._core import has_buffer
 from stator.objects.payload import PayloadValue
-from stator.objects.protocol import FALSE, builtin
+from stator.objects.protocol import FALSE, TRUE, builtin
 from stator.objects.value import Constant, Value
 from stator.stdlib.support import hooked, known_host, literal
 
@@ -77,4 +77,4 @@ def strict_subclass(words: str, kind: type) -> str:
 
 @builtin(bool.__new__)
 def bool_new(space: Space, cls: Value, value: Value | None = None, /) -> Value:
-    return FALSE if value is None else space.trace.truth(value)
+    return TRUE if value is not None and space.truth(value) else FALSE

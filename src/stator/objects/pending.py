@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stator import errors
-from stator.objects.value import Constant, Unsupported, Value
+from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.residual.writer import Writer
 
-__all__ = ["PendingNumber", "PendingText", "PendingTruth", "concatenated", "joined"]
+__all__ = ["PendingNumber", "PendingText", "concatenated", "joined"]
 
 #: a function that gives text, and its arguments, whose values no longer change
 Piece = tuple[Callable[..., str], list[Value]]
@@ -65,22 +64,6 @@ class PendingNumber(Value):
 
     def reconstruct(self, writer: Writer) -> str:
         return writer.assign("number", _call(writer, self.function, self.args))
-
-
-class PendingTruth(PendingNumber):
-    """The `bool` that `function(*args)` will give. Only a branch may take it for granted (trace.BRANCH_HOOKS)."""
-
-    __slots__ = ()
-
-    def identity(self, space: Space) -> Any:
-        # Unlike other numbers, it is one of two objects that the program may compare it with.
-        raise Unsupported(errors.DataDependentBranch(self.describe()))
-
-    def key(self, space: Space) -> Any:
-        return self.identity(space)
-
-    def describe(self) -> str:
-        return "a truth value that depends on the contents of a tensor"
 
 
 def _call(writer: Writer, function: Any, args: list[Value]) -> str:

@@ -15,14 +15,13 @@ import torch
 
 from stator import errors
 from stator.interp.signals import Restart
-from stator.objects.pending import PendingTruth
 from stator.objects.protocol import Handler, register
 from stator.objects.value import Value
 from stator.tensors import internals
 from stator.tensors.calls import function_handler, record
 from stator.tensors.lowering import Call
-from stator.tensors.tensor import PLAIN_CLASSES, TensorValue
-from stator.trace import BRANCH_HOOKS, TRUTH_HOOKS
+from stator.tensors.tensor import TensorValue
+from stator.trace import BRANCH_HOOKS
 
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
@@ -65,13 +64,15 @@ class Checks:
         self.assumed: list[tuple[Value, bool]] = []
         self.step = 0
 
-    def assume(self, value: TensorValue | PendingTruth, truth: bool) -> bool:
+    def assume(self, value: TensorValue, truth: bool) -> bool:
         """Take the truth of a tensor for granted; False where that cannot be."""
         recorder: Recorder = self.trace.recorder
         if not self.trace.repeatable or acts(recorder):
             return False
-        kept = value.args[0] if isinstance(value, PendingTruth) else _snapshot(self.trace, value)
-        self.assumed.append((kept, truth))
+        # A copy, for the tensor may be changed later on.
+        clone: Any = torch.Tensor.clone
+        snapshot = record(self.trace.space, Call(clone, "call_method", "clone"), [value], {})
+        self.assumed.append((snapshot, truth))
         self.step = self.step or self.trace.steps
         return True
 
@@ -85,36 +86,18 @@ class Checks:
         return [(writer.expr(value), truth) for value, truth in self.assumed]
 
 
-def _snapshot(trace: Trace, value: TensorValue) -> Value:
-    """A copy, for the tensor may be changed later on."""
-    clone: Any = torch.Tensor.clone
-    return record(trace.space, Call(clone, "call_method", "clone"), [value], {})
-
-
-def _is_single(value: Value) -> bool:
-    return isinstance(value, TensorValue) and all(size == 1 for size in value.shape)
-
-
-def _truth(trace: Trace, value: Value) -> Value | None:
-    """`bool(tensor)` is a value like any other until something depends on it (see trace.TRUTH_HOOKS)."""
-    if not isinstance(value, TensorValue) or value.cls not in PLAIN_CLASSES or not _is_single(value):
-        return None
-    return PendingTruth(bool, bool, [_snapshot(trace, value)])
-
-
 def acts(recorder: Recorder) -> bool:
     return bool(recorder.written) or recorder.acts
 
 
 def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
     """Decide a branch on a tensor, if one side of it raises (see trace.BRANCH_HOOKS)."""
-    if not isinstance(value, PendingTruth) and not _is_single(value):
+    if not isinstance(value, TensorValue) or any(size != 1 for size in value.shape):
         return None
     bad_if_true, bad_if_false = _raises(frame.instrs, when_true), _raises(frame.instrs, when_false)
     if bad_if_true == bad_if_false:
         return None
-    checked: Any = value
-    return bad_if_false if frame.trace.extension(Checks).assume(checked, bad_if_false) else None
+    return bad_if_false if frame.trace.extension(Checks).assume(value, bad_if_false) else None
 
 
 def _reduction(host: Any, method: Any) -> Handler:
@@ -134,6 +117,5 @@ def _reduction(host: Any, method: Any) -> Handler:
 def install() -> None:
     """Register the hook, and the operators that torch.distributions checks its arguments with."""
     BRANCH_HOOKS.append(_branch)
-    TRUTH_HOOKS.append(_truth)
     register(internals.is_all_true, _reduction(internals.is_all_true, torch.Tensor.all))
     register(internals.is_any_true, _reduction(internals.is_any_true, torch.Tensor.any))
