@@ -31,16 +31,7 @@ SLOW = ("torch.compile, one graph", "torch.export strict", "torch.export", "make
 INSTALLED = ("torch.compile", "make_fx fake", "symbolic_trace", "jit.trace", "vmap", "checkpoint", "TorchDispatchMode")
 
 #: tracer, arrangement, program → the error, by the beginning of its text and words in it
-ERRORS = {
-    # torch wants a function's file, and inspect finds none for a method of what is no function
-    ("torch.compile", "inside", "a_method"): ("AssertionError: getfile returned None", "Net.forward"),
-    ("torch.compile, one graph", "inside", "a_method"): ("AssertionError: getfile returned None", "Net.forward"),
-    # a function that torch.fx begins with must be one
-    ("symbolic_trace of itself", "inside", "a_function"): ("AssertionError: Expected FunctionType", "Compiled"),
-    ("symbolic_trace of itself", "inside", "breaking"): ("AssertionError: Expected FunctionType", "Compiled"),
-    ("symbolic_trace of itself", "inside", "a_method"): ("AssertionError: Expected FunctionType", "Compiled"),
-    ("jit.script", "inside", "a_method"): ("TypeError: module, class, method, function", "got Compiled"),
-}
+ERRORS: dict[tuple[str, str, str], tuple[str, str]] = {}
 
 Row = tuple[str, str, str, bool]
 

@@ -78,11 +78,6 @@ CONTROLS = (
     Control("`torch.compiler.set_default_backend`", "as in torch, under `install()`", f"{_HERE}::test_default_backend"),
     Control("`torch.compile(torch.sin)`", "compiled", f"{_HERE}::test_functions_in_c"),
     Control("`torch.compile(cls)`", "the class itself; calls of its instances are compiled", f"{_HERE}::test_classes"),
-    Control(
-        "`compiled_module.forward(x)`",
-        "compiled, as `compiled_module(x)` is",
-        f"{_HERE}::test_forward_of_a_compiled_module",
-    ),
     Control("`compiled.aot_compile()`", "NotImplementedError", f"{_HERE}::test_aot_compile"),
     Control(
         "`torch.compiler.reset()`, `torch._dynamo.reset()`",

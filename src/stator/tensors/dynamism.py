@@ -78,7 +78,7 @@ def note_first_call(state: dict[Any, Any], code: CodeType, args: list[Any]) -> N
 
 
 def _note(state: dict[Any, Any], source: Source, host: Any) -> None:
-    if isinstance(host, torch.Tensor):
+    if issubclass(type(host), torch.Tensor):
         state.setdefault("sizes", {})[source.expr()] = list(host.shape)
     elif type(host) in (int, float):
         state.setdefault("numbers", {})[source.expr()] = host

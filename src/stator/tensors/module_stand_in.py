@@ -63,21 +63,11 @@ class _Signature:
         return inspect.signature(instance._orig_mod)
 
 
-class _Forward:
-    """`compiled.forward`: the compiled module, as it is called; that of the class is the module's."""
-
-    def __get__(self, instance: Any, owner: Any) -> Any:
-        if instance is None:
-            return super(_StandIn, owner).forward  # type: ignore[misc]
-        return type(instance).__dict__["_stator_call"].__get__(instance)
-
-
 class _StandIn:
     """What all stand-ins have, before their module's class in the MRO."""
 
     __slots__ = ()
     __signature__ = _Signature()
-    forward = _Forward()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Making a stand-in's class is none of the business of the module's class."""
