@@ -9,7 +9,7 @@ import functools
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from stator.controls.dynamo_config import warn_once
 from stator.controls.waiting import when_loaded
@@ -24,14 +24,7 @@ Stance = Literal[
     "eager_then_compile",
     "aot_eager_then_compile",
 ]
-STANCES: tuple[Stance, ...] = (
-    "default",
-    "force_eager",
-    "eager_on_recompile",
-    "fail_on_recompile",
-    "eager_then_compile",
-    "aot_eager_then_compile",
-)
+STANCES: tuple[Stance, ...] = get_args(Stance)
 #: the module in which torch keeps its stance
 _TORCHS = "torch._dynamo.eval_frame"
 
