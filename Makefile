@@ -19,6 +19,14 @@ endif
 VENV ?= .venv
 RULERS ?= ../shared/rulers
 RESULTS := build/results
+# The torches that are supported, each with one of the Pythons: `make matrix`.
+TORCH_3.11 := 2.13.0
+TORCH_3.12 := 2.14.1
+TORCH_3.13 := 2.15.0
+# The zoo's libraries and their versions are the rulers'; the torch under them is this one.
+ZOO_TORCH ?= 2.15.0
+# Where torch's nightly builds are: `make nightly`.
+NIGHTLY ?= https://download.pytorch.org/whl/nightly/cpu
 # Arguments handed on to the tool behind the target.
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
@@ -83,18 +91,25 @@ core-%: .venv-%/.core
 	@$(STEP) core-$* "the core on Python $*" .venv-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: matrix
-matrix: $(addprefix matrix-,$(VERSIONS)) ## the whole suite, with torch, on each Python found
+matrix: $(addprefix matrix-,$(VERSIONS)) ## the whole suite on pairs: 3.11 with torch 2.13, 3.12 with 2.14, 3.13 with 2.15
 
 matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
-	@$(STEP) matrix-$* "the whole suite, with torch, on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
+	@$(STEP) matrix-$* "the whole suite, with torch $(TORCH_$*), on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
 # `make test` asks a sample of their questions.
 WHOLE_FAMILIES := tests/completeness tests/tensors/test_module_completeness.py tests/tensors/test_tensor_facts.py \
   tests/tensors/test_failure_everywhere.py
 
-# `make test` asks a sample of their questions.
-WHOLE_FAMILIES := tests/completeness tests/tensors/test_module_completeness.py tests/tensors/test_tensor_facts.py \
-  tests/tensors/test_failure_everywhere.py
+# Its environment is made anew each time: a nightly build of torch is one day's.
+.PHONY: nightly
+nightly: ## the whole suite on torch's nightly build, with the newest Python found
+	@rm -rf .venv-nightly
+	@$(MAKE) --no-print-directory .venv-nightly/.core
+	@sed '/^torch==/d' constraints.txt > build/constraints-nightly.txt
+	@$(STEP) setup-nightly-torch ".venv-nightly: torch's nightly build" \
+	  .venv-nightly/bin/python $(PIP) -c build/constraints-nightly.txt --pre --extra-index-url $(NIGHTLY) $(TORCH_DEPS)
+	@$(STEP) --shown doctor-nightly "stator doctor" .venv-nightly/bin/python -m stator doctor
+	@$(STEP) nightly "the whole suite, with torch's nightly build" .venv-nightly/bin/python -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: fuzz
 fuzz: $(VENV)/.core $(VENV)/.checks ## random programs (FUZZ_ARGS="--count 500 --seed 1"), then the whole test families
@@ -208,9 +223,10 @@ $(VENV)/.demo: constraints.txt | $(VENV)/.deps
 	@touch $@
 
 .venv-zoo/.libraries: $(RULERS)/zoo/requirements.txt $(RULERS)/zoo/constraints.txt | .venv-zoo/.deps
-	@$(STEP) setup-zoo-torch ".venv-zoo: torch" .venv-zoo/bin/python $(PIP) torch==2.13.0
+	@mkdir -p build && sed 's/^torch==.*/torch==$(ZOO_TORCH)/' $(RULERS)/zoo/constraints.txt > build/constraints-zoo.txt
+	@$(STEP) setup-zoo-torch ".venv-zoo: torch $(ZOO_TORCH)" .venv-zoo/bin/python $(PIP) torch==$(ZOO_TORCH)
 	@$(STEP) setup-zoo-libraries ".venv-zoo: the zoo's libraries" .venv-zoo/bin/python $(PIP) \
-	  -c $(RULERS)/zoo/constraints.txt -r $(RULERS)/zoo/requirements.txt
+	  -c build/constraints-zoo.txt -r $(RULERS)/zoo/requirements.txt
 	@touch $@
 
 .venv-torch-%/.deps: constraints.txt
@@ -218,7 +234,13 @@ $(VENV)/.demo: constraints.txt | $(VENV)/.deps
 	@touch $@
 
 .venv-torch-%/.checks: constraints.txt | .venv-torch-%/.deps
-	$(call install,setup-matrix-torch-$*,.venv-torch-$*,$(TORCH_DEPS))
+	@mkdir -p build && sed 's/^torch==.*/torch==$(TORCH_$*)/' constraints.txt > build/constraints-torch-$*.txt
+	@$(STEP) setup-matrix-torch-$* ".venv-torch-$*: torch $(TORCH_$*) and what goes with it" \
+	  .venv-torch-$*/bin/python $(PIP) -c build/constraints-torch-$*.txt $(TORCH_DEPS)
+	@touch $@
+
+.venv-nightly/.deps: constraints.txt
+	$(call environment,setup-nightly,.venv-nightly,"$$(tools/pythons | tail -n 1 | cut -d' ' -f2-)",$(BUILD_DEPS) $(TEST_DEPS))
 	@touch $@
 
 .venv-%/.deps: constraints.txt
