@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import operator
-import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stator import errors
 from stator._core import fill_table, set_finger, set_layout, set_table
 from stator.guards.guard import Equals, Length
+from stator.guards.interned import Interned
 from stator.guards.source import CallSource, ConstSource, ItemSource, Source
 from stator.objects.keys import (
     grounded,
@@ -51,7 +51,7 @@ def finger(host: Any) -> int:
     return set_finger(host)
 
 
-class _Holds:
+class Holds(Interned):
     """Whether a set has the element."""
 
     def __init__(self, element: Any) -> None:
@@ -60,21 +60,6 @@ class _Holds:
     def __call__(self, host: Any) -> bool:
         kind: Any = set if isinstance(host, set) else frozenset
         return bool(kind.__contains__(host, self.element))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return holds, (self.element,)
-
-
-_HOLDS: weakref.WeakValueDictionary[tuple[type, Any], _Holds] = weakref.WeakValueDictionary()
-
-
-def holds(element: Any) -> _Holds:
-    """The test for an element, one object for each, as sources are interned by it."""
-    key = (type(element), element)
-    found = _HOLDS.get(key)
-    if found is None:
-        found = _HOLDS[key] = _Holds(element)
-    return found
 
 
 def iterated_set(iterator: Any) -> Any:
@@ -198,7 +183,7 @@ class SetTable:
         if self.complete or not is_plain(key) or not self._is_plain():
             return key in self.keys(space)
         assert self.source is not None
-        test = holds(key)
+        test = Holds(key)
         found = test(self.host)
         if not self._fixed():
             space.trace.guard(Equals(CallSource(test, self.source, f"has_{type(key).__name__}"), found))

@@ -11,11 +11,12 @@ import contextlib
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator._core import call_within
 from stator.guards.guard import Predicate
+from stator.guards.interned import Interned
 from stator.guards.source import AttrSource, ConstSource, GlobalSource
 from stator.objects.attributes import MISSING
 from stator.objects.value import Unsupported
@@ -103,24 +104,14 @@ def left_to_run_time(space: Space, categories: Collection[type], name: str) -> N
         space.trace.guard(Predicate((ConstSource(warnings, "warnings"),), check, f"{category.__name__} is ignored"))
 
 
-class _Ignored:
-    """Whether the filters ignore a category; one object a category, as guards compare by it."""
+class _Ignored(Interned):
+    """Whether the filters ignore a category."""
 
-    _known: ClassVar[dict[type, _Ignored]] = {}
-    category: type
-
-    def __new__(cls, category: type) -> _Ignored:
-        known = cls._known.get(category)
-        if known is None:
-            known = cls._known[category] = object.__new__(cls)
-            known.category = category
-        return known
+    def __init__(self, category: type) -> None:
+        self.category = category
 
     def __call__(self, module: Any) -> bool:
         return _is_ignored(self.category)
-
-    def __reduce__(self) -> Any:
-        return _Ignored, (self.category,)
 
 
 def _is_ignored(category: type) -> bool:

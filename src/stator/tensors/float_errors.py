@@ -7,11 +7,12 @@ call the program, an operation is left to NumPy.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stator.guards.guard import Predicate
+from stator.guards.interned import Interned
 from stator.guards.source import ConstSource
 
 if TYPE_CHECKING:
@@ -53,24 +54,14 @@ def _modes(space: Space) -> set[str]:
     return set(modes.values())
 
 
-class _Errors:
-    """Whether NumPy does these things about errors; one object for each, as guards compare by it."""
+class _Errors(Interned):
+    """Whether NumPy does these things about errors."""
 
-    _known: ClassVar[dict[tuple[str, ...], _Errors]] = {}
-    modes: tuple[str, ...]
-
-    def __new__(cls, modes: tuple[str, ...]) -> _Errors:
-        known = cls._known.get(modes)
-        if known is None:
-            known = cls._known[modes] = object.__new__(cls)
-            known.modes = modes
-        return known
+    def __init__(self, modes: tuple[str, ...]) -> None:
+        self.modes = modes
 
     def __call__(self, numpy: Any) -> bool:
         return tuple(numpy.geterr().values()) == self.modes
-
-    def __reduce__(self) -> Any:
-        return _Errors, (self.modes,)
 
 
 def _no_errors(module: Any) -> bool:

@@ -7,11 +7,12 @@ gives its list, and a size that was divided by `torch.div` breaks nothing.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator.guards.guard import Guard, Predicate
+from stator.guards.interned import Interned
 from stator.tensors import dynamism, internals
 from stator.tensors.contract import is_member
 from stator.tensors.lowering import Call, Operand, fill
@@ -102,25 +103,14 @@ def _same_contents(member: TensorValue) -> Guard:
     return Predicate((member.source,), _Holds(number), f"{member.source.expr()}.item() == {number}")
 
 
-class _Holds:
-    """Whether a tensor of one element holds the number; equal ones are one object, as guards compare by it."""
+class _Holds(Interned):
+    """Whether a tensor of one element holds the number."""
 
-    _known: ClassVar[dict[tuple[type, str], _Holds]] = {}
-    number: Any
-
-    def __new__(cls, number: Any) -> _Holds:
-        key = (type(number), repr(number))
-        known = cls._known.get(key)
-        if known is None:
-            known = cls._known[key] = object.__new__(cls)
-            known.number = number
-        return known
+    def __init__(self, number: Any) -> None:
+        self.number = number
 
     def __call__(self, tensor: Any) -> bool:
         return bool(tensor.item() == self.number)
-
-    def __reduce__(self) -> Any:
-        return _Holds, (self.number,)
 
 
 def with_numbers(space: Space, call: Call) -> Call | None:
