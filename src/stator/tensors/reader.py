@@ -140,8 +140,9 @@ def _find_layout() -> dict[str, int]:
     layout = {"impl": _find_impl_offset(), "vtable": _impl(plain)[0]}
     dims = _only(i for i in range(len(_impl(plain)) - 10) if _impl(plain)[i : i + 11] == [5, *_SIZES, *_STRIDES])
     first_after = dims + 11
-    samples = [(_impl(t), _raw_keys(t), t) for t in _samples()]
-    keys = _only(i for i in range(first_after, len(_impl(plain))) if all(w[i] == k for w, k, _ in samples))
+    tensors = _samples()
+    raw_keys = tuple(map(_raw_keys, tensors))
+    keys = _only(i for i, words in enumerate(_side_by_side(tensors)) if i >= first_after and words == raw_keys)
     layout |= {"dims": dims * _WORD, "keys": keys * _WORD}
     return layout | _find_kind(first_after, keys) | _find_autograd(dims) | _find_memory()
 
@@ -154,39 +155,57 @@ def _find_impl_offset() -> int:
 
 
 def _find_kind(first: int, keys: int) -> dict[str, int]:
-    """The word with data type and device: which of its bits say these, and which must be as in a plain tensor."""
+    """The word with data type and device: which of its bits say these, and which must be as in a plain tensor.
+
+    The bits that no field uses are what lay in the memory before. Taken for a part of the data type, they would make
+    guards fail for tensors like the expected one. So what varies with the memory is left out, and what says the data
+    type, or the kind of device, must be one byte: each is a small number.
+    """
     by_dtype = [_impl(torch.empty(2, dtype=dtype)) for dtype in _DTYPES]
     kind = _only(i for i in range(first, keys + 1) if i != keys and len({words[i] for words in by_dtype}) > 1)
     if len({words[kind] for words in by_dtype}) != len(_DTYPES):
         raise _Unclear("data types")
-    by_device = [_impl(torch.empty(2, device=device)) for device in _devices()]
-    if len({words[kind] for words in by_device}) != len(by_device):
-        raise _Unclear("devices")
     base = by_dtype[0][kind]
-    device = _whole_bytes(_varying(base, (words[kind] for words in by_device)))
-    mask = _whole_bytes(_varying(base, (words[kind] for words in by_dtype))) | device | device << 8  # its index follows
+    padding = _varying(base, (_impl(t)[kind] for t in _in_dirty_memory()))
+    dtype = _one_byte(_varying(base, (words[kind] for words in by_dtype)) & ~padding)
+    device = _one_byte((base ^ _impl(torch.empty(2, device="meta"))[kind]) & ~padding)
+    mask = dtype | device | device << 8  # its index follows
+    for kinds in (by_dtype, [_impl(torch.empty(2, device=device)) for device in _devices()]):
+        if len({words[kind] & mask for words in kinds}) != len(kinds):
+            raise _Unclear("data types or devices")
     alike = [t for t in _samples() if t.dtype is _DTYPES[0] and t.device.type == "cpu"]
-    harmless = _varying(base, (_impl(t)[kind] for t in (*alike, *_in_dirty_memory())))
+    harmless = padding | _varying(base, (_impl(t)[kind] for t in alike))
+    if mask & harmless or mask >> 8 * _WORD:
+        raise _Unclear("what tensors of one data type and device differ in")
     flags_mask = ~(mask | harmless) & (2**64 - 1)
     return {"kind": kind * _WORD, "kind_mask": mask, "flags_mask": flags_mask, "flags": base & flags_mask}
 
 
 def _in_dirty_memory() -> Iterator[Any]:
     """Plain tensors whose impl got memory of known contents: what shows through is padding."""
+    size, kept = _impl_size(), []
+    for _ in range(4):
+        for pattern in (0x00, 0xFF):
+            _soil(size, pattern)
+            kept.append(torch.zeros(3))
+            yield kept[-1]
+
+
+def _impl_size() -> int:
+    """What a plain tensor's impl asks for; the allocator sometimes gives a little more."""
+    models = [torch.zeros(3) for _ in range(8)]
+    return min(_usable(internals.impl_address(model)) for model in models)
+
+
+def _soil(size: int, pattern: int) -> None:
+    """Fill with the byte what the next allocations of the size will get."""
     libc = ctypes.CDLL(None)
     libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
     libc.free.argtypes = [ctypes.c_void_p]
-    model = torch.zeros(3)
-    size = _usable(internals.impl_address(model))
-    kept = []
-    for _ in range(4):
-        for pattern in (0x00, 0xFF):
-            blocks = [libc.malloc(size) for _ in range(6)]  # one is for the impl, others for what else a tensor has
-            for block in blocks:
-                ctypes.memset(block, pattern, size)
-                libc.free(block)
-            kept.append(torch.zeros(3))
-            yield kept[-1]
+    blocks = [libc.malloc(size) for _ in range(6)]  # one is for the impl, others for what else a tensor has
+    for block in blocks:
+        ctypes.memset(block, pattern, size)
+        libc.free(block)
 
 
 def _find_autograd(dims: int) -> dict[str, int]:
@@ -207,12 +226,13 @@ def _find_memory() -> dict[str, int]:
     memory = torch.frombuffer(bytearray(400), dtype=torch.float32)  # torch's own allocations begin where they are freed
     samples = [memory[offset : offset + 2] for offset in (83, 37, 61, 53)]
     storage, data = memory.untyped_storage(), memory.data_ptr()
-    in_impl = range(1, len(_impl(samples[0])))
     address = internals.storage_address(storage)
+    in_impl = list(enumerate(_side_by_side(samples)))[1:]
+    offsets = tuple(t.storage_offset() for t in samples)
     in_storage = _words(address, _usable(address) // _WORD)
     return {
-        "storage": _WORD * _only(i for i in in_impl if all(_impl(t)[i] == address for t in samples)),
-        "storage_offset": _WORD * _only(i for i in in_impl if all(_impl(t)[i] == t.storage_offset() for t in samples)),
+        "storage": _WORD * _only(i for i, words in in_impl if set(words) == {address}),
+        "storage_offset": _WORD * _only(i for i, words in in_impl if words == offsets),
         "data": _WORD * _only(i for i, word in enumerate(in_storage) if word == data),
     }
 
@@ -237,8 +257,9 @@ def _varying(base: int, others: Iterable[int]) -> int:
     return mask
 
 
-def _whole_bytes(mask: int) -> int:
-    return sum(0xFF << 8 * i for i in range(_WORD) if mask >> 8 * i & 0xFF)
+def _one_byte(mask: int) -> int:
+    """All bits of the one byte in which the mask has some."""
+    return 0xFF << 8 * _only(i for i in range(_WORD) if mask >> 8 * i & 0xFF)
 
 
 def _words(address: int, count: int) -> list[int]:
@@ -250,6 +271,11 @@ def _impl(tensor: Any) -> list[int]:
     """The words of the tensor's impl; what the allocator adds at the end may be anything."""
     address = internals.impl_address(tensor)
     return _words(address, _usable(address) // _WORD)
+
+
+def _side_by_side(tensors: list[Any]) -> Iterator[tuple[int, ...]]:
+    """The first words of all the impls, the second …, as far as all have any: their allocations may differ in size."""
+    return zip(*map(_impl, tensors), strict=False)
 
 
 def _usable(address: int) -> int:
