@@ -67,6 +67,26 @@ def test_failure_names_guard_actual_and_line():
     assert program.failure(None, (5,)).startswith("type(x) is Thing: it is int")
 
 
+class Misread(Equals):
+    """What the core is given to check is not what the twin checks."""
+
+    def lower(self):
+        return 0, "another value"
+
+
+def test_failure_names_the_guard_that_only_the_core_finds_to_fail():
+    before = _core.set_strict(False)
+    try:
+        misread = Misread(AttrSource(X, "n"), 3, where="model.py:12")
+        program = compile_guards([TypeIs(X, Thing), misread, TypeIs(Y, int)])
+        args = (Thing(n=3), 1)
+        assert not program.check(None, args)
+        assert program.failure(None, args) == "x.n == 3: only the core fails, at EQUALS  # model.py:12"
+        assert program.failure(None, (Thing(n=3), "a")).startswith("type(y) is int")
+    finally:
+        _core.set_strict(before)
+
+
 def test_listing():
     program = compile_guards([TypeIs(X, int, where="a.py:1"), Equals(Y, "b")], [X, [Y, X]])
     assert str(program).splitlines() == ["type(x) is int  # a.py:1", "y == 'b'", "-> x", "-> (y, x)"]

@@ -41,7 +41,19 @@ class GuardProgram(CoreProgram):
 
     def failure(self, func: object, args: Sequence[object]) -> str | None:
         """The first guard that fails, what it expected and what is there; None if all hold."""
-        return self.twin.failure(func, tuple(args))
+        return self.twin.failure(func, tuple(args)) or self._core_failure(func, tuple(args))
+
+    def _core_failure(self, func: object, args: tuple[object, ...]) -> str | None:
+        """The first guard that only the C++ program finds to fail: one of the two is wrong."""
+        at = self.run(func, args)
+        if isinstance(at, tuple):
+            return None
+        checks = {guard.op for guard in self.guards}
+        passed = sum(op in checks for op, *_ in self.instructions[:at])
+        if passed == len(self.guards):
+            return f"what is handed over: only the core fails, at {self.instructions[at][0]}"
+        guard = self.guards[passed]
+        return f"{guard}: only the core fails, at {self.instructions[at][0]}{guard.at()}"
 
     def twin_outcome(self, func: object, args: tuple[object, ...], outputs: tuple[object, ...] | None) -> str | None:
         """For the strict mode: how the twin's verdict differs from the one given (None: failed), if it does."""
