@@ -59,7 +59,7 @@ def _intercept(host: Any) -> Handler | None:
         return lambda space, args, kwargs: TailCall(space.existing(innermost(host)), args, kwargs)
     if (host.__module__, host.__qualname__) in _TRACERS:
         return _refuse_tracer(host)
-    if host.__module__ == "torch._dynamo.mutation_guard" and host.__qualname__ == "GenerationTracker.tag":
+    if host.__module__ == "torch._dynamo.mutation_guard" and host.__qualname__ in _TAGS_OF_MODULES:
         # Once used, torch._dynamo notes when each module was made, for guards that it no longer makes by default.
         return lambda space, args, kwargs: NONE
     return None
@@ -72,6 +72,8 @@ def _refuse_tracer(host: Any) -> Handler:
     return refuse
 
 
+#: what notes it: a class method, since 2.15 the method of a class with one instance
+_TAGS_OF_MODULES = ("GenerationTracker.tag", "_GenerationTracker.tag")
 #: what begins a trace, or makes a compiled callable, of another tracer
 _TRACERS = {
     *((module, "export") for module in ("torch.export", "torch.export._trace", "torch._dynamo.eval_frame")),
