@@ -230,11 +230,33 @@ class Trace(Services):
         try:
             return self.space.truth(value)
         except Unsupported:
-            for hook in BRANCH_HOOKS:
-                decided = hook(frame, value.force(), when_true, when_false)
-                if decided is not None:
-                    return decided
-            raise
+            decided = self._assumed(frame, value, when_true, when_false)
+            if decided is None:
+                raise
+            return decided
+
+    def truth(self, frame: Frame, value: Value, negated: bool = False) -> bool:
+        """The truth value that the instruction being executed pushes, or `negated` the opposite of it."""
+        try:
+            return self.space.truth(value)
+        except Unsupported:
+            decided = self.assumed(frame, value, negated)
+            if decided is None:
+                raise
+            return decided
+
+    def assumed(self, frame: Frame, value: Value, negated: bool = False) -> bool | None:
+        """The same where it is not known, if it may be assumed: all it does is to decide the next branch."""
+        ahead = frame.branch_ahead(negated)
+        return None if ahead is None else self._assumed(ahead[0], value, *ahead[1:])
+
+    @staticmethod
+    def _assumed(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
+        for hook in BRANCH_HOOKS:
+            decided = hook(frame, value.force(), when_true, when_false)
+            if decided is not None:
+                return decided
+        return None
 
     def intercept(self, host: Any) -> Any:
         """The model of a Python function that is not to be traced into, or None."""
@@ -260,7 +282,7 @@ class Trace(Services):
         self.root_code = code
         self.root_args = args
         self.repeatable = len(bound) == total
-        return Frame(self, value, bound, parent=None, resumable=True)
+        return Frame(self, value, bound, parent=None, tail=True)
 
     def handled_by_callers(self) -> Value | None:
         """The exception that the callers of the frame being traced are handling."""
@@ -291,8 +313,7 @@ class Trace(Services):
             raise Unsupported(errors.FrameGivenUp(function.qualname, "its first instruction cannot be traced"))
         parent = self.frame
         suspendable = is_suspendable(function.code)
-        resumable = tail and parent.resumable and not suspendable
-        frame = Frame(self, function, bound, parent=parent, resumable=resumable)
+        frame = Frame(self, function, bound, parent=parent, tail=tail and not suspendable)
         if suspendable:
             return generator.make(frame)
         self.enter_frame(frame)
@@ -303,7 +324,7 @@ class Trace(Services):
 
     def inline_class_body(self, function: FunctionValue, namespace: Value) -> Value:
         """Execute a class body with `namespace` as its locals; returns the class cell, or None."""
-        frame = Frame(self, function, {}, parent=self.frame, resumable=False)
+        frame = Frame(self, function, {}, parent=self.frame)
         frame.namespace = namespace
         self.enter_frame(frame)
         try:

@@ -139,6 +139,111 @@ def test_distributions() -> None:
     agree(lambda: (elbo, (torch.randn(3), -torch.rand(3))))
 
 
+# -- truth values that are made before the branch, which may stand in a caller --------------------------
+
+
+def positive(x: Any) -> bool:
+    return bool((x > 0).all())
+
+
+def not_positive(x: Any) -> bool:
+    return not (x > 0).all()
+
+
+class Positive:
+    def __init__(self, x: Any) -> None:
+        if not self.holds(x):
+            raise ValueError(f"not positive: {x}")
+        self.x = x
+
+    def holds(self, x: Any) -> bool:
+        return not not_positive(x) and positive(x)
+
+
+def returned(x: Any) -> Any:
+    if not positive(x):
+        raise ValueError("not positive")
+    return x * 2
+
+
+def negated(x: Any) -> Any:
+    assert not not_positive(x), "not positive"
+    return x * 2
+
+
+def at_once(x: Any) -> Any:
+    if bool((x < 0).any()):
+        raise ValueError("negative")
+    return x * 2
+
+
+def property_of(x: Any) -> Any:
+    class Checked:
+        @property
+        def fine(self) -> bool:
+            return positive(x)
+
+    if not Checked().fine:
+        raise ValueError("not positive")
+    return x * 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("program", [returned, negated, at_once, property_of])
+def test_a_truth_value_that_goes_straight_to_the_branch(program: Any, sign: int, backend: str) -> None:
+    for size in (3, 5, 7):
+        agree(lambda: (program, (sign * torch.ones(size),)), graphs=1, calls=2, backend=backend)
+
+
+@pytest.mark.parametrize("program", [returned, negated, at_once])
+def test_its_gradients(program: Any) -> None:
+    agree(lambda: (program, (torch.ones(3, requires_grad=True),)), graphs=1, breaks=0, grad=True)
+    agree(lambda: (program, (-torch.ones(3, requires_grad=True),)), calls=2)
+
+
+#: where the truth value is used otherwise than by one branch of which one side raises
+KEPT: dict[str, Any] = {
+    "variable": lambda x: (flag := positive(x), x + 1 if flag else x - 1),
+    "result": lambda x: (positive(x), x * 2),
+    "branch": lambda x: x + 1 if positive(x) else x - 1,
+    "negated": lambda x: (not positive(x), x * 2),
+    "map": lambda x: (list(map(positive, [x, x])), x * 2),
+    "bools": lambda x: (list(map(bool, [(x > 0).all()])), x * 2),
+    "key": lambda x: sorted([x, x], key=positive)[0] + 1,
+    "and": lambda x: positive(x) and x,
+    "object": lambda x: Positive(x).x + 1,
+    "instance": lambda x: type("", (), {"__bool__": lambda self: positive(x)})() is None or x + 1,
+}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("use", KEPT)
+def test_a_truth_value_that_is_kept(use: str, sign: int) -> None:
+    agree(lambda: (KEPT[use], (sign * torch.ones(3),)), breaks=None, calls=2)
+
+
+def test_what_is_written_after_it_is_not_written_twice() -> None:
+    def write(x: Any) -> Any:
+        if not positive(x):
+            raise ValueError("not positive")
+        x.add_(1)
+        return x
+
+    agree(lambda: (write, (torch.ones(3),)), breaks=1, calls=3)
+    agree(lambda: (write, (-torch.ones(3),)), breaks=None, calls=3)
+
+
+def test_of_several_elements_it_is_an_error() -> None:
+    def program(x: Any) -> Any:
+        if not bool(x > 0):
+            raise ValueError
+        return x
+
+    agree(lambda: (program, (torch.ones(3),)), breaks=None)
+    agree(lambda: (program, (torch.ones(1, 1),)))
+
+
 def test_a_loop_until_a_tensor_says_so_breaks_once_a_round() -> None:
     def until(x: Any) -> Any:
         done = False

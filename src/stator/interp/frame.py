@@ -91,11 +91,12 @@ class Frame:
         "shown",
         "space",
         "stack",
+        "tail",
         "trace",
     )
 
     def __init__(
-        self, trace: Trace, function: Any, bound: dict[str, Value], *, parent: Frame | None, resumable: bool
+        self, trace: Trace, function: Any, bound: dict[str, Value], *, parent: Frame | None, tail: bool = False
     ) -> None:
         self.trace = trace
         self.space: Space = trace.space
@@ -119,8 +120,10 @@ class Frame:
         self.result: Value | None = None
         self._generator: Callable[[], Any] | None = None
         self.parent = parent
-        #: whether a break inside can be resumed here: the result of this frame goes straight onto the parent's stack
-        self.resumable = resumable
+        #: whether the result goes unchanged onto the parent's stack, or to the caller of the frame being traced
+        self.tail = tail
+        #: whether a break inside can be resumed here
+        self.resumable: bool = tail and (parent is None or parent.resumable)
         #: whether the program goes on with it after the trace, in a frame object of its own
         self.resumed = False
         #: whether an exception has left it
@@ -227,6 +230,31 @@ class Frame:
         if not unchanged:
             raise Restart(step, e.brk)
         raise BreakHere(e.brk, [FrameState(self, instr, saved, "enter" if trace.forced(e.brk) else "native")]) from None
+
+    def branch_ahead(self, negated: bool = False) -> tuple[Frame, int, int] | None:
+        """The branch that takes what the instruction being executed pushes, and is all that takes it: it comes next,
+        here or, where the value is returned, in a caller. Its frame, where it goes when the value is true, and when it
+        is false.
+
+        Args:
+            negated: whether that instruction pushes the negation of the value.
+        """
+        at, index = self, self.index
+        while True:
+            instr = at.instrs[index]
+            index += 1
+            if instr.op == "UNARY_NOT":
+                negated = not negated
+            elif instr.op == "RETURN_VALUE":
+                if not at.tail or at.parent is None:
+                    return None
+                at = at.parent
+                index = at.index
+            elif instr.op in ("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE"):
+                jumps = (instr.op == "POP_JUMP_IF_TRUE") is not negated
+                return (at, instr.arg, index) if jumps else (at, index, instr.arg)
+            elif instr.op != "TO_BOOL":
+                return None
 
     def unwind(self, raised: Raised, instr: Instr) -> None:
         """Find the handler of an exception, as `exception_unwind` does; raises it on where there is none."""

@@ -41,19 +41,13 @@ def UNARY_INVERT(f: Frame, instr: Instr) -> None:
 @opcode
 def UNARY_NOT(f: Frame, instr: Instr) -> None:
     """not value"""
-    f.push(_bool(not f.space.truth(f.pop())))
+    f.push(_bool(not f.trace.truth(f, f.pop(), negated=True)))
 
 
 @opcode
 def TO_BOOL(f: Frame, instr: Instr) -> None:
     """bool(value)"""
-    jump = f.instrs[f.index]
-    if jump.op == "POP_JUMP_IF_FALSE":
-        f.push(_bool(f.trace.branch(f, f.pop(), f.index + 1, jump.arg)))
-    elif jump.op == "POP_JUMP_IF_TRUE":
-        f.push(_bool(f.trace.branch(f, f.pop(), jump.arg, f.index + 1)))
-    else:
-        f.push(_bool(f.space.truth(f.pop())))
+    f.push(_bool(f.trace.truth(f, f.pop())))
 
 
 @opcode

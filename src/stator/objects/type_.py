@@ -12,7 +12,7 @@ from stator.guards.raw import base_of, is_mutable_type, type_flags, type_lookup,
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.method import DISALLOW_INSTANTIATION
-from stator.objects.protocol import CALL_HOOKS, HANDLERS, IMMUTABLE, NONE, PURE, builtin, models
+from stator.objects.protocol import CALL_HOOKS, FALSE, HANDLERS, IMMUTABLE, NONE, PURE, TRUE, builtin, models
 from stator.objects.skeleton import SKELETONS
 from stator.objects.value import Constant, Known, NotKnown, Raised, Unsupported, Value
 from stator.objects.wrapping import plain_name
@@ -84,7 +84,15 @@ class ClassValue(Known):
             if slot is None:
                 raise space.error(TypeError, f"'{self.type_name(space)}' object is not callable")
             return space.call(slot, [self, *args], kwargs, tail)
-        return instantiate(space, self, args, kwargs)
+        try:
+            return instantiate(space, self, args, kwargs)
+        except Unsupported:
+            if self.host is not bool or not tail or len(args) != 1:
+                raise
+            decided = space.trace.assumed(space.trace.frame, args[0])
+            if decided is None:
+                raise
+            return TRUE if decided else FALSE
 
     def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         return instantiate(space, self, list(args), kwargs)
