@@ -63,6 +63,22 @@ def test_options_and_mode_reach_the_backend() -> None:
     assert seen == {"mode": "max-autotune", "options": {"level": 3}}
 
 
+@pytest.mark.parametrize("options", [None, {"level": 2}])
+def test_what_a_backend_wants_done_before_it_is_called(options: Any) -> None:
+    calls: list[str] = []
+
+    def mine(gm: Any, example_inputs: Any, **keywords: Any) -> Any:
+        calls.append("compile")
+        return gm.forward
+
+    prepared: Any = mine
+    prepared._dynamo_backend_init = lambda: calls.append("prepare")
+    compiled = stator.compile(lambda x: x + 1, backend=prepared, options=options)
+    assert calls == ["prepare"]
+    compiled(torch.ones(2))
+    assert calls == ["prepare", "compile"]
+
+
 def test_what_a_backend_is_handed() -> None:
     seen: list[Any] = []
 

@@ -69,6 +69,10 @@ def resolve(backend: str | Backend, *, mode: str | None = None, options: dict[st
         found = backend
     else:
         raise TypeError(f"a backend is a name or a callable, not {type(backend).__name__}")
+    # What a backend wants done before it is first called; torch.compile calls it each time too, since 2.15.
+    prepare = getattr(found, "_dynamo_backend_init", None)
+    if prepare is not None:
+        prepare()
     keywords: dict[str, Any] = {}
     if mode is not None:
         keywords["mode"] = mode

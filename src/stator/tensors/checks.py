@@ -1,9 +1,9 @@
 """Branches of which one side only raises: the other is assumed, and the assumption checked when the graph has run.
 
-`if not valid.all(): raise ValueError(...)` and `assert valid.all()` need not break the graph, nor need
-`if not is_valid(x): raise …` where the function returns `bool(valid.all())` (`Trace.truth`). The tensor becomes one more
-result of the graph; should it be otherwise, or should the graph fail, random numbers are put back and the whole
-frame runs again as ordinary Python, which raises the error the program means. That is sound as long as the graph does
+`if not valid.all(): raise ValueError(...)` and `assert valid.all()` need not break the graph, nor need `if not
+is_valid(x): raise …` where the function returns `bool(valid.all())` (`Trace.truth`). The tensor becomes one more
+result of the graph; should it be otherwise, or should the graph fail, random numbers are put back and the whole frame
+runs again as ordinary Python, which raises the error the program means. That is sound as long as the graph does
 nothing but compute: a trace that turns out to write to existing tensors is made again, with a break at the branch.
 """
 
