@@ -14,8 +14,11 @@ from stator._core import Entry, Region, calls_left, set_code_policy
 from stator.bytecode import is_suspendable
 from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import is_continuation, unvaried
+from stator.cache.policy import is_left_alone, is_run_as_it_is
 from stator.controls.dynamo_config import under_torchs
+from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
+from stator.guards.source import FunctionSource
 from stator.report.stats import STATS, BreakRecord
 
 if TYPE_CHECKING:
@@ -191,6 +194,16 @@ class Bucket:
             set_code_policy(code, 1)
             return None
         entry = Entry(compile_guards(guards), None)
+        self.add(code, entry)
+        return entry
+
+    def keep_decision(self, code: CodeType, alone: bool) -> Entry:
+        """Frames of a code that many functions share run as ordinary Python: what was decided for one of the functions
+        is an entry for all of which the same is decided, so that it is not asked for in Python at each call."""
+        ask, text = (is_left_alone, "is left alone") if alone else (is_run_as_it_is, "is run as it is")
+        source = FunctionSource()
+        entry = Entry(compile_guards([Predicate((source,), ask, f"{source.expr()} {text}")]), None)
+        entry.alone = alone
         self.add(code, entry)
         return entry
 

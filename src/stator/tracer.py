@@ -71,7 +71,7 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
         return ALONE
     whole = decided_by_function(code, function)
     if whole is not None:
-        return ALONE if whole else None
+        return bucket.keep_decision(code, whole)
     if code is not bucket.root and not worth_tracing(code):
         alone = is_machinery(code)
         set_code_policy(code, 2 if alone else 1)

@@ -190,6 +190,49 @@ def test_disable_is_recursive():
     assert backend.graphs == 5
 
 
+@pytest.fixture
+def misses():
+    """The functions whose frames the hook finds no entry for."""
+    from stator import tracer
+    from stator._core import set_miss_handler
+
+    found = []
+
+    def noted(region, function, code, args):
+        found.append(function)
+        return tracer.on_miss(region, function, code, args)
+
+    torch.compile(add_one, backend="eager")(torch.ones(1))
+    set_miss_handler(noted)
+    yield found
+    set_miss_handler(tracer.on_miss)
+
+
+@pytest.mark.parametrize("name", ["eager", "aot_eager"])
+@pytest.mark.parametrize("after_a_break", [False, True])
+def test_disabled_functions_are_remembered(misses, name, after_a_break):
+    disabled = [torch.compiler.disable(lambda x, i=i: x.cos() + i) for i in range(3)]
+
+    def function(x):
+        for one in disabled:
+            x = x * 2
+            if after_a_break:
+                torch._dynamo.graph_break()
+            x = one(x)
+        return x
+
+    compiled = torch.compile(function, backend=name)
+    for n in (2, 3, 4, 5):
+        x, y = torch.ones(n, requires_grad=True), torch.ones(n, requires_grad=True)
+        result, expected = compiled(x), function(y)
+        result.sum().backward()
+        expected.sum().backward()
+        assert torch.equal(result, expected) and torch.equal(x.grad, y.grad)
+        if n < 4:
+            misses.clear()
+    assert not misses
+
+
 def breaks(x):
     x = x + 1
     torch._dynamo.graph_break()

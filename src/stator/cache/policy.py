@@ -54,6 +54,16 @@ def decided_by_function(code: CodeType, function: Any) -> bool | None:
     return next((answer for ask in SHARED if (answer := ask(code, function)) is not None), None)
 
 
+def is_left_alone(function: Any) -> bool:
+    """Whether `SHARED` leaves alone all that happens in a call of this function."""
+    return decided_by_function(function.__code__, function) is True
+
+
+def is_run_as_it_is(function: Any) -> bool:
+    """Whether `SHARED` has what this function calls traced, but not its own frame."""
+    return decided_by_function(function.__code__, function) is False
+
+
 def worth_tracing(code: CodeType) -> bool:
     """Whether a frame that the hook meets after a break is traced.
 
