@@ -53,9 +53,12 @@ class Copies:
         self.any_history = any(self.histories)
         #: what is made in inference mode counts no versions
         self.versionless = any(tensor.is_inference() for tensor in tensors)
+        self.only_contents = not (random or self.reshaped or any(self.wanted) or self.versionless)
 
     def save(self, *tensors: Any) -> tuple[Any, ...]:
         """What `undo` needs. This is on the path of every call."""
+        if self.only_contents:  # what most graphs write: buffers that autograd has no part in
+            return tensors, internals.clone_all(tensors), [*map(internals.version, tensors)], (), None
         if any(self.wanted):
             with torch.no_grad():
                 copies: Any = internals.clone_all(tensors)
