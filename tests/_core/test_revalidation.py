@@ -410,6 +410,27 @@ def test_globals_are_one_step():
     warm(program, ())
 
 
+@pytest.mark.parametrize("minimum", [0, 1000], ids=["revalidated", "walked"])
+def test_what_a_global_has_been_compared_with(minimum):
+    _core.set_revalidation_minimum(minimum)
+    scope, other = {"n": 1, "m": 2}, {"n": 1}
+    program = compile_guards([Equals(GlobalSource(scope, "n"), 1), Equals(GlobalSource(other, "n"), 1)], [N])
+    for value in (1, 2, 1, True, 1.0, 1, "gone", 1):
+        scope["n"] = value
+        if value == "gone":
+            del scope["n"]
+        scope["m"] += 1  # another version, and what is looked at is the same
+        for _ in range(5):
+            assert program.check(None, (0, 0)) is (type(value) is int and value == 1)
+    changing = [1]
+    scope["n"] = changing
+    program = compile_guards([Equals(GlobalSource(scope, "n"), [1])], [N])
+    for _ in range(5):
+        assert program.check(None, (0, 0))
+    changing.append(2)
+    assert not program.check(None, (0, 0))
+
+
 def test_globals_that_always_change_do_not_spoil_the_rest():
     scope = {f"name{i}": Thing(n=i) for i in range(20)}
     program = compile_guards([TypeIs(GlobalSource(scope, name), Thing) for name in scope])

@@ -1,9 +1,17 @@
 """Facts that the guard on a tensor leaves open: guarded when a program, or the making of a graph, depends on them."""
 
+import copy
+
 import pytest
 import torch
 
 import stator
+from stator import _core
+from stator.guards.guard import TensorMatch, Unrecorded
+from stator.guards.program import compile_guards
+from stator.guards.source import LocalSource
+from stator.tensors.latent import is_leaf_and_no_view
+from stator.tensors.reader import tensor_spec
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -190,3 +198,49 @@ def test_new_tells_sizes_from_data(dynamic):
 
 def test_inductor_counts_from_its_example():
     check(lambda x: torch.as_strided(x, (2,), (1,), 5) * 2, *PLACES, backend="inductor")
+
+
+@pytest.mark.parametrize("minimum", [0, 1000], ids=["revalidated", "walked"])
+def test_what_autograd_keeps_nothing_about_is_seen_without_python(minimum):
+    stator.compile(lambda x: x + 1, backend="eager")(torch.ones(1))  # so that the core can read tensors
+    asked = []
+
+    def ask(tensor):
+        asked.append(tensor)
+        return is_leaf_and_no_view(tensor)
+
+    x = LocalSource(0, "x")
+    before = _core.set_revalidation_minimum(minimum)
+    try:
+        guards = [TensorMatch(x, tensor_spec(torch.ones(4))), Unrecorded((x,), ask, "is a leaf and no view")]
+        program = compile_guards(guards, [x])
+        plain, view = torch.ones(4), torch.ones(8)[:4]
+        for _ in range(20):
+            assert program.check(None, (plain,))
+        assert not asked
+        for _ in range(20):
+            assert not program.check(None, (view,))
+            assert program.check(None, (plain,))
+        assert len(asked) == 20
+        plain.requires_grad_().requires_grad_(False)  # autograd has something to keep now
+        for _ in range(20):
+            assert program.check(None, (plain,))
+    finally:
+        _core.set_revalidation_minimum(before)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_statistic_that_becomes_a_view(backend):
+    norms = torch.nn.Sequential(*[torch.nn.BatchNorm1d(3) for _ in range(6)])
+    compiled = stator.compile(norms, backend=backend)
+    x = torch.randn(5, 3)
+    for _ in range(10):
+        compiled(x)
+    whole = torch.zeros(6)
+    norms[4].running_mean = whole[:3]
+    twin = copy.deepcopy(norms)
+    for _ in range(3):
+        expected = twin(x)
+        assert torch.equal(compiled(x), expected)
+        assert torch.equal(norms[4].running_mean, twin[4].running_mean)
+    assert torch.equal(whole[:3], norms[4].running_mean) and whole[3:].eq(0).all()

@@ -36,6 +36,7 @@ bool same_operand(OpCode code, PyObject* a, PyObject* b) {
             return a == b;
         case OpCode::CALL:
         case OpCode::PREDICATE:
+        case OpCode::UNRECORDED:
         case OpCode::GLOBAL_STATE:
             return same_callable(a, b);
         case OpCode::GLOBAL:
@@ -77,14 +78,15 @@ void Chain::append(Entry* entry, size_t shared) {
     links_.push_back(link);
 }
 
-std::shared_ptr<const Chain> Chain::prepend(Entry* entry, const Chain* old) {
-    auto chain = std::make_shared<Chain>();
+ChainRef Chain::prepend(Entry* entry, const Chain* old) {
+    auto* chain = new Chain;
+    ChainRef kept(chain);
     chain->append(entry, 0);
     for (size_t i = 0; old && i < old->links_.size(); i++) {
         const Link& link = old->links_[i];
         chain->append(link.entry, i ? link.shared : common_prefix(entry->program, link.entry->program));
     }
-    return chain;
+    return kept;
 }
 
 }  // namespace stator

@@ -149,6 +149,8 @@ std::shared_ptr<OpExtra> make_extra(OpCode code, PyObject* registers, PyObject* 
     switch (code) {
         case OpCode::PREDICATE:
             return register_list(registers, 0);
+        case OpCode::GLOBAL:
+            return std::make_shared<GlobalMemo>();
         case OpCode::SAME:
         case OpCode::DISTINCT:
             return register_list(registers, 1);
@@ -211,6 +213,8 @@ bool check(const Op& op, PyObject* const* registers) {
             return verdict == Verdict::kUnknown ? predicate(op, apart_registers(op), registers)
                                                 : verdict == Verdict::kYes;
         }
+        case OpCode::UNRECORDED:
+            return is_unrecorded(registers[op.reg]) || is_true(PyObject_CallOneArg(op.object, registers[op.reg]));
         case OpCode::GLOBAL_STATE:
             if (is_probe(op.object)) return probe_holds(reinterpret_cast<const Probe*>(op.object));
             return is_true(PyObject_CallNoArgs(op.object));

@@ -65,17 +65,21 @@ Outcome call_directly(Compiled* self, PyObject* const* args, Py_ssize_t nargs, P
     return outcome;
 }
 
-// Is everything to run as ordinary Python? Torch's stance is read when something has changed where torch keeps it.
+// Torch's stance is read when something has changed where torch keeps it.
+void read_torchs_stance(uint64_t version) {
+    state.stance_version = version;
+    Ref forces = Ref::steal(PyObject_CallNoArgs(state.stance_reader));
+    if (!forces) PyErr_Clear();
+    force_eager(kByTorch, forces.get() == Py_True);
+}
+
+// Is everything to run as ordinary Python?
 bool is_forced_eager() {
-    if (!state.stance_namespace) return state.force_eager;
-    uint64_t version = dict_version(state.stance_namespace);
-    if (!version || version != state.stance_version) {
-        state.stance_version = version;
-        Ref forces = Ref::steal(PyObject_CallNoArgs(state.stance_reader));
-        if (!forces) PyErr_Clear();
-        state.torch_forces_eager = forces.get() == Py_True;
+    if (state.stance_namespace) {
+        uint64_t version = dict_version(state.stance_namespace);
+        if (!version || version != state.stance_version) read_torchs_stance(version);
     }
-    return state.force_eager || state.torch_forces_eager;
+    return state.forced_eager != 0;
 }
 
 PyObject* compiled_vectorcall(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
@@ -240,7 +244,11 @@ PyObject* call_what_is_shown(PyObject* self, PyObject* args, PyObject* kwargs) {
 bool is_symbolic() {
     if (!state.symbolic_namespace) return false;
     if (PyDict_Check(state.symbolic_namespace)) {
-        return PyDict_GetItem(state.symbolic_namespace, state.symbolic_name) == Py_True;
+        uint64_t version = dict_version(state.symbolic_namespace);
+        if (version && version == state.symbolic_version) return false;
+        bool says_so = PyDict_GetItem(state.symbolic_namespace, state.symbolic_name) == Py_True;
+        state.symbolic_version = says_so ? 0 : version;
+        return says_so;
     }
     Ref own = Ref::steal(PyObject_GetAttr(state.symbolic_namespace, state.dict_name));
     if (!own || !PyDict_Check(own.get())) {

@@ -14,8 +14,6 @@ thread_local Context context_of_thread;
 // What must remain for the program itself once frames are no longer evaluated through the hook.
 constexpr size_t kReserve = 1 << 20;
 
-_PyFrameEvalFunction current_evaluator() { return _PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Get()); }
-
 // Puts the hook on top of the evaluation functions, once. Another one that has been put over it (torch._dynamo's, while
 // a function that torch has compiled runs) passes frames down to it: over that one it would pass them round in a circle.
 void install_hook() {
@@ -30,7 +28,7 @@ void install_hook() {
         state.next_eval = current;
     }
     state.hook_is_in_chain = true;
-    _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), eval_frame_hook);
+    _PyInterpreterState_SetEvalFrameFunc(state.interpreter, eval_frame_hook);
 }
 
 // The lowest address of the thread's stack and how large it is; false where the system does not say.
@@ -64,7 +62,7 @@ Context& thread_context() { return context_of_thread; }
 void remove_hook() {
     if (current_evaluator() != eval_frame_hook) return;  // who has put another over it puts it back first
     auto next = state.next_eval ? state.next_eval : _PyEval_EvalFrameDefault;
-    _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), next);
+    _PyInterpreterState_SetEvalFrameFunc(state.interpreter, next);
     state.hook_is_in_chain = false;
 }
 
@@ -81,8 +79,7 @@ PyObject* evaluate_next(Context& context, PyThreadState* thread, Frame* frame, i
     return result;
 }
 
-bool another_tracer_is_active() {
-    auto evaluator = current_evaluator();
+bool ask_other_tracer(_PyFrameEvalFunction evaluator) {
     if (evaluator == eval_frame_hook) evaluator = state.next_eval;
     if (!evaluator || evaluator == _PyEval_EvalFrameDefault || !state.other_tracer) return false;
     Ref active = Ref::steal(PyObject_CallNoArgs(state.other_tracer));

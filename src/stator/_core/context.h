@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "frames.h"
+#include "state.h"
 
 namespace stator {
 
@@ -63,8 +64,16 @@ void note_evaluator(_PyFrameEvalFunction current);
 // Runs a frame as it would run without the hook. A frame that comes back here meets the interpreter itself.
 PyObject* evaluate_next(Context& context, PyThreadState* thread, Frame* frame, int throwflag);
 
-// Does another tracer (state.other_tracer) want to see what this thread runs?
-bool another_tracer_is_active();
+inline _PyFrameEvalFunction current_evaluator() { return _PyInterpreterState_GetEvalFrameFunc(state.interpreter); }
+
+// The same, where an evaluation function is installed.
+bool ask_other_tracer(_PyFrameEvalFunction evaluator);
+
+// Does another tracer (state.other_tracer) want to see what this thread runs? It would have installed its function.
+inline bool another_tracer_is_active() {
+    auto evaluator = current_evaluator();
+    return evaluator != _PyEval_EvalFrameDefault && ask_other_tracer(evaluator);
+}
 
 // In the child of a fork, no other thread is in a region.
 void forget_other_threads();

@@ -28,9 +28,8 @@ namespace {
 // Whether the target runs, or the frame itself: with no target, or near the recursion limit, which is the program's.
 Outcome outcome_of(Entry* entry) {
     entry->hits++;
-    if (entry->alone) return Outcome::kAlone;
-    bool fits = calls_remaining(PyThreadState_Get()) > entry->depth;
-    return entry->target != Py_None && fits ? Outcome::kHit : Outcome::kNative;
+    if (entry->target == Py_None) return entry->alone ? Outcome::kAlone : Outcome::kNative;
+    return calls_remaining(PyThreadState_Get()) > entry->depth ? Outcome::kHit : Outcome::kNative;
 }
 
 Outcome outcome_of(Entry* entry, Ref& held) {

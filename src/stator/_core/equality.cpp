@@ -89,4 +89,16 @@ bool same_value(PyObject* a, PyObject* b) {
     return equal(a, b);
 }
 
+bool is_plain(PyObject* value) {
+    PyTypeObject* type = Py_TYPE(value);
+    if (type == &PyTuple_Type) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++) {
+            if (!is_plain(PyTuple_GET_ITEM(value, i))) return false;
+        }
+        return true;
+    }
+    return value == Py_None || value == Py_Ellipsis || type == &PyLong_Type || type == &PyBool_Type ||
+           type == &PyUnicode_Type || type == &PyFloat_Type || type == &PyBytes_Type || type == &PyComplex_Type;
+}
+
 }  // namespace stator

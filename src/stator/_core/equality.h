@@ -6,4 +6,7 @@ namespace stator {
 
 bool same_value(PyObject* a, PyObject* b);
 
+// Immutable, and compared without running Python code.
+bool is_plain(PyObject* value);
+
 }  // namespace stator

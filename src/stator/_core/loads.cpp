@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include "compat.h"
+#include "dicts.h"
 
 namespace stator {
 
@@ -125,6 +126,26 @@ PyObject** member_place(PyObject* object, PyObject* name) {
     return reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + member->offset);
 }
 
+namespace {
+
+PyObject* load_global(const Op& op) {
+    GlobalMemo* memo = global_memo(op);
+    uint64_t version = dict_version(op.object);
+    if (version && version == memo->version) return Py_NewRef(memo->value);
+    memo->version = 0;
+    memo->equal = false;
+    PyObject* found = dict_item(op.object, op.second, op.hash);
+    if (!found) return nullptr;
+    // A key's own __eq__ may have changed the dict: what was found is that of a version only if that has stayed.
+    if (version && dict_version(op.object) == version) {
+        memo->version = version;
+        memo->value = found;
+    }
+    return Py_NewRef(found);
+}
+
+}  // namespace
+
 PyObject* load(const Op& op, const Call& call, PyObject* const* registers) {
     switch (op.code) {
         case OpCode::LOCAL:
@@ -134,7 +155,7 @@ PyObject* load(const Op& op, const Call& call, PyObject* const* registers) {
         case OpCode::CELL:
             return closure_contents(call.function, op.index);
         case OpCode::GLOBAL:
-            return Py_XNewRef(dict_item(op.object, op.second, op.hash));
+            return load_global(op);
         case OpCode::CONST:
             return Py_NewRef(op.object);
         case OpCode::ATTR:

@@ -6,6 +6,15 @@ namespace stator {
 
 PyObject* load(const Op& op, const Call& call, PyObject* const* registers);
 
+// What a GLOBAL has found in its dict. The dict holds it, and finds it again, for as long as it has this version.
+struct GlobalMemo : OpExtra {
+    uint64_t version = 0;  // 0: nothing to rely on
+    PyObject* value = nullptr;
+    bool equal = false;  // and the operation after it, an EQUALS of this value and an immutable one, passes
+};
+
+inline GlobalMemo* global_memo(const Op& op) { return static_cast<GlobalMemo*>(op.extra.get()); }
+
 // The dict of an object's own attributes; borrowed, null if there is none.  Never a class's.
 PyObject* instance_dict(PyObject* object);
 

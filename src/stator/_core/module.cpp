@@ -45,6 +45,7 @@ PyObject* set_symbolic_flag(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OU:set_symbolic_flag", &space, &name)) return nullptr;
     Py_XSETREF(state.symbolic_namespace, Py_NewRef(space));
     Py_XSETREF(state.symbolic_name, Py_NewRef(name));
+    state.symbolic_version = 0;
     Py_RETURN_NONE;
 }
 
@@ -88,7 +89,7 @@ PyObject* set_strict(PyObject*, PyObject* value) {
 PyObject* set_force_eager(PyObject*, PyObject* value) {
     int force = PyObject_IsTrue(value);
     if (force < 0) return nullptr;
-    return PyBool_FromLong(std::exchange(state.force_eager, force != 0));
+    return PyBool_FromLong(force_eager(kByStator, force != 0));
 }
 
 PyObject* watch_stance(PyObject*, PyObject* args) {
@@ -215,6 +216,7 @@ bool add_unbound(PyObject* module) {
 
 bool fill_state(PyObject* module) {
     state.module = module;
+    state.interpreter = PyInterpreterState_Get();
     state.held_name = PyUnicode_InternFromString("_stator_call");
     state.failure_name = PyUnicode_InternFromString("failure");
     state.call_name = PyUnicode_InternFromString("__call__");

@@ -37,6 +37,7 @@
     X(TENSOR)            \
     X(PREDICATE)         \
     X(APART)             \
+    X(UNRECORDED)        \
     X(GLOBAL_STATE)
 
 namespace stator {

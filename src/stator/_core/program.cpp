@@ -6,27 +6,42 @@
 #include <unordered_map>
 
 #include "checks.h"
+#include "equality.h"
 #include "loads.h"
 #include "shortcut.h"
 #include "state.h"
 
 namespace stator {
 
+namespace {
+
+// After a GLOBAL: is the next operation an EQUALS of what it has loaded, that passes as it has for this value before?
+[[gnu::noinline]] bool passes_next(const Op* op, const Op* end, const Registers& registers) {
+    GlobalMemo* memo = global_memo(*op);
+    const Op* next = op + 1;
+    if (!memo->version || next == end) return false;
+    if (next->code != OpCode::EQUALS || next->reg + 1 != registers.filled() || !is_plain(next->object)) return false;
+    return memo->equal = same_value(memo->value, next->object);
+}
+
+}  // namespace
+
 Py_ssize_t run_program(const Program* program, const Call& call, Registers& registers, size_t start) {
-    const std::vector<Op>& ops = *program->ops;
-    registers.reserve(ops.size());
-    for (size_t at = start; at < ops.size(); at++) {
-        const Op& op = ops[at];
-        if (op.code < kFirstCheck) {
-            PyObject* loaded = load(op, call, registers.data());
+    const Op *first = program->ops->data(), *end = first + program->ops->size();
+    registers.reserve(program->ops->size());
+    for (const Op* op = first + start; op < end; op++) {
+        if (op->code < kFirstCheck) {
+            PyObject* loaded = load(*op, call, registers.data());
             if (loaded) {
                 registers.push(loaded);
+                if (op->code != OpCode::GLOBAL) continue;
+                if (global_memo(*op)->equal || passes_next(op, end, registers)) op++;
                 continue;
             }
-        } else if (check(op, registers.data())) {
+        } else if (check(*op, registers.data())) {
             continue;
         }
-        return PyErr_Occurred() ? kRaised : static_cast<Py_ssize_t>(at);
+        return PyErr_Occurred() ? kRaised : op - first;
     }
     return kPassed;
 }

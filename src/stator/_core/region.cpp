@@ -79,7 +79,7 @@ namespace {
 Region* as_region(PyObject* self) { return reinterpret_cast<Region*>(self); }
 
 void clear_buckets(Region* self) {
-    std::vector<std::shared_ptr<const Chain>> released;  // destructors run only when the tables are consistent again
+    std::vector<ChainRef> released;  // destructors run only when the tables are consistent again
     while (!self->buckets->empty()) {
         Bucket* bucket = *self->buckets->begin();
         released.push_back(std::move(bucket->chain));
@@ -160,7 +160,7 @@ PyObject* region_entries(PyObject* object, PyObject* code) {
     if (!cache && PyErr_Occurred()) return nullptr;
     Bucket* bucket = cache ? cache->bucket(as_region(object)) : nullptr;
     PyObject* entries = PyList_New(0);
-    auto chain = bucket ? bucket->chain : nullptr;
+    ChainRef chain = bucket ? bucket->chain : nullptr;
     for (size_t i = chain ? chain->links().size() : 0; entries && i-- > 0;) {
         if (PyList_Append(entries, as_object(chain->links()[i].entry)) < 0) Py_CLEAR(entries);
     }

@@ -15,7 +15,7 @@ struct CodeCache;
 struct Bucket {
     Region* region;
     CodeCache* cache;
-    std::shared_ptr<const Chain> chain;  // replaced as a whole, so that a walk over it stays valid; null if empty
+    ChainRef chain;  // replaced as a whole, so that a walk over it stays valid; null if empty
 };
 
 enum class Policy { kTrace = 0, kSkip = 1, kRunRecursively = 2 };

@@ -77,6 +77,8 @@ bool Shortcut::holds(const Step& step, const Program* program, const Call& call)
             return PyCell_GET(object) == step.expected;
         case StepKind::kTensor:
             return read_tensor_verdict(*tensors_[step.index], object) == Verdict::kYes;
+        case StepKind::kUnrecorded:
+            return is_unrecorded(object);
         case StepKind::kCheck:
             return check((*program->ops)[step.index], registers_.data());
     }
@@ -206,9 +208,9 @@ std::unordered_set<uint32_t> bases(const Program* program) {
 
 }  // namespace
 
-void Revalidation::note_pass(const Program* program, const Call& call, PyObject* const* registers) {
+// Makes a shortcut when the roots have stayed the same from one full pass to the next, or have changed often enough.
+void Revalidation::consider(const Program* program, const Call& call, PyObject* const* registers) {
     constexpr unsigned kPatience = 4;
-    if (shortcut_ || program->ops->size() < state.revalidation_minimum) return;
     if (wait_) {
         wait_--;
         return;

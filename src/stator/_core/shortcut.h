@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "program.h"
+#include "state.h"
 
 namespace stator {
 
@@ -36,6 +37,7 @@ enum class StepKind : unsigned char {
     kTupleItem,
     kContents,  // the cell `object` holds `expected`
     kTensor,    // `object` is a tensor as tensor check `index` wants it
+    kUnrecorded,  // autograd keeps nothing about the tensor `object`
     kCheck,     // the check `index` passes; it runs no Python code
 };
 
@@ -95,7 +97,9 @@ class Revalidation {
   public:
     Shortcut::Result run(const Program* program, const Call& call, OutputArray& outputs);
     // To be told of each full pass, with its registers.
-    void note_pass(const Program* program, const Call& call, PyObject* const* registers);
+    void note_pass(const Program* program, const Call& call, PyObject* const* registers) {
+        if (!shortcut_ && program->ops->size() >= state.revalidation_minimum) consider(program, call, registers);
+    }
 
     bool has_shortcut() const { return shortcut_ != nullptr; }
     int traverse(visitproc visit, void* arg) const;
@@ -104,6 +108,7 @@ class Revalidation {
     unsigned long long builds = 0;
 
   private:
+    void consider(const Program* program, const Call& call, PyObject* const* registers);
     void note_failure();
     void note_unsteady(const Step& step);
 

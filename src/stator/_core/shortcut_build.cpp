@@ -4,6 +4,7 @@
 
 #include "checks.h"
 #include "dicts.h"
+#include "equality.h"
 #include "loads.h"
 #include "shortcut.h"
 #include "tensors.h"
@@ -17,19 +18,6 @@ enum class Trust : unsigned char {
     kPlaced,  // at the same address as before
     kKept,    // the same object as before
 };
-
-// Immutable, and compared without running Python code.
-bool is_plain(PyObject* value) {
-    PyTypeObject* type = Py_TYPE(value);
-    if (type == &PyTuple_Type) {
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); i++) {
-            if (!is_plain(PyTuple_GET_ITEM(value, i))) return false;
-        }
-        return true;
-    }
-    return value == Py_None || value == Py_Ellipsis || type == &PyLong_Type || type == &PyBool_Type ||
-           type == &PyUnicode_Type || type == &PyFloat_Type || type == &PyBytes_Type || type == &PyComplex_Type;
-}
 
 bool reads_register(OpCode code) {
     switch (code) {
@@ -398,6 +386,11 @@ bool ShortcutBuilder::prove_object_check(uint32_t at) {
             return prove_mro(check.reg);
         case OpCode::TENSOR:
             return prove_tensor(at);
+        case OpCode::UNRECORDED:
+            if (!is_unrecorded(registers_[check.reg])) return false;  // only Python can tell
+            pin_type(check.reg);
+            add(StepKind::kUnrecorded, 0, registers_[check.reg]);
+            return true;
         default:
             return false;
     }

@@ -5,7 +5,11 @@
 
 namespace stator {
 
+// Who may have everything run as ordinary Python.
+enum Forcing : unsigned { kByStator = 1, kByTorch = 2 };
+
 struct State {
+    PyInterpreterState* interpreter = nullptr;  // the main one
     PyObject* module = nullptr;  // borrowed: the module owns the state's objects through its traverse
     PyTypeObject* region_type = nullptr;
     PyTypeObject* entry_type = nullptr;
@@ -19,6 +23,7 @@ struct State {
     vectorcallfunc function_vectorcall = nullptr;  // that of every Python function nobody tampered with
     PyObject* symbolic_namespace = nullptr;  // set_symbolic_flag()
     PyObject* symbolic_name = nullptr;
+    uint64_t symbolic_version = 0;           // of that namespace, if a dict, when it was last found not to say so
     PyObject* dict_name = nullptr;     // "__dict__"
     PyObject* held_name = nullptr;     // "_stator_call"
     PyObject* failure_name = nullptr;  // "failure"
@@ -31,15 +36,21 @@ struct State {
     bool hook_is_in_chain = false;             // it is installed, perhaps beneath another evaluation function
     PyObject* other_tracer = nullptr;          // set_other_tracer()
     size_t revalidation_minimum = 32;          // programs of fewer operations are always walked
-    bool force_eager = false;                  // compiled callables call what they wrap, hook off
+    unsigned forced_eager = 0;                 // who has compiled callables call what they wrap: bits of Forcing
     PyObject* stance_namespace = nullptr;      // watch_stance(): a module's globals, in which torch keeps its stance
     PyObject* stance_reader = nullptr;         // says whether that stance is to run everything eagerly
     uint64_t stance_version = 0;               // the namespace's when the reader was asked
-    bool torch_forces_eager = false;           // what it said
     bool strict = false;                       // re-check every decision with the Python twin
 };
 
 extern State state;
+
+// Notes what one of them wants; returns what it wanted before.
+inline bool force_eager(Forcing who, bool force) {
+    bool before = state.forced_eager & who;
+    state.forced_eager = force ? state.forced_eager | who : state.forced_eager & ~who;
+    return before;
+}
 
 // Does a call of the Python function run its code?  C code can have it do something else (PyFunction_SetVectorcall).
 inline bool runs_its_code(PyObject* function) {

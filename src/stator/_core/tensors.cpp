@@ -151,6 +151,11 @@ void tensor_parts(PyObject* tensor, const void** impl, const void** autograd) {
     *autograd = found ? read<const void*>(found, layout.autograd) : nullptr;
 }
 
+bool is_unrecorded(PyObject* tensor) {
+    const char* impl = layout.known ? plain_impl(tensor) : nullptr;
+    return impl && !read<const void*>(impl, layout.autograd);
+}
+
 bool tensor_extent(PyObject* tensor, size_t itemsize, Extent* extent) {
     const char* impl = layout.known && layout.storage ? plain_impl(tensor) : nullptr;
     if (!impl) return false;

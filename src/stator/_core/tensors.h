@@ -32,6 +32,10 @@ Verdict read_tensor_verdict(const TensorCheck& check, PyObject* object);
 // Where the parts of a tensor lie that a verdict looks at: its impl and its AutogradMeta, or null.
 void tensor_parts(PyObject* tensor, const void** impl, const void** autograd);
 
+// Is it a tensor that autograd keeps nothing about?  Then it is a leaf and no view.  Runs no Python code; the object is
+// known to be a tensor.
+bool is_unrecorded(PyObject* tensor);
+
 // The stretch of memory that a tensor's elements lie in, empty for one without elements or memory.
 struct Extent {
     uint64_t begin, end;

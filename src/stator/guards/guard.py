@@ -19,25 +19,9 @@ from .source import Frame, LoadError, Source, source_from_state
 
 __all__ = [
     "ABSENT",
-    "Apart",
-    "CodeIs",
-    "Distinct",
-    "Equals",
-    "GlobalState",
-    "Guard",
-    "HasKey",
-    "IdIs",
-    "KeysAre",
-    "Length",
-    "MroIs",
-    "NoAttr",
-    "NoKey",
-    "Predicate",
-    "SameObject",
-    "TensorMatch",
-    "TypeAttrIs",
-    "TypeIs",
-    "guard_from_state",
+    *("Apart", "CodeIs", "Distinct", "Equals", "GlobalState", "Guard", "HasKey"),
+    *("IdIs", "KeysAre", "Length", "MroIs", "NoAttr", "NoKey", "Predicate", "SameObject"),
+    *("TensorMatch", "TypeAttrIs", "TypeIs", "Unrecorded", "guard_from_state"),
 ]
 
 #: where in the user's program the assumption was made: "file.py:12", or (code, line) turned into text when asked
@@ -527,6 +511,13 @@ class Apart(Predicate):
     op = "APART"
 
 
+class Unrecorded(Predicate):
+    """``fn`` of the tensor is true: so it is where autograd keeps nothing about it, which the core sees by itself."""
+
+    __slots__ = ()
+    op = "UNRECORDED"
+
+
 class GlobalState(Guard):
     """``check()`` is true: a state that belongs to no object of the frame (grad mode, default dtype, …)."""
 
@@ -588,6 +579,7 @@ _KINDS: dict[str, Callable[..., Guard]] = {
         TensorMatch,
         Predicate,
         Apart,
+        Unrecorded,
         GlobalState,
     )
 }

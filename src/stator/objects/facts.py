@@ -6,6 +6,7 @@ others in the next call, so they are asked for here and nowhere else, and the an
 >>> facts.attribute(space, function, "__doc__")         # a Value, guarded when it is used
 >>> facts.constant(space, method, "__name__")           # the host's answer, guarded now to be equal
 >>> facts.answer(space, cached, is_bare, "is_bare")     # what a function of ours finds out, guarded to be equal
+>>> facts.holds(space, tensor, is_plain, "is plain")     # whether one is true: guarded if so, and not to be used if not
 >>> facts.fixed(descriptor, "__objclass__")             # what cannot change as long as the object lives
 
 `tests/test_door.py` finds other reads. The class of an object is guarded by `space.guard_type`, the bases of a class by
@@ -20,7 +21,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stator.guards.guard import Equals, IdIs
+from stator.guards.guard import Equals, IdIs, Predicate
 from stator.guards.source import CallSource, GetAttrSource
 from stator.objects.wrapping import LITERALS, plain_name
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.objects.value import Value
 
-__all__ = ["FIXED", "answer", "attribute", "constant", "fixed", "is_fixed", "part", "plain_name"]
+__all__ = ["FIXED", "answer", "attribute", "constant", "fixed", "holds", "is_fixed", "part", "plain_name"]
 
 _DESCRIPTOR = {
     "__name__": "a read-only member, set when the type is made",
@@ -95,4 +96,12 @@ def answer(space: Space, value: Any, read: Callable[[Any], Any], text: str) -> A
     """What `read(host)` says, a literal or a tuple of such: guarded to be equal. `read` runs no code of the program."""
     found = read(value.host)
     space.trace.guard(Equals(CallSource(read, value.source, text), found))
+    return found
+
+
+def holds(space: Space, value: Any, test: Callable[[Any], bool], text: str, guard: type[Predicate] = Predicate) -> bool:
+    """Whether `test(host)` is true: guarded if it is. Who is told that it is not has to ask for something else."""
+    found = test(value.host)
+    if found:
+        space.trace.guard(guard((value.source,), test, f"{value.source.expr()} {text}"))
     return found

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.objects.facts import answer
+from stator.guards.guard import Unrecorded
+from stator.objects.facts import answer, holds
 from stator.tensors import internals
 from stator.tensors.storage import storage_of
 from stator.tensors.tables import METADATA
@@ -76,8 +77,12 @@ def rely_on_leaf(value: TensorValue) -> None:
 
 def rely_on_autograd(value: TensorValue) -> None:
     """The trace depends on what autograd thinks of a write to the tensor."""
-    if value.root.host is not None:
-        _guard(value.root, place_in_autograd, "place_in_autograd")
+    root = value.root
+    if root.host is None or root.source is None:
+        return
+    # Mostly it is one that autograd has never heard of: a buffer, a running statistic. That is seen without Python.
+    if not holds(root.recorder.trace.space, root, is_leaf_and_no_view, "is a leaf and no view", Unrecorded):
+        _guard(root, place_in_autograd, "place_in_autograd")
 
 
 def rely_on_all(values: Iterable[Value]) -> None:
@@ -113,3 +118,8 @@ def place_in_autograd(tensor: Any) -> tuple[object, ...]:
         base = _base(tensor)
         made = int(internals.creation_meta(tensor))
         return bool(_is_leaf(tensor)), made, bool(_is_leaf(base)), bool(_requires_grad(base))
+
+
+def is_leaf_and_no_view(tensor: Any) -> bool:
+    """Whether it is what each tensor is that autograd keeps nothing about."""
+    return place_in_autograd(tensor) == (True,)
