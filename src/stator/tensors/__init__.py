@@ -23,6 +23,7 @@ def _register() -> None:
     from stator.objects.protocol import CALL_HOOKS, MODELS
     from stator.tensors import (
         calls,
+        compiled_forward,
         constants,
         contexts,
         dynamism,
@@ -51,6 +52,7 @@ def _register() -> None:
     policy.install()
     other_tracers.install()
     optimized_module.install()
+    compiled_forward.install()
     CALL_HOOKS.append(calls.call_hook)
     CALL_HOOKS.append(symbols.specialise)
     trace.INTERCEPTS.append(constants.intercept_constant)

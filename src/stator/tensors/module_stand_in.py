@@ -16,12 +16,13 @@ import torch
 
 from stator._core import Compiled, call_held
 from stator.copies import Compiling, reduced_to
+from stator.tensors.compiled_forward import CompiledForward, assign, own, put
 from stator.tensors.wrapped_state import unwrap_keys, unwrapped
 
 if TYPE_CHECKING:
     from stator.region import Bucket
 
-__all__ = ["is_stand_in", "module_stand_in", "original_of"]
+__all__ = ["StandIn", "is_stand_in", "module_stand_in", "original_of"]
 
 #: held by their instances: they derive from the classes that they are kept for
 _classes: weakref.WeakKeyDictionary[type, weakref.ref[type]] = weakref.WeakKeyDictionary()
@@ -40,13 +41,14 @@ def module_stand_in(model: Any, bucket: Bucket) -> Any:
     cls = _class_of(type(original))
     made: Any = object.__new__(cls)
     object.__setattr__(made, "__dict__", original.__dict__)
-    cls.__dict__["_stator_call"].__set__(made, Compiled(original, bucket.region, type(original).__call__))
+    put(made, "_stator_module", Compiled(original, bucket.region, type(original).forward))
+    assign(made, None)
     return made
 
 
 def is_stand_in(module: Any) -> bool:
     """Whether the object is the stand-in of a module."""
-    return issubclass(type(module), _StandIn)
+    return issubclass(type(module), StandIn)
 
 
 def original_of(module: Any) -> Any:
@@ -63,7 +65,7 @@ class _Signature:
         return inspect.signature(instance._orig_mod)
 
 
-class _StandIn:
+class StandIn:
     """What all stand-ins have, before their module's class in the MRO."""
 
     __slots__ = ()
@@ -74,11 +76,11 @@ class _StandIn:
 
     @property
     def _orig_mod(self) -> Any:
-        return type(self).__dict__["_stator_call"].__get__(self).__wrapped__
+        return own(self, "_stator_module").__wrapped__
 
     @property
     def _stator_bucket(self) -> Any:
-        return type(self).__dict__["_stator_call"].__get__(self).region.owner
+        return own(self, "_stator_module").region.owner
 
     @property
     def dynamo_ctx(self) -> Any:
@@ -130,19 +132,26 @@ def _again(module: Any, bucket: Bucket) -> Any:
     return module_stand_in(module, bucket.copy())
 
 
+_UNUSED = "__jit_unused_properties__"
+
+
 def _class_of(cls: type) -> type:
     """The class of the stand-ins of modules of a class."""
     known = _classes.get(cls)
     found = None if known is None else known()
     if found is None:
         namespace: dict[str, Any] = {
-            "__slots__": ("_stator_call",),
+            "__slots__": ("_stator_call", "_stator_module", "_stator_assigned"),
             "__module__": cls.__module__,
             "__qualname__": cls.__qualname__,
             "__doc__": cls.__doc__,
         }
         namespace.update(_forwarded_slots(cls))
-        found = type.__new__(type(cls), cls.__name__, (_StandIn, cls), namespace)
+        # jit.script() would compile the properties of the class.
+        own_properties = [name for name, item in vars(StandIn).items() if isinstance(item, property)]
+        namespace[_UNUSED] = [*getattr(cls, _UNUSED, ()), *own_properties]
+        found = type.__new__(type(cls), cls.__name__, (StandIn, cls), namespace)
+        type.__setattr__(found, "forward", CompiledForward(cls))
         call_held(found, _plain_call(cls))
         _classes[cls] = weakref.ref(found)
     return found
@@ -155,7 +164,10 @@ def _plain_call(cls: type) -> Any:
     """
 
     def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return cls.__call__(self, *args, **kwargs)
+        if torch.compiler.is_dynamo_compiling():
+            return cls.__call__(self._orig_mod, *args, **kwargs)
+        assigned = own(self, "_stator_assigned")
+        return cls.__call__(self, *args, **kwargs) if assigned is None else assigned(*args, **kwargs)
 
     return __call__
 

@@ -21,6 +21,8 @@ from stator.objects.instance import InstanceValue
 from stator.objects.protocol import NONE, TailCall, register
 from stator.objects.value import Constant, Unsupported, Value
 from stator.tensors import internals
+from stator.tensors.compiled_forward import CompiledForward, compiled_forward, is_torchs, plain_forward
+from stator.tensors.module_stand_in import StandIn
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -144,13 +146,29 @@ def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
         raise Unsupported(errors.UnsupportedCCall("torch.jit.trace"))
     if _wants_gradients(space, module):
         raise Unsupported(errors.AutogradCall(f"{module.cls.__name__}, which has hooks on its gradients,"))
-    forward = space.getattr(module, "forward")
+    forward = _plain_forward(space, module)
     if not all(_is_empty(space, attrs.get_str(space, name)) for name in _HOOKS):
         return None
     names = space.trace.globals_of(_GLOBALS)
     if not all(_is_empty(space, names.get_str(space, name)) for name in _GLOBAL_HOOKS):
         return None
     return TailCall(forward, args[1:], kwargs)
+
+
+def _plain_forward(space: Space, module: Value) -> Value:
+    """The `forward` that `_call_impl` finds: of a stand-in, not the compiled one."""
+    if issubclass(module.cls, StandIn):
+        return space.call(space.existing(plain_forward), [module], {})
+    return space.getattr(module, "forward")
+
+
+def _forward_of_stand_in(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`compiled.forward`, as it is found by the code of the frame in which it stands."""
+    instance = args[1].force()
+    if not issubclass(instance.cls, StandIn):
+        return None
+    find = plain_forward if is_torchs(space.trace.frame.globals) else compiled_forward
+    return space.call(space.existing(find), [instance], {})
 
 
 def _is_empty(space: Space, hooks: Value | None) -> bool:
@@ -164,6 +182,7 @@ def install() -> None:
     register(_Module.__setattr__, _setattr)
     register(internals.module_wrapped_call, _wrapped_call)
     register(internals.module_call, _call)
+    register(CompiledForward.__get__, _forward_of_stand_in)
     for code in (internals.module_call.__code__, *internals.module_call.__code__.co_consts):
         if isinstance(code, CodeType):
             set_code_policy(code, 1)  # met by itself only where it is left to Python: the engine's hooks are in there

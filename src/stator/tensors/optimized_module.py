@@ -1,12 +1,7 @@
 """`isinstance(compiled, torch._dynamo.OptimizedModule)`: how libraries ask whether a module is compiled.
 
-<<<<<<< HEAD
-A stand-in is an instance of its module's class, and says so by `__class__`; it cannot be an instance of torch's wrapper
-too. So the wrapper's class is given a metaclass that answers for stand-ins, as `abc` does for registered classes. That
-=======
 A stand-in is an instance of its module's class, and says so by `__class__`; it cannot be one of torch's wrapper too.
 So the wrapper's class is given a metaclass that answers for stand-ins as well, like `abc` for registered classes. That
->>>>>>> 9868747 (make clients: libraries that call torch.compile, beside torch's own)
 happens when the program loads `torch._dynamo`, which Stator itself has no use for.
 
 >>> accelerate.utils.is_compiled_module(torch.compile(model))
@@ -20,6 +15,7 @@ from typing import Any
 
 from stator._core import set_metaclass
 from stator.controls.waiting import when_loaded
+from stator.tensors.compiled_forward import is_torchs
 from stator.tensors.module_stand_in import is_stand_in
 
 __all__ = ["install"]
@@ -34,16 +30,9 @@ class _AnswersForStandIns(type):
         # Not for subclasses of the wrapper, which have the metaclass as well.
         if not is_stand_in(instance) or isinstance(cls.__base__, _AnswersForStandIns):
             return False
-        return not _asked_by_torch(sys._getframe(1).f_globals)
-
-
-def _asked_by_torch(names: dict[str, Any]) -> bool:
-    """Whether torch's own code asks: what it does then is to take its wrapper apart, of which a stand-in has nothing.
-
-    `torch.distributed.checkpoint` looks for the wrapper's `_orig_mod.` in the names of parameters, Inductor for the
-    wrapper's context.
-    """
-    return str(names.get("__name__", "")).startswith("torch.")
+        # What torch's own code does then is to take its wrapper apart, of which a stand-in has nothing: Inductor looks
+        # for the wrapper's context, torch.distributed.checkpoint for its `_orig_mod.` in the names of parameters.
+        return not is_torchs(sys._getframe(1).f_globals)
 
 
 def install() -> None:
