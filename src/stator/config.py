@@ -62,6 +62,14 @@ class Config:
     capture_scalar_outputs: bool = _option(
         True, "Capture `.item()` and its like as symbolic numbers; otherwise they break the graph."
     )
+    dynamic_sources: str = _option(
+        "",
+        "Names of sources as torch writes them, or regular expressions for them, with commas between, each with or"
+        " without `:dimension`: these sizes and ints are symbols from the first trace on.",
+    )
+    static_sources: str = _option("", "The same for sizes and ints that stay constants, but for those that are marked.")
+    unbacked_sources: str = _option("", "The same as `dynamic_sources`: of symbols there is one kind.")
+    dynamic_values: str = _option("", "Numbers, with commas between: sizes and ints that are one of them are symbols.")
     link_outputs: bool = _option(
         False,
         "End a graph wherever one of its differentiable results is made from another, so that autograd knows of it; "

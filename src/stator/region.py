@@ -34,6 +34,9 @@ if not LOG.handlers:
 #: all buckets alive, so that `reset()` can clear them
 BUCKETS: weakref.WeakSet[Bucket] = weakref.WeakSet()
 
+#: options of which torch does not heed its own values where a break is an error
+_KEPT_BY_FULLGRAPH = frozenset({"capture_scalar_outputs"})
+
 
 class Bucket:
     """The owner of a `_core.Region`: what torch calls an isolated compile region.
@@ -87,7 +90,7 @@ class Bucket:
     @property
     def config(self) -> Config:
         """The settings now: torch's own are asked each time."""
-        return under_torchs(self.own_config, self.given)
+        return under_torchs(self.own_config, self.given | _KEPT_BY_FULLGRAPH if self.fullgraph else self.given)
 
     def copy(self) -> Bucket:
         """A bucket with the same settings, and nothing compiled."""

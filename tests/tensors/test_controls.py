@@ -300,15 +300,89 @@ def test_nonstrict_trace():
     assert torch.equal(compiled(torch.ones(2)), torch.ones(2).sin() + 1)
 
 
-@pytest.mark.parametrize("mark", [torch._dynamo.mark_dynamic, stator.mark_dynamic], ids=["torch", "stator"])
-def test_marks_with_ranges(mark):
+MARKS = pytest.mark.parametrize("mark", [torch._dynamo.mark_dynamic, stator.mark_dynamic], ids=["torch", "stator"])
+
+
+def of_size(n, mark, **range):
+    x = torch.ones(n, 3)
+    mark(x, 0, **range)
+    return x
+
+
+@MARKS
+@pytest.mark.parametrize("name", ["eager", "aot_eager"])
+def test_marks_with_ranges(mark, name):
+    def function(x):
+        return x * 2 if x.size(0) > 5 else x + 1
+
+    x = of_size(7, mark, min=6, max=10)
+    assert {(r.dim, r.min, r.max) for r in x._dynamo_dynamic_range} == {(0, 6, 10)}
+    compiled = torch.compile(function, backend=name)
+    for n, graphs in ((7, 1), (6, 1), (10, 1), (20, 2), (30, 2), (3, 3), (8, 3)):
+        x, y = torch.ones(n, 3, requires_grad=True), torch.ones(n, 3, requires_grad=True)
+        if n == 7:
+            mark(x, 0, min=6, max=10)
+        compiled(x).sum().backward()
+        function(y).sum().backward()
+        assert torch.equal(x.grad, y.grad) and stator.stats().graphs == graphs
+
+
+@MARKS
+def test_a_range_answers_what_it_can(mark):
+    graphs = []
+
+    def backend(gm, examples):
+        graphs.append(gm.code)
+        return gm.forward
+
+    compiled = torch.compile(lambda x: x.new_zeros(()) if x.size(0) > 5 else x, backend=backend)
+    for n in (7, 8, 6, 10):
+        assert compiled(of_size(n, mark, min=6, max=10)).shape == ()
+    assert len(graphs) == 1
+    reason = torch.compile(lambda x: x * 2, backend="eager")
+    for n in (7, 11, 5, 9):
+        assert reason(of_size(n, mark, min=6, max=10)).shape[0] == n
+
+
+@MARKS
+def test_sizes_out_of_their_ranges(mark, caplog):
+    def act():
+        compiled = torch.compile(lambda x: x * 2 if x.size(0) > 5 else x + 1, backend="eager")
+        for n in (3, 7, 20, 8):
+            assert torch.equal(compiled(of_size(n, mark, min=6, max=10)), torch.full((n, 3), 2.0))
+
+    assert said(caplog, act, "is not honoured by Stator where the size is 3") == 1
+
+
+@MARKS
+def test_code_that_narrows_a_range(mark):
+    def function(x):
+        return x * 2 if x.size(0) > 8 else x + 3
+
+    compiled = torch.compile(function, backend="eager")
+    for n in (9, 7, 10, 6, 9):
+        x = of_size(n, mark, min=6, max=10)
+        assert torch.equal(compiled(x), function(x))
+    assert stator.stats().graphs == 2
+
+
+def test_half_open_ranges():
+    for range in ({"min": 6}, {"max": 6}):
+        compiled = torch.compile(lambda x: x * 2, backend="eager")
+        stator.reset()
+        for n in (6, 6, 6):
+            x = of_size(n, stator.mark_dynamic, **range)
+            assert torch.equal(compiled(x), x * 2)
+        assert stator.stats().graphs == 1
+
+
+def test_unbacked_marks():
     backend = Counted()
-    x = torch.ones(5, 3)
-    mark(x, 0, min=2, max=8)
-    assert {(r.dim, r.min, r.max) for r in x._dynamo_dynamic_range} == {(0, 2, 8)}
     compiled = torch.compile(add_one, backend=backend)
+    x = torch.ones(4, 3)
+    torch._dynamo.decorators.mark_unbacked(x, 0)
     compiled(x)
-    for n in (2, 7, 20):
+    for n in (5, 6):
         assert torch.equal(compiled(torch.ones(n, 3)), torch.ones(n, 3) + 1)
     assert backend.graphs == 1
 

@@ -1,4 +1,4 @@
-"""`torch._dynamo.config`: every option is in the table, and what Stator says it honours it does."""
+"""torch's options: every one is in the table, and what Stator says it honours it does."""
 
 import logging
 import os
@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 import torch._dynamo.config as dynamo_config
+import torch.compiler.config as compiler_config
 
 import stator
 from stator.controls import dynamo_config as reading
 from stator.controls.page import CONTROLS
-from stator.controls.table import HONOURED, IRRELEVANT, WARNED
+from stator.controls.table import COMPILER, DYNAMO, Irrelevant
 from stator.report.controls import page
 
 PAGE = Path(__file__).parents[2] / "docs" / "controls.md"
@@ -42,17 +43,19 @@ def add_one(x):
     return x + 1
 
 
-def test_every_option_has_its_row():
-    names = set(dynamo_config._config)
-    rows = [set(HONOURED), set(WARNED), set(IRRELEVANT)]
-    assert names <= set.union(*rows), "options of this torch that no table has"
-    assert sum(map(len, rows)) == len(set.union(*rows)), "an option stands in two tables"
+@pytest.mark.parametrize(("module", "table"), [(dynamo_config, DYNAMO), (compiler_config, COMPILER)])
+def test_every_option_has_its_row(module, table):
+    names = {name for name, option in module._config.items() if not option.alias}
+    assert names <= set(table), "options of this torch that no table has"
+    aliases = {option.alias.rpartition(".")[2] for option in module._config.values() if option.alias}
+    assert aliases <= set(DYNAMO)
 
 
-def test_the_defaults_are_torchs():
-    for name, row in {**HONOURED, **WARNED}.items():
-        if name in dynamo_config._config and not getattr(row, "variable", ""):
-            assert getattr(dynamo_config, name) == row.default, name
+@pytest.mark.parametrize(("module", "table"), [(dynamo_config, DYNAMO), (compiler_config, COMPILER)])
+def test_the_defaults_are_torchs(module, table):
+    for name, row in table.items():
+        if name in module._config and not isinstance(row, Irrelevant) and not getattr(row, "variable", ""):
+            assert getattr(module, name) == row.default, name
 
 
 def test_the_page_is_printed_from_the_tables():
@@ -171,6 +174,157 @@ def test_specialisation_of_numbers(name, numbers):
         assert graphs() == 3
 
 
+def reads_a_number(x):
+    return x * x.sum().item()
+
+
+def breaks_at(function, **keywords):
+    before = stator.stats().graph_breaks
+    compiled = stator.compile(function, backend="eager", **keywords)
+    for n in (2, 3, 4):
+        assert torch.equal(compiled(torch.ones(n)), function(torch.ones(n)))
+    return stator.stats().graph_breaks - before
+
+
+@pytest.fixture
+def untouched():
+    """The options as torch has them before anybody sets one, and again afterwards."""
+    options = [dynamo_config._config[name] for name in ("capture_scalar_outputs", "allow_empty_graphs")]
+    options.append(dynamo_config._config["capture_dynamic_output_shape_ops"])
+    tokens = [option.user_override.set(option.user_override.get(_UNSET)) for option in options]
+    for option in options:
+        option.user_override.set(_UNSET)
+    yield
+    for option, token in zip(options, tokens, strict=True):
+        option.user_override.reset(token)
+
+
+_UNSET = dynamo_config._config["verbose"].__class__.__init__.__globals__["_UNSET_SENTINEL"]
+
+
+def test_capture_scalar_outputs(untouched):
+    assert breaks_at(reads_a_number) == 0
+    dynamo_config.capture_scalar_outputs = True
+    assert breaks_at(reads_a_number) == 0
+    dynamo_config.capture_scalar_outputs = False
+    assert breaks_at(reads_a_number) > 0
+    assert breaks_at(reads_a_number, fullgraph=True) == 0
+    assert breaks_at(reads_a_number, options={"capture_scalar_outputs": True}) == 0
+
+
+def test_scalar_outputs_that_torch_has_put_back(untouched):
+    x = torch.ones(2)
+    torch.cond(torch.tensor(True), lambda x: x.sin(), lambda x: x.cos(), (x,))
+    torch.export.export(torch.nn.Linear(2, 2), (x,), strict=True)
+    assert breaks_at(reads_a_number) == 0
+
+
+def graphs_of(function, *calls, **keywords):
+    """How many graphs these calls make, each right."""
+    backend = Counted()
+    compiled = stator.compile(function, backend=backend, **keywords)
+    for args in calls:
+        assert torch.equal(compiled(*args), function(*args))
+    return backend.graphs
+
+
+SIZES = [(torch.ones(n, 3),) for n in (4, 5, 6, 7)]
+
+
+@pytest.mark.parametrize("name", ["dynamic_sources", "unbacked_sources"])
+@pytest.mark.parametrize(
+    ("entries", "graphs"),
+    [("L['x']", 1), ("L['x']:0", 1), ("L['x']:1", 2), (r"L\\['x.*", 1), ("L['y'], .*:0", 1), ("L['y']", 2), ("", 2)],
+)
+def test_dynamic_sources(name, entries, graphs):
+    def function(x):
+        return x * 2
+
+    with compiler_config.patch({name: entries.replace("\\\\", "\\")}):
+        assert graphs_of(function, *SIZES) == graphs
+        numbers = [(torch.ones(2), n) for n in (5, 6, 7)]
+        assert graphs_of(lambda y, x: y * x, *numbers) == (1 if entries == "L['x']" else graphs_of_numbers(entries))
+
+
+def graphs_of_numbers(entries):
+    return 1 if "x" in entries or ".*" in entries else 2
+
+
+def test_sources_of_modules():
+    linear = torch.nn.Linear(3, 3)
+    for entries, graphs in (("L['input']:0", 1), ("L['self'].weight", 2)):
+        with compiler_config.patch(dynamic_sources=entries):
+            assert graphs_of(linear, *SIZES) == graphs
+
+
+def test_dynamic_sources_go_before_the_call():
+    def function(x):
+        return x * 2
+
+    assert graphs_of(function, *SIZES, dynamic=False) == 4
+    with compiler_config.patch(dynamic_sources="L['x']"):
+        assert graphs_of(function, *SIZES, dynamic=False) == 1
+
+
+def test_static_sources():
+    def function(x, n):
+        return x * n
+
+    calls = [(*args, n) for args, n in zip(SIZES, (5, 6, 7, 8), strict=True)]
+    with dynamo_config.patch(assume_static_by_default=False):
+        assert graphs_of(lambda x: x * 2, *SIZES) == 1
+    fives = [(x, 5) for x, _ in calls]
+    with stator.config.patch(static_sources="L['x']"):
+        assert graphs_of(function, *fives) == 4
+        assert graphs_of(function, *fives, dynamic=True) == 4
+    with stator.config.patch(static_sources="L['n']", dynamic_sources="L['n'], L['x']"):
+        assert graphs_of(function, *calls) == 4
+        assert graphs_of(function, *fives) == 1
+    with stator.config.patch(static_sources=".*"):
+        marked = [torch.ones(n, 3) for n in (4, 5, 6)]
+        for x in marked:
+            torch._dynamo.mark_dynamic(x, 0)
+        assert graphs_of(function, *[(x, 5) for x in marked]) == 1
+
+
+@pytest.mark.skipif(not hasattr(compiler_config, "static_sources"), reason="torch 2.15")
+def test_static_sources_of_torch():
+    with compiler_config.patch(static_sources="L['x']"):
+        assert graphs_of(lambda x: x * 2, *SIZES) == 4
+
+
+@pytest.mark.skipif(not hasattr(compiler_config, "dynamic_values"), reason="torch has no such option")
+def test_dynamic_values():
+    with compiler_config.patch(dynamic_values="4, 17"):
+        assert graphs_of(lambda x: x * 2, *SIZES) == 1
+        assert graphs_of(lambda x, n: x * n, *[(torch.ones(2), n) for n in (17, 18, 19)]) == 1
+    assert graphs_of(lambda x, n: x * n, *[(torch.ones(2), n) for n in (17, 18, 19)]) == 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_sources_with_gradients(backend):
+    def function(x):
+        return (x * x.shape[0]).sin()
+
+    with compiler_config.patch(dynamic_sources="L['x']"):
+        compiled = stator.compile(function, backend=backend)
+        for n in (2, 3, 5, 8):
+            x, y = torch.ones(n, 3, requires_grad=True), torch.ones(n, 3, requires_grad=True)
+            compiled(x).sum().backward()
+            function(y).sum().backward()
+            assert torch.equal(x.grad, y.grad)
+    assert stator.stats().graphs == 1
+
+
+def test_options_of_the_compiler_that_are_not_honoured(caplog):
+    reading._said.clear()
+    caplog.set_level(logging.WARNING, "stator")
+    with compiler_config.patch(job_id="one", unbacked_sources="L['x']"):
+        graphs_of(add_one, *SIZES)
+    for text in ("torch.compiler.config.job_id = 'one'", "torch.compiler.config.unbacked_sources = \"L['x']\""):
+        assert sum(text in record.getMessage() for record in caplog.records) == 1
+
+
 def test_verbose():
     compiled = stator.compile(add_one, backend="eager")
     with dynamo_config.patch(verbose=True):
@@ -211,6 +365,9 @@ PROGRAM = """
         ("TORCHDYNAMO_DISABLE", "1", 0),
         ("TORCH_COMPILE_DISABLE", "1", 0),
         ("TORCH_DYNAMO_AUTOMATIC_DYNAMIC_SHAPES", "0", 4),
+        ("TORCH_COMPILE_DYNAMIC_SOURCES", "L['x']", 1),
+        ("TORCH_COMPILE_DYNAMIC_SOURCES", "L['x']:0", 1),
+        ("TORCH_COMPILE_STATIC_SOURCES", "L['x']", 4 if hasattr(compiler_config, "static_sources") else 2),
     ],
 )
 def test_the_environment(variable, value, graphs):

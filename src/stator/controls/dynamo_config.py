@@ -1,4 +1,4 @@
-"""`torch._dynamo.config`, read at every compile: what a program sets there, Stator heeds or says that it does not."""
+"""`torch._dynamo.config` and `torch.compiler.config`, read at every compile: they are heeded, or said not to be."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from stator.controls.table import HONOURED, WARNED
+from stator.controls.table import COMPILER, DYNAMO, Honoured, Irrelevant, Options
 
 if TYPE_CHECKING:
     from stator.config import Config
@@ -26,29 +26,44 @@ def under_torchs(config: Config, given: Collection[str]) -> Config:
         config: Stator's own settings.
         given: the names of options that the compile() call has set: they stay.
     """
-    changes = _of_module() if "torch._dynamo.config" in sys.modules else _of_environment()
+    changes: dict[str, Any] = {}
+    for name, options in _MODULES.items():
+        module = sys.modules.get(name)
+        changes |= _of_environment(options) if module is None else _of_module(name, module, options)
     changes = {name: value for name, value in changes.items() if name not in given}
     return config.replace(**changes) if changes else config
 
 
-def _of_module() -> dict[str, Any]:
-    module = sys.modules["torch._dynamo.config"]
+_MODULES = {"torch._dynamo.config": DYNAMO, "torch.compiler.config": COMPILER}
+
+
+def _of_module(module_name: str, module: Any, options: Options) -> dict[str, Any]:
     changes: dict[str, Any] = {}
-    for name, row in HONOURED.items():
+    for name, row in options.items():
+        if isinstance(row, Irrelevant):
+            continue
         value = getattr(module, name, row.default)
-        if value != row.default:
+        differs = value != row.default
+        if isinstance(row, Honoured) and (differs or _has_been_set(module, name, row)):
             # A limit is any number for torch: with none at all, nothing is compiled again.
             changes[row.option] = max(value, 1) if type(value) is int else type(row.default)(value)
-    for name, warned in WARNED.items():
-        value = getattr(module, name, warned.default)
-        if value != warned.default:
-            warn_once(f"torch._dynamo.config.{name} = {value!r} is not honoured by Stator: {warned.instead}")
+        instead = row.but if isinstance(row, Honoured) else row.instead
+        if differs and instead:
+            warn_once(f"{module_name}.{name} = {value!r} is not honoured by Stator: {instead}")
     return changes
 
 
-def _of_environment() -> dict[str, Any]:
-    """What torch._dynamo.config would be, were it imported."""
-    rows = [row for row in HONOURED.values() if row.variable in os.environ]
+def _has_been_set(module: Any, name: str, row: Honoured) -> bool:
+    """Whether somebody has set an option, and not torch itself, which has since put it back."""
+    untouched: Any = getattr(module, "_is_default", None)
+    if not row.restored or untouched is None or untouched(name):
+        return False
+    return all(untouched(other) for other in row.restored)
+
+
+def _of_environment(options: Options) -> dict[str, Any]:
+    """What torch's module would have, were it imported."""
+    rows = [row for row in options.values() if isinstance(row, Honoured) and row.variable in os.environ]
     values = {row.option: row.parse(os.environ[row.variable]) for row in rows}
     defaults = {row.option: row.default for row in rows}
     return {option: value for option, value in values.items() if value != defaults[option]}

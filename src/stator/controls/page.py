@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CONTROLS", "TEXT", "Control"]
+__all__ = ["COMPILER_TEXT", "CONTROLS", "DYNAMO_TEXT", "Control"]
 
 
 class Control(NamedTuple):
@@ -76,6 +76,16 @@ CONTROLS = (
     ),
     Control("`@dynamic_spec`", "said once not to be honoured", f"{_HERE}::test_dynamic_spec_decorator"),
     Control("`torch.compiler.set_default_backend`", "as in torch, under `install()`", f"{_HERE}::test_default_backend"),
+    Control(
+        "`torch._dynamo.mark_unbacked`",
+        "symbolic from the first trace, and backed: code may be specialised on the size",
+        f"{_HERE}::test_unbacked_marks",
+    ),
+    Control(
+        "`compiled_module.forward(x)`",
+        "compiled, with hooks, as a call of the module is",
+        "test_compiled_forward.py::test_it_is_compiled_with_the_module",
+    ),
     Control("`torch.compile(torch.sin)`", "compiled", f"{_HERE}::test_functions_in_c"),
     Control("`torch.compile(cls)`", "the class itself; calls of its instances are compiled", f"{_HERE}::test_classes"),
     Control("`compiled.aot_compile()`", "NotImplementedError", f"{_HERE}::test_aot_compile"),
@@ -100,7 +110,8 @@ CONTROLS = (
     Control("`torch._dynamo.nonstrict_trace`", "traced through", f"{_HERE}::test_nonstrict_trace"),
     Control(
         "`mark_dynamic(t, dim, min=…, max=…)`",
-        "symbolic from the first trace; sizes out of the range are no error",
+        "symbolic from the first trace, and taken to be in the range, for which an entry is then good; where the code "
+        "narrows it, or a size is out of it (said once), there are more entries and no ConstraintViolationError",
         f"{_HERE}::test_marks_with_ranges",
     ),
     Control(
@@ -110,7 +121,7 @@ CONTROLS = (
     ),
 )
 
-TEXT = """# Torch's controls
+DYNAMO_TEXT = """# Torch's controls
 
 What a program or its user tells torch's compiler, Stator reads where torch keeps it, at every compile, for what
 `stator.compile` and (under `stator.install()`) `torch.compile` have made. It imports nothing of torch for that.
@@ -120,7 +131,13 @@ where it is not at torch's default, before `stator.config`.
 ## `torch._dynamo.config`
 
 Every option there is in torch 2.13 to 2.15: *honoured* (it sets the option of Stator's that is named), *warned about*
-(once a process, where it is not at its default), or *irrelevant*, with the reason. Aliases of `torch.compiler.config`
-reach the same options.
+(once a process, where it is not at its default), or *irrelevant*, with the reason. What torch takes by default is
+honoured where torch can tell that it has been set (`capture_scalar_outputs = False`), also by leaving a `patch()`.
+"""
 
+COMPILER_TEXT = """
+## `torch.compiler.config`
+
+Its aliases reach the options above. Sources have the names that torch gives them (`L['x']`, `G['x']`,
+`L['self']._modules['linear']`).
 """

@@ -1,4 +1,4 @@
-"""What Stator makes of each option of `torch._dynamo.config`: one row an option, none left out (a test compares).
+"""What Stator makes of each option of `torch._dynamo.config` and `torch.compiler.config`: a row each (a test compares).
 
 `HONOURED` options set an option of Stator's, `WARNED` ones are said once not to be, and `IRRELEVANT` ones are given
 with the reason why nothing need be done about them. Values are compared with torch's defaults, so that what nobody
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["HONOURED", "IRRELEVANT", "WARNED", "Honoured", "Warned", "meaning"]
+__all__ = ["COMPILER", "DYNAMO", "Honoured", "Irrelevant", "Options", "Warned"]
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,22 @@ class Honoured:
         default: torch's, whatever the environment says.
         variable: what sets it in the environment.
         parse: the value that the text of the variable stands for.
+        but: what Stator does otherwise, which is said once.
+        restored: options that torch's own code sets and puts back together with this one. While they are as untouched
+            as torch can tell, somebody has set this one where torch can tell that, be it to torch's default, which is
+            not Stator's.
     """
 
     option: str
     default: Any
     variable: str = ""
     parse: Callable[[str], Any] = lambda text: text == "1"
+    but: str = ""
+    restored: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        where = " where it has been set" if self.restored else ""
+        return f"honoured{where}: `stator.config.{self.option}`{self.but and '; '}{self.but}"
 
 
 @dataclass(frozen=True)
@@ -38,13 +48,32 @@ class Warned:
     default: Any
     instead: str
 
+    def __str__(self) -> str:
+        return f"warned about: {self.instead}"
 
-HONOURED: Mapping[str, Honoured] = {
+
+@dataclass(frozen=True)
+class Irrelevant:
+    """An option about which nothing need be done, and why."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return f"irrelevant: {self.reason}"
+
+
+_HONOURED = {
     "accumulated_cache_size_limit": Honoured("accumulated_recompile_limit", 256),
     "accumulated_recompile_limit": Honoured("accumulated_recompile_limit", 256),
     "assume_static_by_default": Honoured("assume_static_by_default", True),
     "automatic_dynamic_shapes": Honoured("automatic_dynamic", True, "TORCH_DYNAMO_AUTOMATIC_DYNAMIC_SHAPES"),
     "cache_size_limit": Honoured("recompile_limit", 8),
+    "capture_scalar_outputs": Honoured(
+        "capture_scalar_outputs",
+        False,
+        "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS",
+        restored=("allow_empty_graphs", "capture_dynamic_output_shape_ops"),
+    ),
     "disable": Honoured("disable", False, "TORCH_COMPILE_DISABLE"),
     "error_on_recompile": Honoured("error_on_recompile", False),
     "fail_on_cache_limit_hit": Honoured("fail_on_recompile_limit_hit", False),
@@ -56,7 +85,7 @@ HONOURED: Mapping[str, Honoured] = {
     "verbose": Honoured("verbose", False, "TORCHDYNAMO_VERBOSE"),
 }
 
-WARNED: Mapping[str, Warned] = {
+_WARNED = {
     "automatic_dynamic_shapes_mark_as": Warned("dynamic", "sizes that vary become backed symbols"),
     "caching_precompile": Warned(False, "nothing is compiled ahead"),
     "compiled_autograd": Warned(False, "the backward pass runs as it is recorded"),
@@ -94,10 +123,10 @@ WARNED: Mapping[str, Warned] = {
     "verify_correctness": Warned(False, "`stator.testing.verify` compares with eager execution"),
 }
 
-_BY_REASON: Mapping[str, str] = {
+_BY_REASON = {
     "Stator does what it asks for in any case": """
         allow_empty_graphs allow_rnn allow_unspec_int_on_nn_module capture_dynamic_output_shape_ops
-        capture_scalar_outputs capture_sparse_compute enable_faithful_generator_behavior enable_trace_contextlib
+        capture_sparse_compute enable_faithful_generator_behavior enable_trace_contextlib
         enable_trace_load_build_class enable_trace_unittest force_nn_module_property_static_shapes
         nested_graph_breaks trace_autograd_ops wrap_top_frame
         """,
@@ -148,14 +177,29 @@ _BY_REASON: Mapping[str, str] = {
         """,
 }
 
-#: option → why nothing need be done about it
-IRRELEVANT: Mapping[str, str] = {name: reason for reason, names in _BY_REASON.items() for name in names.split()}
+_COMPILER_HONOURED = {
+    name: Honoured(name, "", f"TORCH_COMPILE_{name.upper()}", str)
+    for name in ("dynamic_sources", "dynamic_values", "static_sources")
+}
+_COMPILER_HONOURED["unbacked_sources"] = Honoured(
+    "unbacked_sources", "", "TORCH_COMPILE_UNBACKED_SOURCES", str, but="these sizes become backed symbols"
+)
+_COMPILER_WARNED = {
+    "compile_on_one_rank": Warned(False, "a graph has the devices and groups of the rank that compiles it"),
+    "job_id": Warned(None, "what has varied is forgotten when the process ends"),
+    "pgo_extra_read_key": Warned(None, "what has varied is forgotten when the process ends"),
+    "pgo_extra_write_key": Warned(None, "what has varied is forgotten when the process ends"),
+}
+_COMPILER_BY_REASON = {
+    "what it is about is read by other parts of torch": "cache_key_tag force_cudagraph_gc force_disable_caches",
+}
 
 
-def meaning(name: str) -> str:
-    """What Stator makes of an option, in a few words; "" for one that is not in the table."""
-    if name in HONOURED:
-        return f"honoured: `stator.config.{HONOURED[name].option}`"
-    if name in WARNED:
-        return f"warned about: {WARNED[name].instead}"
-    return f"irrelevant: {IRRELEVANT[name]}" if name in IRRELEVANT else ""
+def _irrelevant(by_reason: Mapping[str, str]) -> dict[str, Irrelevant]:
+    return {name: Irrelevant(reason) for reason, names in by_reason.items() for name in names.split()}
+
+
+#: what Stator makes of an option, by its name
+Options = Mapping[str, Honoured | Warned | Irrelevant]
+DYNAMO: Options = {**_HONOURED, **_WARNED, **_irrelevant(_BY_REASON)}
+COMPILER: Options = {**_COMPILER_HONOURED, **_COMPILER_WARNED, **_irrelevant(_COMPILER_BY_REASON)}

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator.controls.dynamo_config import warn_once
 from stator.guards.source import ConstSource, ItemSource, LocalSource, Source
+from stator.tensors.named_sources import is_told_of, told_dynamic
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from stator.tensors.tensor import TensorValue
     from stator.trace import Trace
 
-__all__ = ["contents_stay", "dims", "note_first_call", "number_varies"]
+__all__ = ["contents_stay", "dims", "note_first_call", "number_varies", "ranges"]
 
 _VARIES = "varies"
 
@@ -24,10 +26,13 @@ def dims(trace: Trace, value: TensorValue) -> dict[int, Any]:
     tensor, source = value.host, value.source
     if source is None or type(source) is ConstSource or tensor.layout is not torch.strided or tensor.is_nested:
         return {}
-    marked = _marks(tensor, "_dynamo_dynamic_indices") | _marks(tensor, "_dynamo_weak_dynamic_indices")
+    told = _told(trace, tensor, source) if is_told_of(trace) else {}
+    kept = {dim for dim, dynamic in told.items() if not dynamic}
+    fixed = _marks(tensor, "_dynamo_static_indices") | kept
+    marked = _marks(tensor, "_dynamo_dynamic_indices", "_dynamo_unbacked_indices")
+    marked |= (_marks(tensor, "_dynamo_weak_dynamic_indices") | set(told)) - kept
     if isinstance(tensor, torch.nn.Parameter) and not marked:
         return {}
-    fixed = _marks(tensor, "_dynamo_static_indices")
     varying = _varying(trace, tensor, source)
     if not marked and not varying and trace.dynamic is not True:
         return {}
@@ -44,11 +49,40 @@ def dims(trace: Trace, value: TensorValue) -> dict[int, Any]:
     return found
 
 
-def _marks(tensor: Any, name: str) -> set[int]:
+def _told(trace: Trace, tensor: Any, source: Source) -> dict[int, bool]:
+    """The dimensions of which the user has said by their source's name whether they are to be symbols."""
+    by_value = not isinstance(tensor, torch.nn.Parameter)
+    numbers = {dim for key, dim in trace.region_state.get("fixed", ()) if key == source.expr()}
+    found = {
+        dim: told_dynamic(trace, source, size, dim, by_value)
+        for dim, size in enumerate(tensor.shape)
+        if dim not in numbers
+    }
+    return {dim: dynamic for dim, dynamic in found.items() if dynamic is not None}
+
+
+def ranges(tensor: Any) -> dict[int, tuple[int, int | None]]:
+    """The sizes that marked dimensions take, as far as that is said and true."""
+    found: dict[int, tuple[int, int | None]] = {}
+    for item in tensor.__dict__.get("_dynamo_dynamic_range", ()):
+        least, most = item.min or 0, item.max
+        if (item.min, most) == (None, None) or item.dim not in _marks(tensor, *_SYMBOLIC):
+            continue
+        size = tensor.size(item.dim)
+        if size < least or (most is not None and size > most):
+            said = ", ".join(f"{name}={n}" for name, n in (("min", item.min), ("max", most)) if n is not None)
+            warn_once(f"mark_dynamic(…, {item.dim}, {said}) is not honoured by Stator where the size is {size}")
+            continue
+        found[item.dim] = least, most
+    return found
+
+
+_SYMBOLIC = ("_dynamo_dynamic_indices", "_dynamo_weak_dynamic_indices")
+
+
+def _marks(tensor: Any, *names: str) -> set[int]:
     """What mark_dynamic and its like have left on a tensor."""
-    marks = tensor.__dict__.get(name)
-    if not marks:
-        return set()
+    marks = {dim for name in names for dim in tensor.__dict__.get(name) or ()}
     return {dim % tensor.dim() for dim in marks} if tensor.dim() else set()
 
 
@@ -107,7 +141,12 @@ def contents_stay(trace: Trace, value: TensorValue) -> bool:
 
 def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
     """Whether a number read from the frame had another value in an earlier trace of the same code."""
-    if not trace.config.automatic_dynamic or trace.dynamic is False or type(source) is ConstSource:
+    if type(source) is ConstSource:
+        return False
+    told = told_dynamic(trace, source, host) if type(host) is int and is_told_of(trace) else None
+    if told is not None:
+        return told and source.expr() not in trace.region_state.get("fixed numbers", ())
+    if not trace.config.automatic_dynamic or trace.dynamic is False:
         return False
     if trace.config.specialize_float if type(host) is float else trace.config.specialize_int:
         return False

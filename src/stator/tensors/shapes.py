@@ -117,7 +117,10 @@ class Shapes:
         known = self._contexts.get(id(value))
         if known is None:
             base = internals.base(value.host) if internals.is_view(value.host) else None
-            known = self._contexts[id(value)] = self._context(value.host.dim(), self.origin(value), dims or {}, base)
+            known = self._context(value.host.dim(), self.origin(value), dims or {}, base)
+            if dims:
+                _constrain(known, dynamism.ranges(value.host))
+            self._contexts[id(value)] = known
         return known
 
     def _context(self, ndim: int, origin: Any, dims: dict[int, Any], base: Any) -> Any:
@@ -304,6 +307,15 @@ class Shapes:
         """Whether the guard on the tensor says so already."""
         match = _STATIC.match(text)
         return match is not None and match.group(1) in self._plain
+
+
+def _constrain(context: Any, ranges: dict[int, tuple[int, int | None]]) -> None:
+    """Have the sizes of a tensor's dimensions taken to be in the ranges, and guarded to be."""
+    from torch.fx.experimental.symbolic_shapes import StrictMinMaxConstraint, ValueRanges, int_oo
+
+    for dim, (least, most) in ranges.items():
+        sizes = ValueRanges(least, int_oo if most is None else most)
+        context.constraint_sizes[dim] = StrictMinMaxConstraint(vr=sizes, warn_only=True)
 
 
 def _shape_guard(texts: list[str], names: tuple[str, ...], sources: tuple[Source, ...]) -> Guard:
