@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.bookkeeping import Bookkeeping
 from stator.objects.identities import separate_changed
 from stator.objects.liveness import noticing
 
@@ -55,9 +56,9 @@ class Effects:
         """The existing objects that the traced program has changed, as they still are."""
         return [value.host for value in self._mutated.values() if hasattr(value, "host")]
 
-    def besides(self, kind: type) -> bool:
-        """Whether anything is to be done but calls of objects of this kind."""
-        return bool(self._mutated) or not all(isinstance(function, kind) for function, _, _ in self._deferred)
+    def matter(self) -> bool:
+        """Whether anything is to be done that a function which is called now could miss."""
+        return bool(self._mutated) or not all(isinstance(function, Bookkeeping) for function, _, _ in self._deferred)
 
     def acts(self) -> bool:
         """Whether anything is to be done to the world outside."""

@@ -2,6 +2,7 @@
 
 # ruff: noqa: E501 (tables)
 
+import abc
 import functools
 import operator
 
@@ -244,3 +245,52 @@ def test_a_cache_made_inside_leaves_with_its_contents(options):
     for made in (fib, ours):
         made(5), made(1), made(2.0), made(3)
     assert actual == expected and ours.cache_info() == fib.cache_info()
+
+
+def by_full_cache(wrap, numbers):
+    """What functions give, and their cache tells, where each new result replaces one."""
+    calls = []
+
+    @functools.lru_cache(maxsize=2)
+    def listed(n):
+        calls.append(n)
+        return [n]
+
+    @wrap
+    def summed(a):
+        for number in numbers:
+            a += listed(number)[0]
+        return a
+
+    listed(7), listed(8)
+    return [(summed(a), listed.cache_info()) for a in (1, 2, 3)], calls
+
+
+@pytest.mark.parametrize("numbers", [(1,), (1, 2), (1, 2, 1), (8, 1), (7, 1), (7, 8, 1), (1, 2, 3)])
+def test_a_full_cache_lets_go_of_what_it_would(numbers):
+    expected = by_full_cache(lambda fn: fn, numbers)
+    assert by_full_cache(stator.compile, numbers) == expected
+
+
+@pytest.mark.parametrize("numbers", [(1,), (1, 2), (8, 1)])
+def test_a_full_cache_leaves_the_graph_whole(numbers):
+    by_full_cache(functools.partial(stator.compile, fullgraph=True), numbers)
+
+
+class Asked(abc.ABC):  # noqa: B024
+    @classmethod
+    def __subclasshook__(cls, other):
+        return hasattr(other, "answer")
+
+
+def test_what_abstract_classes_remember_is_nothing_a_cached_function_could_miss():
+    @functools.lru_cache
+    def halved(n):
+        return n // 2
+
+    @functools.partial(stator.compile, fullgraph=True)
+    def asks(n):
+        return isinstance(object(), Asked), halved(n)
+
+    assert asks(6) == (False, 3)
+    assert halved.cache_info().misses == 1

@@ -33,7 +33,7 @@ class Services:
     recorder: Any
     patterns: dict[type, int]
     #: what was done for real before this trace began
-    done_first: set[str]
+    done_first: set[Any]
     globals_of: Callable[[dict[str, Any]], Any]
     builtins_of: Callable[[dict[str, Any]], Any]
 

@@ -11,6 +11,7 @@ import _abc  # type: ignore[import-not-found]
 from typing import Any
 
 from stator.guards.raw import type_lookup
+from stator.objects.bookkeeping import Bookkeeping
 
 __all__ = ["known", "remember", "remembers"]
 
@@ -52,9 +53,13 @@ def known(classes: type, cls: type) -> bool | None:
         return None
 
 
-def remember(classes: type, cls: type, answer: bool) -> None:
-    """Remember an answer that was found while tracing."""
-    _abc._abc_subclasscheck(_Telling(classes, answer), cls)
+class _Remember(Bookkeeping):
+    def __call__(self, classes: type, cls: type, answer: bool) -> None:
+        _abc._abc_subclasscheck(_Telling(classes, answer), cls)
+
+
+#: remembers an answer that was found while tracing
+remember = _Remember()
 
 
 def remembers(answer: bool | None) -> Any:

@@ -12,6 +12,7 @@ from stator import errors
 from stator.guards.guard import IdIs, NoKey
 from stator.guards.source import ConstSource, DictItemSource
 from stator.objects.attributes import MISSING
+from stator.objects.bookkeeping import Bookkeeping
 from stator.objects.facts import constant, plain_name
 from stator.objects.function import FunctionValue
 from stator.objects.method import BoundMethod
@@ -113,8 +114,9 @@ class ExistingCache(Cached):
         named = {key: _operand(space, value, name) for key, value in kwargs.items()}
         key = results.key(hosts, named)
         count = CountHit(self.host, hosts, named)
+        taken = space.trace.extension(Taken).keys.setdefault(id(self.host), [])
         if key not in results.cache:
-            if space.trace.effects.besides(CountHit) or results.is_full():
+            if space.trace.effects.matter() or (results.is_full() and results.oldest() in taken):
                 # Once the result is there, the call can be traced.
                 space.trace.guard(NoKey(ConstSource(results.cache, f"cache of {name}"), key))
                 raise refuse(f"{name}, which may depend on side effects not yet performed")
@@ -122,7 +124,10 @@ class ExistingCache(Cached):
                 self.host(*hosts, **named)
             except Exception:
                 raise refuse(f"{name}, which raised") from None
+            space.trace.done_first.add((id(self.host), key))
+        if key not in taken and (id(self.host), key) in space.trace.done_first:
             count.skip = 1
+        taken.append(key)
         result = results.wrap(space, key, name)
         space.trace.defer(count, [])
         return result
@@ -169,6 +174,13 @@ class ExistingCache(Cached):
         return writer.source(self.source)
 
 
+class Taken:
+    """The keys of the results that a trace takes from caches: a bounded cache must not lose one to the next."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.keys: dict[int, list[Any]] = {}
+
+
 class OfNewClasses:
     """What functions with a cache give in a trace for the classes it makes."""
 
@@ -176,7 +188,7 @@ class OfNewClasses:
         self.results: dict[Any, Value] = {}
 
 
-class CountHit:
+class CountHit(Bookkeeping):
     """The call itself, whose result is known: it keeps the statistics and the order of use as they would be."""
 
     def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -186,7 +198,7 @@ class CountHit:
         #: how many calls the trace has made already
         self.skip = 0
 
-    def __call__(self) -> None:
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         if self.skip:
             self.skip -= 1
         else:
@@ -253,6 +265,19 @@ class Results:
         """Whether another result would replace one."""
         return self.maxsize is not None and len(self.cache) >= self.maxsize
 
+    def oldest(self) -> Any:
+        """The key whose result another one would replace."""
+        return self._links()[0][0]
+
+    def _links(self) -> list[tuple[Any, Any]]:
+        """Keys and results of a bounded cache that is not empty, the least recently used first.
+
+        Its links show nothing, but the function's referents list the key, the result and the type of each, in order.
+        """
+        kind = type(next(iter(self.cache.values())))
+        parts = gc.get_referents(self.function)
+        return [(parts[end - 2], parts[end - 1]) for end in range(2, len(parts)) if parts[end] is kind]
+
     def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`lru_cache_make_key`."""
         if not self.typed and not kwargs and len(args) == 1 and type(args[0]) in (int, str):
@@ -271,15 +296,12 @@ class Results:
         place = DictItemSource(ConstSource(self.cache, f"cache of {name}"), key)
         if self.maxsize is None:
             return space.wrap(self.cache[key], place).force()
-        # Links show nothing, but the function's referents list the key, the result and the type of each.
-        stored, link = next((each, link) for each, link in self.cache.items() if each == key)
-        parts = gc.get_referents(self.function)
-        ends = range(2, len(parts))
-        at = next((i - 2 for i in ends if parts[i] is type(link) and parts[i - 2] is stored), None)
-        if at is None:
+        stored = next(each for each in self.cache if each == key)
+        results = [result for each, result in self._links() if each is stored]
+        if len(results) != 1:
             raise refuse(f"{name}, whose cache cannot be read")
         space.trace.guard(IdIs(place, self.cache[key]))
-        return space.existing(parts[at + 1], f"result of {name}")
+        return space.existing(results[0], f"result of {name}")
 
 
 @functools.cache
