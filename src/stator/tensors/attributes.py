@@ -26,7 +26,7 @@ _METADATA = frozenset(
     {
         *("dtype", "device", "layout", "ndim", "nbytes", "itemsize", "requires_grad", "is_leaf", "is_cuda", "is_cpu"),
         *("is_meta", "is_nested", "is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_xla", "is_xpu"),
-        *("is_ipu", "is_mps", "is_maia", "is_mtia", "is_vulkan", "_has_symbolic_sizes_strides", "volatile"),
+        *("is_ipu", "is_mps", "is_maia", "is_mtia", "is_vulkan", "volatile"),
     }
 )
 

@@ -26,12 +26,19 @@ _PATCHED = ("optimizer <class 'torch.optim.", "don't trace into fused optimizer"
 def _intercept(host: Any) -> Handler | None:
     """torch's own marks for Dynamo: what it cannot trace, Stator may; breaks in user code are wanted."""
     if host.__code__ is WRAPPER:
-        return lambda space, args, kwargs: TailCall(space.existing(host.__wrapped__), args, kwargs)
+        return lambda space, args, kwargs: TailCall(_spared(space, host), args, kwargs)
     if str(host.__dict__.get("_torchdynamo_disable_msg")).startswith(_PATCHED):
         return lambda space, args, kwargs: TailCall(space.existing(host._torchdynamo_orig_callable), args, kwargs)
     if host.__module__ == "torch._dynamo.decorators" and host.__name__ == "graph_break":
         return _graph_break
     return None
+
+
+def _spared(space: Space, wrapper: Any) -> Value:
+    """What the wrapper calls. Its `__wrapped__` may name another: `functools.wraps` of a second function sets it anew."""
+    cells: Any = space.existing(wrapper).cells(space)  # type: ignore[attr-defined]
+    function: Value = cells[WRAPPER.co_freevars.index("fn")].contents
+    return function
 
 
 def _graph_break(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
