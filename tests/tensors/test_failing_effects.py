@@ -224,7 +224,20 @@ def in_inference_mode(x: Any, index: Any) -> Any:
         return x[index]
 
 
+def half_of_a_write(x: Any, index: Any) -> Any:
+    """What comes before the index that is out of range has been added, once."""
+    return x.index_add_(0, index, torch.ones(2))
+
+
+def half_of_a_write_handled(x: Any, index: Any) -> Any:
+    try:
+        return x.index_add_(0, index, torch.ones(2))
+    except IndexError:
+        return x * 2
+
+
 PROGRAMS = [
+    *(half_of_a_write, half_of_a_write_handled),
     *(prints_and_appends, handles, attributes, draws, within_with, generator, in_a_loop, resumed, inner_resumed),
     *(own_function, running_statistics, keywords, with_keywords, view_of_input),
     *(makes_it_require_gradients, reshapes, under_autocast, in_inference_mode, with_a_check),

@@ -70,7 +70,9 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     sources = grouped(inputs)
     compiled = call_backend(recorder, gm, inputs)
     showing = recorder.keep - recorder.state_nodes
-    located = Located(gm, showing, recorder.acting) if compiled == gm.forward else None
+    # Where handlers or effects wait for the error it is the frame that must go on, even from half of a write.
+    acting = recorder.acting if recorder.exposed else recorder.acting | recorder.writing
+    located = Located(gm, showing, acting) if compiled == gm.forward else None
     if recorder.state_nodes:
         compiled = _leaving_state_alone(compiled)
     if any(isinstance(v, TensorValue) and not is_plain_class(v.cls) for v in inputs):

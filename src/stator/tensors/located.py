@@ -20,7 +20,7 @@ class Located:
     """Called with an exception of the module's `forward`: where it has passed through, as `with_frames` wants it."""
 
     def __init__(self, gm: Any, showing: Container[Any], acting: Container[Any]) -> None:
-        """`showing` are the nodes that do more than compute their results; one that fails has done it if `acting`."""
+        """`showing` do more than compute their results; one that fails may have done it if it is `acting`."""
         self._gm = weakref.ref(gm)
         nodes = list(gm.graph.nodes)
         first = next((i for i, node in enumerate(nodes) if node in showing), len(nodes))

@@ -35,8 +35,9 @@ def _intercept(host: Any) -> Handler | None:
 
 
 def _spared(space: Space, wrapper: Any) -> Value:
-    """What the wrapper calls. Its `__wrapped__` may name another: `functools.wraps` of a second function sets it anew."""
-    cells: Any = space.existing(wrapper).cells(space)  # type: ignore[attr-defined]
+    """What the wrapper calls. Its `__wrapped__` may be another: `functools.wraps` sets it anew."""
+    host: Any = space.existing(wrapper)
+    cells = host.cells(space)
     function: Value = cells[WRAPPER.co_freevars.index("fn")].contents
     return function
 

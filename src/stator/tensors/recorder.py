@@ -147,7 +147,9 @@ class Recorder:
         #: whether the graph draws random numbers, and the nodes that do anything else than that, computing and writing
         self.random = False
         self.acting: set[Any] = set()
-        #: whether more than tensors may show that an operation has failed after another had written or drawn something
+        #: the nodes that write existing tensors: one that fails may have written part of it
+        self.writing: set[Any] = set()
+        #: whether more than tensors may show that an operation has failed when something had been written or drawn
         self.exposed = False
         #: all tensors, by their roots, whose contents the graph changes
         self.rewritten: dict[TensorValue, Operation] = {}
@@ -407,8 +409,7 @@ class Recorder:
             node.meta["unbacked_bindings"] = operation.bindings
         self.ops += 1
         operation.effectful = outcome.effectful
-        if (self.random or self.acts or self.written) and not self.exposed:
-            self.exposed = self._is_exposed()
+        before = self.random or self.acts
         if not self.keeps_order:
             rely_on_place_in_storage(call)
         grad_mode = torch.is_grad_enabled()
@@ -420,6 +421,9 @@ class Recorder:
             self.rewritten[root] = operation
             if root.host is not None:
                 self.written[root] = None
+                self.writing.add(node)
+        if (before or self.written) and not self.exposed:
+            self.exposed = self._is_exposed()
         self.random |= outcome.random
         if outcome.effectful and not outcome.random and not outcome.written and not _only_checks(call):
             self.acting.add(node)
