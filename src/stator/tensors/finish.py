@@ -22,6 +22,7 @@ from stator.tensors.memory import memory_guard, must_run_in_order
 from stator.tensors.node_meta import NodeMeta
 from stator.tensors.subclass import is_plain_class
 from stator.tensors.tensor import TensorValue
+from stator.tensors.unread import unread_results
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
@@ -54,9 +55,12 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     nodes = [value.node for value in outputs]  # type: ignore[attr-defined]
     recorder.leave_state()
     recorder.state.restore()
-    graph.output(tuple(nodes))
+    last = graph.output(tuple(nodes))
     eliminate(recorder)
-    if not outputs and not any(node in recorder.keep for node in graph.nodes if node not in recorder.state_nodes):
+    unread = [] if recorder.keeps_order else unread_results(recorder)
+    last.args = ((*nodes, *unread),)
+    kept = (node for node in graph.nodes if node not in recorder.state_nodes)
+    if not outputs and not any(node in recorder.keep or node in recorder.fallible for node in kept):
         return None
     settle_grad_mode(recorder)
     inputs = drop_unused_inputs(recorder)
@@ -73,6 +77,8 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     # Where handlers or effects wait for the error it is the frame that must go on, even from half of a write.
     acting = recorder.acting if recorder.exposed else recorder.acting | recorder.writing
     located = Located(gm, showing, acting) if compiled == gm.forward else None
+    if unread:
+        compiled = _without_last(compiled, len(unread))
     if recorder.state_nodes:
         compiled = _leaving_state_alone(compiled)
     if any(isinstance(v, TensorValue) and not is_plain_class(v.cls) for v in inputs):
@@ -86,6 +92,15 @@ def without_overrides(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any) -> Any:
         with internals.DisableTorchFunctionSubclass():
             return function(*args)
+
+    return run
+
+
+def _without_last(compiled: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """The compiled graph without its last results, which nobody has asked for."""
+
+    def run(*args: Any) -> Any:
+        return compiled(*args)[:-count]
 
     return run
 
@@ -111,10 +126,11 @@ def refuse_strangers(graph: torch.fx.Graph) -> None:
 
 
 def eliminate(recorder: Recorder) -> None:
-    """Remove operations nobody uses, except for those that act on something besides their result."""
+    """Remove operations nobody uses, except for those that act on something besides their result, or may fail."""
     graph = recorder.graph
+    kept = recorder.keep | recorder.fallible.keys()
     for node in reversed(list(graph.nodes)):
-        if node.op.startswith(("call", "get_attr")) and not node.users and node not in recorder.keep:
+        if node.op.startswith(("call", "get_attr")) and not node.users and node not in kept:
             graph.erase_node(node)
 
 

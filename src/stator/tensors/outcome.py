@@ -127,7 +127,7 @@ class SequenceResult(Result):
 class Outcome:
     """The result of an operation, and its effects on its tensor arguments."""
 
-    __slots__ = ("effectful", "lasting", "makes_leaf", "random", "result", "rigid", "warned", "written")
+    __slots__ = ("effectful", "fallible", "lasting", "makes_leaf", "random", "result", "rigid", "warned", "written")
 
     def __init__(
         self, result: Result, written: tuple[int, ...], effectful: bool, lasting: bool, random: bool = False
@@ -147,6 +147,8 @@ class Outcome:
         self.warned: tuple[type, ...] = ()
         #: whether a backend cannot make it one that writes nothing
         self.rigid = False
+        #: whether it may fail when it runs
+        self.fallible = False
 
     @property
     def traced(self) -> bool:
@@ -171,6 +173,7 @@ def outcome_of(observed: Observed, operands: list[Any], name: str, symbolic: dic
     outcome.makes_leaf = description.leaf
     outcome.warned = tuple(observed.warned)
     outcome.rigid = observed.rigid
+    outcome.fallible = observed.fallible
     return outcome
 
 

@@ -25,6 +25,7 @@ from stator.tensors.outcome import Outcome, outcome_of
 from stator.tensors.storage import storage_of
 from stator.tensors.tensor import TensorValue, guard_tensor
 from stator.tensors.undo import Recovery, recovery
+from stator.tensors.unread import refuse_lost, unchecked
 from stator.tensors.world import World, describe_callable
 
 if TYPE_CHECKING:
@@ -149,6 +150,9 @@ class Recorder:
         self.acting: set[Any] = set()
         #: the nodes that write existing tensors: one that fails may have written part of it
         self.writing: set[Any] = set()
+        #: the nodes that may fail when they run; and those that write tensors, with the roots of these
+        self.fallible: dict[Any, Operation] = {}
+        self.writes: dict[Any, list[TensorValue]] = {}
         #: whether more than tensors may show that an operation has failed when something had been written or drawn
         self.exposed = False
         #: all tensors, by their roots, whose contents the graph changes
@@ -326,6 +330,7 @@ class Recorder:
 
     def record(self, call: Call) -> Value:
         """Record a call, and return the traced value of its result."""
+        refuse_lost(self, call)
         operation = Operation(self, call)
         outcome = self._outcome(call, operation)
         if outcome.makes_leaf and not self.keeps_order:
@@ -424,6 +429,10 @@ class Recorder:
                 self.writing.add(node)
         if (before or self.written) and not self.exposed:
             self.exposed = self._is_exposed()
+        if outcome.written:
+            self.writes[node] = [call.operands[index].root for index in outcome.written]  # type: ignore[attr-defined]
+        if outcome.fallible or unchecked(call):
+            self.fallible[node] = operation
         self.random |= outcome.random
         if outcome.effectful and not outcome.random and not outcome.written and not _only_checks(call):
             self.acting.add(node)

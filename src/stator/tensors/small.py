@@ -56,6 +56,8 @@ class _NotSimple(Exception):
 class _Simple(Watcher):
     """Lets simple operators through."""
 
+    real = True
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         tensors = [arg for arg in (*args, *(kwargs or {}).values()) if isinstance(arg, torch.Tensor)]
         if not _is_simple(func) or math.prod(max(1, t.numel()) for t in tensors) > _LARGE:

@@ -13,6 +13,7 @@ from stator.objects.value import Unsupported, Value
 from stator.tensors import internals
 from stator.tensors.graph_module import graph_module
 from stator.tensors.lowering import Call, Operand
+from stator.tensors.unread import refuse_inside
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
@@ -83,6 +84,7 @@ class Subgraph:
             if node.op in ("get_attr", "call_module") and node.target in self.recorder.attributes:
                 setattr(module, node.target, self.recorder.attributes[node.target])
         graph.lint()
+        refuse_inside(self.recorder, graph)
         return graph_module(module, graph)
 
 

@@ -16,6 +16,7 @@ from stator.objects.value import Unsupported
 from stator.objects.warned import collected
 from stator.tensors import internals
 from stator.tensors.fakes import FakeMode
+from stator.tensors.kernels import examine
 from stator.tensors.storage import overlaps, storage_of
 
 __all__ = [
@@ -32,6 +33,9 @@ __all__ = [
 _SILENT_MUTATORS = frozenset(
     {"aten::native_batch_norm", "aten::cudnn_batch_norm", "aten::miopen_batch_norm", "aten::batch_norm"}
 )
+
+#: operators that return nothing, and do nothing but raise
+_CHECKS = frozenset({"aten::_linalg_check_errors"})
 
 #: operators that may write an element twice
 _IDEMPOTENT = frozenset({"aten::fill_", "aten::zero_"})
@@ -50,7 +54,7 @@ class Failure(Exception):
 class Observed:
     """One run of an operation: its result, the storages it wrote to, whether it drew random numbers."""
 
-    __slots__ = ("effectful", "overlap", "random", "result", "rigid", "warned", "written")
+    __slots__ = ("effectful", "fallible", "overlap", "random", "refused", "result", "rigid", "warned", "written")
 
     def __init__(self) -> None:
         self.result: Any = None
@@ -64,12 +68,18 @@ class Observed:
         #: whether torch cannot functionalise it: it was given an empty list to write to, which torch takes for tensors
         #: that are not its own, or has no kernel that runs without data
         self.rigid = False
+        #: whether it may fail when it runs for real, on operands of the same metadata
+        self.fallible = False
+        #: the error that it is sure to fail with then
+        self.refused: Exception | None = None
 
 
 class Watcher(internals.TorchDispatchMode):
     """Notes writes and random draws of the operators that run beneath one call."""
 
     supports_higher_order_operators = True
+    #: whether the operators run on tensors that hold something
+    real = False
 
     def __init__(self, observed: Observed) -> None:
         super().__init__()
@@ -82,6 +92,7 @@ class Watcher(internals.TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if isinstance(func, internals.HigherOrderOperator):  # says nothing of itself; what it calls does
+            self.observed.fallible = True
             return func(*args, **kwargs)
         schema = internals.schema(func)
         if torch.Tag.nondeterministic_seeded in func.tags:
@@ -92,9 +103,13 @@ class Watcher(internals.TorchDispatchMode):
         elif schema.name in _SILENT_MUTATORS:
             for arg in args[3:5]:
                 self._note(arg)
-        if not schema.returns or "_assert" in schema.name:
+        if (not schema.returns and schema.name not in _CHECKS) or "_assert" in schema.name:
             self.observed.effectful = True
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        fallible, refused = examine(func, args, kwargs, result, ran=self.real)
+        self.observed.fallible |= fallible
+        self.observed.refused = self.observed.refused or refused
+        return result
 
     def _note_writes(self, schema: Any, args: Any, kwargs: Any) -> None:
         for i, argument in enumerate(schema.arguments):
@@ -166,6 +181,10 @@ class World:
             if isinstance(meaning, Failure):
                 meaning.warned = observed.warned
             raise meaning from e
+        if observed.refused is not None:
+            failure = Failure(observed.refused)
+            failure.warned = observed.warned
+            raise failure
         if observed.overlap:
             name = describe_callable(function)
             raise Unsupported(errors.UnsupportedMutation(name, "memory that is shared in part"))
