@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from stator.objects.space import Space
 
-__all__ = ["Warned", "call_silent", "collected", "is_redirected", "left_to_run_time"]
+__all__ = ["Warned", "call_silent", "collected", "is_redirected", "left_to_run_time", "shows"]
 
 #: `hear`: what this thread does with a warning: it returns whether that is all, or raises
 _listening = threading.local()
@@ -102,6 +102,11 @@ def left_to_run_time(space: Space, categories: Collection[type], name: str) -> N
             raise Unsupported(errors.UnsupportedCCall(f"{name}, which warns")) from None
         check = _Ignored(category)
         space.trace.guard(Predicate((ConstSource(warnings, "warnings"),), check, f"{category.__name__} is ignored"))
+
+
+def shows(category: type) -> bool:
+    """Whether a warning of the category may be shown, or be an exception, somewhere in the program."""
+    return not _is_ignored(category)
 
 
 class _Ignored(Interned):

@@ -217,7 +217,7 @@ class Program:
         weakref.finalize(writer.namespace[safe], linecache.cache.pop, filename, None).atexit = False
         return Residual(writer.namespace[safe], text, sources, graph)
 
-    def _checked(self, call: str, checks: list[tuple[str, bool]], recovery: Any, located: Any) -> list[str]:
+    def _checked(self, call: str, checks: list[str], recovery: Any, located: Any) -> list[str]:
         """The call of the graph, and what to do if it does not bear out what was assumed of its results, or fails.
 
         Ordinary Python then does it all again, and raises the program's own error where the program would. Where that
@@ -225,7 +225,7 @@ class Program:
         """
         writer = self.writer
         saved, passed = writer.name("saved"), writer.name("passed")
-        test = " and ".join(f"{name}" if wanted else f"not {name}" for name, wanted in checks) or "True"
+        test = " and ".join(checks) or "True"
         lines = [f"{saved} = {recovery.save}"] if recovery.save else []
         lines += ["try:", f"    {call}", f"    {passed} = {test}"]
         if recovery.refused:

@@ -21,7 +21,7 @@ from stator.tensors import internals
 from stator.tensors.lowering import fill
 from stator.tensors.metadata import hint_of
 
-__all__ = ["Answer", "array_call", "ask", "computed", "name_of"]
+__all__ = ["Answer", "array_call", "ask", "computed", "name_of", "same_sizes", "strides_of"]
 
 #: parts of NumPy with functions of their own
 _PARTS = ("", "linalg", "fft")
@@ -136,10 +136,11 @@ def _owner(array: Any) -> Any:
     return array
 
 
-def ask(host: Any, args: Any, kwargs: Any, tensors: list[Any], classes: list[type]) -> Answer | None:
+def ask(host: Any, args: Any, kwargs: Any, tensors: list[Any], classes: list[type], warned: set[type]) -> Answer | None:
     """NumPy's answer to a call with arrays (or scalars, by their classes) like these fake tensors.
 
-    An error must not depend on the contents. None where that cannot be told, or would take too long.
+    An error must not depend on the contents. None where that cannot be told, or would take too long. The categories of
+    what NumPy warns about, but for floating-point errors, are put into `warned`.
     """
     if sum(_size(t) * t.element_size() for t in tensors if isinstance(t, torch.Tensor)) > _MOST_BYTES:
         return None
@@ -147,13 +148,13 @@ def ask(host: Any, args: Any, kwargs: Any, tensors: list[Any], classes: list[typ
     for filling in (0, 1, 2):
         operands = [_stand_in(t, cls, filling) for t, cls in zip(tensors, classes, strict=True)]
         try:
-            with collected(set()), np.errstate(all="ignore"):
+            with collected(warned), np.errstate(all="ignore"):
                 result = host(*fill(args, operands), **fill(kwargs, operands))
             return Answer(result, operands, None)
         except Exception as e:
             failures.append(e.with_traceback(None))
-    if len({(type(e), str(e)) for e in failures}) > 1:
-        return None
+    if len({(type(e), str(e)) for e in failures}) > 1 or isinstance(failures[0], np.linalg.LinAlgError):
+        return None  # of a matrix that is singular, say
     return Answer(None, [], failures[0])
 
 
@@ -209,3 +210,18 @@ def tensor_of(array: Any) -> Any:
 def is_function(host: Any) -> bool:
     """Whether a Python function is one of NumPy's."""
     return str(host.__module__).partition(".")[0] == "numpy" and id(host) in _names()
+
+
+def strides_of(array: Any) -> tuple[int, ...]:
+    """The strides of an array, counted in elements."""
+    return tuple(stride // array.itemsize for stride in array.strides)
+
+
+def same_sizes(ours: Any, theirs: tuple[int, ...], sizes: tuple[int, ...] | None = None) -> bool:
+    """Whether sizes, or the strides of those dimensions that have more than one element, agree; unknown ones do."""
+    if len(ours) != len(theirs):
+        return False
+    if sizes is not None and 0 in sizes:
+        return True
+    pairs = [(hint_of(n), m) for i, (n, m) in enumerate(zip(ours, theirs, strict=True)) if not sizes or sizes[i] > 1]
+    return all(n is None or n == m for n, m in pairs)

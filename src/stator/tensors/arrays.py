@@ -16,9 +16,20 @@ from stator.objects.protocol import AMBIENT, CALL_HOOKS, IMMUTABLE, MODELS, NOT_
 from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Value
 from stator.objects.warned import left_to_run_time
 from stator.tensors import array_calls, attributes, internals
-from stator.tensors.array_calls import Answer, array_call, ask, computed, name_of, numpy_dtype, tensor_of
+from stator.tensors.array_calls import (
+    Answer,
+    array_call,
+    ask,
+    computed,
+    name_of,
+    numpy_dtype,
+    same_sizes,
+    strides_of,
+    tensor_of,
+)
 from stator.tensors.calls import function_handler, record
-from stator.tensors.float_errors import refuses, refuses_for_real
+from stator.tensors.float_errors import FloatErrors, refuses_for_real
+from stator.tensors.float_flags import QUIET
 from stator.tensors.global_state import function_modes
 from stator.tensors.loops import refused, types_of, ufunc_of
 from stator.tensors.lowering import Call, lower_call
@@ -168,6 +179,9 @@ class _Asked:
         self.space = space
         self.name = name
         self.given = args
+        self.host = host
+        #: what tells of floating-point errors (see float_flags)
+        self.errors = QUIET
         call, arguments = self.lowered(args, kwargs)
         answer = self.known(host, call) if not call.operands else self.asked(host, call, arguments)
         if answer is None:
@@ -193,9 +207,12 @@ class _Asked:
         """What NumPy gives for operands like those of the call."""
         classes = [arguments.classes.get(id(operand), int) for operand in call.operands]
         fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
-        answer = ask(host, call.args, call.kwargs, fakes, classes)
+        warned: set[type] = set()
+        answer = ask(host, call.args, call.kwargs, fakes, classes, warned)
+        left_to_run_time(self.space, warned, f"numpy.{self.name}")
         if answer is not None and answer.error is None and answer.computes():
-            why = refuses(self.space, answer.result)
+            float_errors = self.space.trace.extension(FloatErrors)
+            self.errors, why = float_errors.plan(host, self.name, call, answer.result)
             if why is not None:
                 raise _refusal(self.name, why)
         return answer
@@ -212,6 +229,17 @@ class _Asked:
         call, arguments = self.lowered(args, kwargs)
         call.args = (self.name, *call.args)
         call.key = None if call.key is None else (self.name, call.key)
+        if self.errors == QUIET:
+            return self._made(call, arguments, args)
+        float_errors = self.space.trace.extension(FloatErrors)
+        found = float_errors.before(self.host, self.errors, args, call, self.answer.result)
+        if found is None:
+            raise _refusal(self.name, "its operands do not tell whether it meets floating-point errors")
+        result = self._made(call, arguments, args)
+        float_errors.after(self.host, self.errors, call, found, result)
+        return result
+
+    def _made(self, call: Call, arguments: _Arguments, args: list[Value]) -> Value:
         try:
             result = self.space.trace.recorder.record(call)
         except Failure as failure:
@@ -373,12 +401,12 @@ class _Result:
             return self.arrays[id(self.operands[given])]
         if numpy_dtype(tensor.dtype) != real.dtype:
             raise _OtherType
-        if not _same(tensor.shape, real.shape):
+        if not same_sizes(tensor.shape, real.shape):
             raise self.differs("shape")
         shared = {self.operands[i].root for i in self.answer.shares(real)} if type(real) is np.ndarray else set()
         if shared and not (self.same and tensor.root in shared):
             raise self.differs("memory")
-        if (not shared and tensor.root is not tensor) or not _same(self.strides(tensor), _strides(real), real.shape):
+        if (not shared and tensor.root is not tensor) or not self.lies_like(tensor, real):
             if shared or not real.flags.c_contiguous:
                 raise self.differs("layout in memory")
             options: dict[str, Value] = {"memory_format": Constant(torch.contiguous_format)}
@@ -386,27 +414,14 @@ class _Result:
         return ArrayValue(tensor, type(real))
 
     @staticmethod
-    def strides(tensor: TensorValue) -> tuple[Any, ...]:
-        """The strides of the traced tensor."""
-        return tensor.meta.stride if tensor.meta is not None else tuple(tensor.fake.stride())
+    def lies_like(tensor: TensorValue, real: Any) -> bool:
+        """Whether the elements of the traced tensor lie in memory like those of an array."""
+        strides = tensor.meta.stride if tensor.meta is not None else tuple(tensor.fake.stride())
+        return same_sizes(strides, strides_of(real), real.shape)
 
     def differs(self, what: str) -> Unsupported:
         """torch's result is not NumPy's."""
         return _refusal(self.name, f"the {what} of torch's result differs")
-
-
-def _strides(array: Any) -> tuple[int, ...]:
-    return tuple(stride // array.itemsize for stride in array.strides)
-
-
-def _same(ours: Any, theirs: tuple[int, ...], sizes: tuple[int, ...] | None = None) -> bool:
-    """Whether sizes, or the strides of those dimensions that have more than one element, agree; unknown ones do."""
-    if len(ours) != len(theirs):
-        return False
-    if sizes is not None and 0 in sizes:
-        return True
-    pairs = [(hint_of(n), m) for i, (n, m) in enumerate(zip(ours, theirs, strict=True)) if not sizes or sizes[i] > 1]
-    return all(n is None or n == m for n, m in pairs)
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------------

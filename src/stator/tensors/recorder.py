@@ -496,13 +496,17 @@ class Recorder:
         """Generated lines that leave the global state as the traced program left it."""
         return self.state.lines(writer)
 
-    def checked(self, writer: Writer) -> list[tuple[str, bool]]:
-        """Results of the graph whose truth was assumed, as expressions."""
+    def checked(self, writer: Writer) -> list[str]:
+        """What was assumed of results of the graph, as expressions."""
         from stator.tensors.checks import Checks
+        from stator.tensors.float_errors import FloatErrors
 
         checks = self.trace.extension(Checks)
         checks.confirm()
-        return checks.expressions(writer)
+        float_errors = self.trace.extension(FloatErrors)
+        float_errors.confirm()
+        wanted = [expr if truth else f"not {expr}" for expr, truth in checks.expressions(writer)]
+        return wanted + float_errors.expressions(writer)
 
     def recovery(self, graph: CompiledGraph, writer: Writer, *, checked: bool) -> Recovery | None:
         """What generated code does about a failure of the graph, or of checks of its results."""
@@ -551,7 +555,9 @@ def _geometry(tensor: Any) -> tuple[Any, ...] | None:
 
 def _only_checks(call: Call) -> bool:
     """Whether all that the operation does besides computing is to raise."""
-    return "_assert" in getattr(call.function, "__name__", "")
+    from stator.tensors.array_calls import array_call
+
+    return call.function is array_call or "_assert" in getattr(call.function, "__name__", "")
 
 
 def _share_memory(operands: list[Any]) -> bool:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
     from stator.tensors.tensor import TensorValue
 
-__all__ = ["Copies", "Recovery", "recovery"]
+__all__ = ["Copies", "Recovery", "only_contents", "recovery"]
 
 
 class Copies:
@@ -118,9 +118,9 @@ def recovery(recorder: Recorder, graph: CompiledGraph, writer: Writer, *, checke
         return _early(graph, writer)
     if graph.located is not None and not recorder.exposed and not recorder.inert and not checked:
         return _early(graph, writer)
-    if not recorder.written or recorder.writes_last:
+    if not recorder.written or (recorder.writes_last and not checked):
         return Recovery(f"{writer.const(saved)}()", writer.const(restore)) if recorder.random else Recovery()
-    if graph.located is None and _bytes(recorder.written) > recorder.trace.config.undo_limit:
+    if graph.located is None and not checked and _bytes(recorder.written) > recorder.trace.config.undo_limit:
         return None
     if not all(_can_be_put_back(value) for value in recorder.written):
         return _early(graph, writer)
@@ -136,6 +136,13 @@ def _early(graph: CompiledGraph, writer: Writer) -> Recovery | None:
     if graph.located is None:
         return None
     return Recovery(refused=f"not {writer.const(graph.located.is_early, 'is_early')}(error)")
+
+
+def only_contents(value: TensorValue) -> bool:
+    """Whether all that a graph changes of an existing tensor are its elements: a copy puts them back for certain."""
+    host = value.host
+    plain = _can_be_put_back(value) and not (host.requires_grad or value.requires_grad or host.is_inference())
+    return plain and not _is_reshaped(value)
 
 
 def _bytes(tensors: Iterable[TensorValue]) -> int:
