@@ -182,30 +182,52 @@ def _find_kind(first: int, keys: int) -> dict[str, int]:
 
 
 def _in_dirty_memory() -> Iterator[Any]:
-    """Plain tensors whose impl got memory of known contents: what shows through is padding."""
-    size, kept = _impl_size(), []
-    for _ in range(4):
-        for pattern in (0x00, 0xFF):
-            _soil(size, pattern)
+    """Plain tensors whose impl got memory of known contents: what shows through is padding.
+
+    An allocator that keeps freed memory back for a while never gives the known memory; one that does so to find errors
+    mostly fills it too, and then nothing varies.
+    """
+    kept = []
+    for pattern in (0x00, 0xFF):
+        for _ in range(_ATTEMPTS):
+            blocks = _soil(pattern)
             kept.append(torch.zeros(3))
             yield kept[-1]
+            if internals.impl_address(kept[-1]) in blocks:
+                break
 
 
-def _impl_size() -> int:
-    """What a plain tensor's impl asks for; the allocator sometimes gives a little more."""
-    models = [torch.zeros(3) for _ in range(8)]
-    return min(_usable(internals.impl_address(model)) for model in models)
+def _soil(pattern: int) -> set[int]:
+    """Fill with the byte what the next tensor's impl will get, which is one of these blocks.
 
-
-def _soil(size: int, pattern: int) -> None:
-    """Fill with the byte what the next allocations of the size will get."""
+    Of a freed block that is a little too large the allocator gives the whole, for the rest would be too small to be of
+    use. So an impl may have more memory than one of its size asks for, by one step of sizes; in a process that has
+    freed many such blocks each impl has, and so has each block that is asked for here. Those are held until there are
+    some of the very size, which the allocator prefers.
+    """
     libc = ctypes.CDLL(None)
     libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
     libc.free.argtypes = [ctypes.c_void_p]
-    blocks = [libc.malloc(size) for _ in range(6)]  # one is for the impl, others for what else a tensor has
-    for block in blocks:
+    model = torch.zeros(3)
+    largest = _usable(internals.impl_address(model))
+    del model
+    blocks: dict[int, int] = {}
+    for size in (largest, largest - _STEP):
+        exact = tried = 0
+        while exact < _BLOCKS and tried < _MOST_TRIED:
+            block = int(libc.malloc(size))
+            blocks[block] = size
+            exact += _usable(block) == size
+            tried += 1
+    for block, size in blocks.items():
         ctypes.memset(block, pattern, size)
         libc.free(block)
+    return set(blocks)
+
+
+_STEP = 16  # what allocations are aligned to
+_BLOCKS = 6  # one is for the impl, the others for what else a tensor has
+_MOST_TRIED = 1000
 
 
 def _find_autograd(dims: int) -> dict[str, int]:
