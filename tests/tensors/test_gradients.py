@@ -489,6 +489,30 @@ def test_a_view_made_without_gradients_is_a_leaf(program: Any, backend: str) -> 
     alike(lambda: (program, []), backend=backend)
 
 
+@backends
+@pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])
+def test_a_view_of_an_input_leaves_a_graph_that_runs_without_gradients(without: Any, backend: str) -> None:
+    def parted(x: Any) -> Any:
+        y = x[1:].transpose(0, 1)
+        z = y * 2
+        stator.graph_break()
+        return y, z, y + z, x.view(-1)
+
+    compiled = stator.compile(parted, backend=backend)
+    for rows in (3, 5, 7):
+        x = torch.randn(rows, 2, requires_grad=True)
+        with without():
+            expected, actual = parted(x), compiled(x)
+        for want, have in zip(expected, actual, strict=True):
+            assert torch.equal(want, have)
+            assert (want.requires_grad, want.is_leaf, want._is_view()) == (
+                have.requires_grad,
+                have.is_leaf,
+                have._is_view(),
+            )
+    assert {record.code for record in stator.stats().breaks} <= {"SB0301"}
+
+
 class Reverse(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:

@@ -35,7 +35,7 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
         return
     tensors = [v for v in outputs if isinstance(v, TensorValue) and v.operation is not None and v.requires_grad]
     for value in tensors:
-        if is_leaf(value):  # a view made without gradients
+        if is_leaf(value) and not _is_made_again(recorder, value):  # a view made without gradients
             operation: Any = value.operation
             raise Restart(operation.step, errors.NewLeaf(describe_callable(operation.function)))
     _refuse_views(recorder, tensors)
@@ -43,6 +43,12 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
     asked += [(v, recorder.rewritten[v]) for v in recorder.written if v.requires_grad and not _was_leaf(v)]
     if len(asked) > 1 and _asked(recorder):
         _cut(recorder, asked)
+
+
+def _is_made_again(recorder: Recorder, view: TensorValue) -> bool:
+    """Whether the backend makes the view as eager execution does: a view of an input is made from that input when the
+    graph has run, in the grad mode that the graph was called in."""
+    return view.root.host is not None and recorder.state.entry[0] is False
 
 
 def _refuse_views(recorder: Recorder, tensors: list[TensorValue]) -> None:
