@@ -510,7 +510,8 @@ def test_a_view_of_an_input_leaves_a_graph_that_runs_without_gradients(without: 
                 have.is_leaf,
                 have._is_view(),
             )
-    assert {record.code for record in stator.stats().breaks} <= {"SB0301"}
+    codes = {record.code for record in stator.stats().breaks}
+    assert codes == {"SB0301"} or (without is torch.inference_mode and backend == "aot_eager")
 
 
 class Reverse(torch.autograd.Function):

@@ -47,8 +47,9 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
 
 def _is_made_again(recorder: Recorder, view: TensorValue) -> bool:
     """Whether the backend makes the view as eager execution does: a view of an input is made from that input when the
-    graph has run, in the grad mode that the graph was called in."""
-    return view.root.host is not None and recorder.state.entry[0] is False
+    graph has run, in the grad mode that the graph was called in (in inference mode, AOTAutograd copies it)."""
+    without = recorder.state.entry[0] is False and not torch.is_inference_mode_enabled()
+    return without and view.root.host is not None
 
 
 def _refuse_views(recorder: Recorder, tensors: list[TensorValue]) -> None:
