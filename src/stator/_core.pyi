@@ -148,6 +148,21 @@ def configure_tensors(
 def read_tensor(tensor: object, /) -> tuple[int, bool, tuple[int, ...], tuple[int, ...]] | None:
     """(keys, requires_grad, sizes, strides) as the core reads them, or None if it cannot."""
 
+def plan_keeping(tensors: tuple[object, ...], itemsizes: tuple[int, ...], /) -> bytes | None:
+    """What `keep_contents` needs to know of tensors in the CPU's memory; None if it cannot keep them.
+
+    They are tensors indeed, and their elements have these sizes.
+    """
+
+def keep_contents(plan: bytes, tensors: tuple[object, ...], /) -> bytes | None:
+    """What lies in the memory of the tensors, in order; None if they are large or not like those of the plan."""
+
+def put_contents_back(plan: bytes, tensors: tuple[object, ...], kept: bytes, /) -> bool:
+    """Write into the tensors what was kept; False, and nothing is written, if they are not what they were.
+
+    Their version counters stay as they are.
+    """
+
 def call_within(depth: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The result of the call, which may nest only so many others (from 3.12 on: of Python functions)."""
 

@@ -12,6 +12,7 @@
 #include "dict_writing.h"
 #include "entry.h"
 #include "hook.h"
+#include "keeping.h"
 #include "probe.h"
 #include "program.h"
 #include "raising.h"
@@ -195,6 +196,12 @@ PyMethodDef functions[] = {
     {"tail", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_tail)), METH_FASTCALL,
      "tail(function, *args): what a target returns to have the call made when its own frame is gone"},
     {"read_tensor", read_tensor, METH_O, "(keys, requires_grad, sizes, strides) as the core reads them, or None"},
+    {"plan_keeping", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plan_keeping)), METH_FASTCALL,
+     "plan_keeping(tensors, itemsizes): what keep_contents() needs to know of tensors in the CPU's memory, or None"},
+    {"keep_contents", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(keep_contents)), METH_FASTCALL,
+     "keep_contents(plan, tensors): what lies in their memory, or None if they are not as planned"},
+    {"put_contents_back", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(put_contents_back)), METH_FASTCALL,
+     "put_contents_back(plan, tensors, kept): False, and nothing is written, if they are not as planned any more"},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -172,6 +172,22 @@ bool tensor_extent(PyObject* tensor, size_t itemsize, Extent* extent) {
     return true;
 }
 
+bool read_dense(PyObject* tensor, size_t itemsize, Dense* dense) {
+    Extent extent;
+    if (!tensor_extent(tensor, itemsize, &extent)) return false;
+    const char* impl = plain_impl(tensor);
+    size_t dims = read<uint64_t>(impl, layout.dims);
+    const int64_t* sizes = sizes_of(impl, dims);
+    size_t bytes = itemsize;
+    for (size_t i = 0; i < dims; i++) bytes *= static_cast<size_t>(sizes[i]);
+    if (extent.end - extent.begin != bytes) return false;  // so too where there are elements and no memory
+    dense->memory = reinterpret_cast<char*>(extent.begin);
+    dense->bytes = bytes;
+    dense->keys = read<uint64_t>(impl, layout.keys);
+    dense->kind = read<uint64_t>(impl, layout.kind) & layout.kind_mask;
+    return true;
+}
+
 bool check_tensor(const Op& op, PyObject* object) {
     auto* check = static_cast<TensorCheck*>(op.extra.get());
     if (!check) return matches_in_python(op.object, object);

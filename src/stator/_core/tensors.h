@@ -45,6 +45,17 @@ struct Extent {
 // Finds it without running any Python code; false if it cannot be read off the tensor.
 bool tensor_extent(PyObject* tensor, size_t itemsize, Extent* extent);
 
+// A tensor whose elements fill one stretch of memory.
+struct Dense {
+    char* memory;
+    size_t bytes;
+    uint64_t keys, kind;  // what it is: its dispatch keys, the bits of data type and device
+};
+
+// Reads it without running any Python code; false if it is none, or cannot be read off.  The object is known to be a
+// tensor, whose elements have this size.
+bool read_dense(PyObject* tensor, size_t itemsize, Dense* dense);
+
 // Whether the object is a tensor as the operation's spec says; asks Python where it must.
 bool check_tensor(const Op& op, PyObject* object);
 

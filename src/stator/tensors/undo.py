@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator._core import keep_contents, plan_keeping, put_contents_back
 from stator.tensors import internals
 from stator.tensors.random_state import restore, saved
 from stator.tensors.storage import storage_of
@@ -54,14 +55,19 @@ class Copies:
         #: what is made in inference mode counts no versions
         self.versionless = any(tensor.is_inference() for tensor in tensors)
         self.only_contents = not (random or self.reshaped or any(self.wanted) or self.versionless)
+        #: how the core keeps what lies in their memory, where it can do that itself
+        self.plan = _plan(tensors) if self.only_contents else None
+        self.dtypes = [tensor.dtype for tensor in tensors]
 
     def save(self, *tensors: Any) -> tuple[Any, ...]:
         """What `undo` needs. This is on the path of every call."""
         if self.only_contents:  # what most graphs write: buffers that autograd has no part in
-            return tensors, internals.clone_all(tensors), [*map(internals.version, tensors)], (), None
+            kept = None if self.plan is None else keep_contents(self.plan, tensors)
+            copies: Any = internals.clone_all(tensors) if kept is None else kept
+            return tensors, copies, [*map(internals.version, tensors)], (), None
         if any(self.wanted):
             with torch.no_grad():
-                copies: Any = internals.clone_all(tensors)
+                copies = internals.clone_all(tensors)
         else:
             copies = internals.clone_all(tensors)
         if self.any_history:
@@ -82,18 +88,45 @@ class Copies:
         tensors, copies, versions, shapes, random = state
         for number, shape in zip(self.reshaped, shapes, strict=True):
             tensors[number].data = shape
+        if isinstance(copies, bytes):
+            copies = self._put_back(tensors, copies)
         for number, tensor in enumerate(tensors):
             if self.histories[number] or tensor.requires_grad != self.wanted[number]:
                 tensor.detach_()
-            # Leaving inference mode switches gradients on.
-            with torch.inference_mode(tensor.is_inference()), torch.set_grad_enabled(self.histories[number]):
-                tensor.copy_(copies[number])
+            if copies is not None:
+                # Leaving inference mode switches gradients on.
+                with torch.inference_mode(tensor.is_inference()), torch.set_grad_enabled(self.histories[number]):
+                    tensor.copy_(copies[number])
             if tensor.requires_grad != self.wanted[number]:
                 tensor.requires_grad_(self.wanted[number])
         if versions:
             internals.set_versions(tensors, tuple(versions))
         if random is not None:
             restore(random)
+
+    def _put_back(self, tensors: tuple[Any, ...], kept: bytes) -> list[Any] | None:
+        """Write what the core has kept; what is not in the same kind of memory any more is left to torch."""
+        assert self.plan is not None
+        if put_contents_back(self.plan, tensors, kept):
+            return None
+        copies, begin, memory = [], 0, bytearray(kept)
+        for tensor, dtype in zip(tensors, self.dtypes, strict=True):
+            end = begin + tensor.numel() * dtype.itemsize
+            flat = torch.frombuffer(memory[begin:end], dtype=dtype) if end > begin else torch.empty(0, dtype=dtype)
+            copies.append(flat.as_strided(tensor.size(), tensor.stride()))
+            begin = end
+        return copies
+
+
+def _plan(tensors: list[Any]) -> bytes | None:
+    """How the core keeps them; None where one lies on another device, or its elements are not what its memory says.
+
+    A tangent, of which memory says nothing either, no tensor has here: no level of forward mode has begun, as the
+    guards of every frame make sure.
+    """
+    if any(tensor.device.type != "cpu" or tensor.is_conj() or tensor.is_neg() for tensor in tensors):
+        return None
+    return plan_keeping(tuple(tensors), tuple(tensor.dtype.itemsize for tensor in tensors))
 
 
 class Recovery:
