@@ -1,9 +1,12 @@
 """Private names of torch: all in `internals.py`, all checked before anything is registered, and in no other file."""
 
+import importlib
 import re
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -197,3 +200,18 @@ def test_a_torch_that_differs_is_refused_as_a_whole_and_in_the_same_words():
         "torch.utils._python_dispatch._disable_current_modes",
     ]
     assert last == 'Install a torch that it fits: pip install "torch>=2.13,<2.16"'
+
+
+def test_a_module_that_another_thread_is_importing_is_waited_for(tmp_path, monkeypatch):
+    text = "import time\nbegun = True\ntime.sleep(0.3)\nThing = 1\n"
+    (tmp_path / "imported_slowly.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    thread = threading.Thread(target=importlib.import_module, args=("imported_slowly",))
+    thread.start()
+    try:
+        while not hasattr(sys.modules.get("imported_slowly"), "begun"):
+            time.sleep(0.001)
+        assert internals.resolve("imported_slowly.Thing") == 1
+    finally:
+        thread.join()
+        sys.modules.pop("imported_slowly", None)

@@ -70,9 +70,9 @@ def resolve(path: str) -> Any:
     for i, part in enumerate(parts, 1):
         prefix = ".".join(parts[:i])
         # A package may show something else under the name of a module in it.
-        module = sys.modules.get(prefix) if found is None or inspect.ismodule(found) else None
-        if module is not None:
-            found = module
+        known = (found is None or inspect.ismodule(found)) and sys.modules.get(prefix) is not None
+        if known:
+            found = importlib.import_module(prefix)  # which waits where another thread is importing it
         elif found is None or (inspect.ismodule(found) and not hasattr(found, part)):
             found = importlib.import_module(prefix)
         else:
