@@ -94,7 +94,7 @@ MODULES = Kind(
         "of torch.nn.Module": "T_destination _version call_super_init dump_patches",
         "no such device here": "cuda ipu mtia xpu",
         "made by `o.compile()` only": "_compiled_call_impl",
-        "put on the class by torch.compile, once used": "___needs_generation_tag_patch",
+        "put on the class by torch.compile, once used": "___needs_generation_tag_patch ___has_generation_tag_patch",
     },
 )
 

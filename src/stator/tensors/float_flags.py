@@ -118,6 +118,8 @@ _SUMMING = frozenset(
         *("fft.rfftn", "fft.irfft", "fft.irfft2", "fft.irfftn", "fft.hfft", "fft.ihfft", "linalg.multi_dot"),
     )
 )
+#: they order what they are given
+_ORDERING = frozenset({"median", "percentile", "quantile"})
 #: they write to their first operand, and give nothing back
 _WRITING = frozenset({"copyto", "fill", "fill_diagonal", "put", "put_along_axis", "__setitem__"})
 
@@ -144,6 +146,8 @@ def kind_of(host: Any, name: str, operands: Sequence[Any], result: Any, options:
         return CAST if any(casts_badly(own, to) for own in operands for to in target) else QUIET
     if plain in _MADE:
         return RESULT
+    if plain in _ORDERING and any(dtype.kind == "c" for dtype in operands):
+        return None  # torch compares the real parts, and warns that it drops the others
     if plain == "prod" or plain == "cumprod":
         kind = PRODUCT
     elif plain in ("sum", "cumsum", "trace", "mean") and not {"where", "initial", "out", "dtype"} & set(options):
