@@ -27,7 +27,7 @@ _NAMED = (type, types.BuiltinFunctionType)
 _RESERVED = frozenset({"run", "tail", "raising", "graph", "error", "result", "END"})
 
 
-class Interned:
+class InternedTexts:
     """The strings that the trace has interned: equal ones are not the same, so these very objects are handed on."""
 
     def __init__(self, trace: Trace) -> None:
@@ -183,7 +183,8 @@ class Writer:
         return found
 
     def _may_write(self, text: str) -> bool:
-        return self._written.setdefault(text, text) is text and id(text) not in self.trace.extension(Interned).texts
+        interned = self.trace.extension(InternedTexts).texts
+        return self._written.setdefault(text, text) is text and id(text) not in interned
 
     def globals(self, host: dict[str, Any]) -> str:
         """The globals of a function or frame."""

@@ -10,7 +10,7 @@ from stator import errors
 from stator.objects.attributes import MISSING
 from stator.objects.protocol import NONE, builtin
 from stator.objects.value import Constant, Unsupported, Value
-from stator.residual.writer import Interned
+from stator.residual.writer import InternedTexts
 from stator.stdlib.repr_ import ascii_of, repr_of
 from stator.stdlib.str_ import format_of
 from stator.stdlib.support import bool_value, hooked, known_host, literal
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @builtin(sys.intern)
 def intern(space: Space, text: Value, /) -> Value:
     host = space.run_known(sys.intern, [text]).as_host(space)
-    space.trace.extension(Interned).texts[id(host)] = host
+    space.trace.extension(InternedTexts).texts[id(host)] = host
     return Constant(host)
 
 

@@ -69,11 +69,9 @@ def resolve(path: str) -> Any:
     found: Any = None
     for i, part in enumerate(parts, 1):
         prefix = ".".join(parts[:i])
-        # A package may show something else under the name of a module in it.
-        known = (found is None or inspect.ismodule(found)) and sys.modules.get(prefix) is not None
-        if known:
-            found = importlib.import_module(prefix)  # which waits where another thread is importing it
-        elif found is None or (inspect.ismodule(found) and not hasattr(found, part)):
+        # A package may show something else under the name of a module in it. Importing waits where another thread does.
+        in_module = inspect.ismodule(found) and (sys.modules.get(prefix) is not None or not hasattr(found, part))
+        if found is None or in_module:
             found = importlib.import_module(prefix)
         else:
             found = getattr(found, part)
