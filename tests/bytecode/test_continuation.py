@@ -486,6 +486,33 @@ def test_target_survives_a_break_at_the_call_of_a_prologue() -> None:
     assert again is continuation(jumping.__code__, loop.index, target=loop.index + 1, stack=("value",))
 
 
+def handles(a, i):
+    try:
+        return a[i]
+    except IndexError:
+        return "handled"
+
+
+class Raises:
+    def __getitem__(self, index):
+        raise IndexError(index)
+
+
+def refuse():
+    raise IndexError
+
+
+@pytest.mark.parametrize("mode", ["call", "enter"])
+def test_a_handler_whose_range_begins_with_a_call(mode: str) -> None:
+    """Python functions that the interpreter runs without a call of its own are looked up in their own way (3.13)."""
+    at = next(instr.index for instr in decode(handles.__code__).instrs if instr.op == "BINARY_SUBSCR")
+    stack = ("value", "value") if mode == "enter" else ()
+    made = make_function(continuation(handles.__code__, at, mode=mode, stack=stack, names=("i",)), globals())
+    given = (Raises(), 1, 1) if mode == "enter" else (refuse, (), 1)
+    # Often enough for the interpreter to specialise the subscript.
+    assert [made(*given) for _ in range(100)] == ["handled"] * 100
+
+
 def test_freevars_in_order() -> None:
     code = samples.closures.__code__
     assert continuation_freevars(code) == (*code.co_cellvars, *code.co_freevars)

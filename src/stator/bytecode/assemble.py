@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import itertools
 import opcode
 from collections.abc import Iterator, Sequence
 from types import CodeType
@@ -75,6 +76,8 @@ def _end(item: Item) -> int:
 
 def lay_out(items: Sequence[Item]) -> None:
     """Places every item; an argument's size depends on places and places on sizes, which only grow."""
+    if current.LOOKS_BEFORE_CALLS:
+        _precede_first_handled(items)
     settled = False
     while not settled:
         settled = True
@@ -90,6 +93,16 @@ def lay_out(items: Sequence[Item]) -> None:
             needed = max(0, (item.arg.bit_length() - 1) >> 3)
             if needed > item.prefixes:
                 item.prefixes, settled = needed, False
+
+
+def _precede_first_handled(items: Sequence[Item]) -> None:
+    """Begins each range of the exception table one unit before its first instruction: with an EXTENDED_ARG of 0.
+
+    A compiler's ranges begin with what pushes a call's operands; a continuation's may begin with the call itself.
+    """
+    for before, item in itertools.pairwise(items):
+        if item.handler is not None and item.handler != before.handler:
+            item.prefixes = max(item.prefixes, 1)
 
 
 def _location(position: Position) -> InstrLocation:
@@ -119,6 +132,7 @@ def _instructions(items: Sequence[Item]) -> Iterator[ConcreteInstr]:
         if _has_argument(item.raw):
             yield ConcreteInstr(item.raw, item.arg, location=where, extended_args=item.prefixes or None)
         else:
+            yield from [ConcreteInstr("EXTENDED_ARG", 0, location=where)] * item.prefixes
             yield ConcreteInstr(item.raw, location=where)
         for _ in range(_caches(item.raw)):
             yield cache

@@ -19,6 +19,9 @@ SEND_SKIPS_END = False
 TAKE: tuple[str, ...] = ("LOAD_FAST", "DELETE_FAST")
 """The raw instructions that push a local and unbind it."""
 
+LOOKS_BEFORE_CALLS = False
+"""Whether the handler of what a called Python function raises is looked up one code unit before the call."""
+
 _PLAIN = "UNARY_POSITIVE PRINT_EXPR LIST_TO_TUPLE IMPORT_STAR ASYNC_GEN_WRAP PREP_RERAISE_STAR LOAD_LOCALS"
 
 CONVERT: dict[str, Convert] = {

@@ -19,6 +19,9 @@ SEND_SKIPS_END = True
 TAKE: tuple[str, ...] = ("LOAD_FAST_AND_CLEAR",)
 """The raw instructions that push a local and unbind it."""
 
+LOOKS_BEFORE_CALLS = True
+"""Whether the handler of what a called Python function raises is looked up one code unit before the call."""
+
 _PLAIN = "END_SEND CLEANUP_THROW LOAD_LOCALS BINARY_SLICE STORE_SLICE TO_BOOL"
 
 CONVERT: dict[str, Convert] = {
