@@ -23,6 +23,7 @@ from stator.tensors.node_meta import NodeMeta
 from stator.tensors.subclass import is_plain_class
 from stator.tensors.tensor import TensorValue
 from stator.tensors.unread import unread_results
+from stator.tensors.versions import counting_writes
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
@@ -77,6 +78,8 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     # Where handlers or effects wait for the error it is the frame that must go on, even from half of a write.
     acting = recorder.acting if recorder.exposed else recorder.acting | recorder.writing
     located = Located(gm, showing, acting) if compiled == gm.forward else None
+    if compiled != gm.forward:
+        compiled = counting_writes(compiled, recorder, inputs, outputs)
     if unread:
         compiled = _without_last(compiled, len(unread))
     if recorder.state_nodes:

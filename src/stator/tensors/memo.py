@@ -17,7 +17,7 @@ from stator import errors
 from stator.objects.value import Unsupported
 from stator.tensors import internals, small
 from stator.tensors.metadata import NumberMeta, TensorMeta, meta_of
-from stator.tensors.outcome import HostResult, Outcome, outcome_of
+from stator.tensors.outcome import HostResult, Outcome, outcome_of, versions_of
 from stator.tensors.world import World, describe_callable
 
 __all__ = ["MEMO", "Memo"]
@@ -113,6 +113,7 @@ class Memo:
                 return found
         world = self.world
         fakes = [self._operand(meta, i, metas) for i, meta in enumerate(metas)]
+        before = versions_of(fakes)
         try:
             observed = world.run(function, fill(args, fakes), fill(kwargs, fakes))
         except BaseException as e:
@@ -122,7 +123,7 @@ class Memo:
             raise
         if world.forget_new_symbols():
             return _UNKNOWN  # each run makes others
-        outcome = outcome_of(observed, fakes, describe_callable(function), self.symbolic)
+        outcome = outcome_of(observed, fakes, before, describe_callable(function), self.symbolic)
         if outcome.written:
             outcome.lasting = outcome.lasting and self._harmless(outcome, metas, fakes)
             for meta in metas:
@@ -133,10 +134,11 @@ class Memo:
         """The outcome on small real tensors; None where fake ones have to tell."""
         with internals.disable_current_modes():
             operands = [small.operand(meta) for meta in metas]
+        before = versions_of(operands)
         observed = small.observe(function, fill(args, operands), fill(kwargs, operands))
         if observed is None:
             return None
-        outcome = outcome_of(observed, operands, describe_callable(function), self.symbolic)
+        outcome = outcome_of(observed, operands, before, describe_callable(function), self.symbolic)
         if outcome.written:
             outcome.lasting = outcome.lasting and self._harmless(outcome, metas, operands)
         return outcome

@@ -8,6 +8,7 @@ import torch
 
 from stator import errors
 from stator.objects.value import Unsupported, Value
+from stator.tensors import internals
 from stator.tensors.metadata import TensorMeta, meta_of
 from stator.tensors.storage import storage_of
 from stator.tensors.world import Observed
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.tensors.recorder import Operation
 
-__all__ = ["Outcome", "Result", "TensorResult", "outcome_of"]
+__all__ = ["Outcome", "Result", "TensorResult", "outcome_of", "versions_of"]
 
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _HOSTS = (int, float, bool, complex, str, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
@@ -127,7 +128,18 @@ class SequenceResult(Result):
 class Outcome:
     """The result of an operation, and its effects on its tensor arguments."""
 
-    __slots__ = ("effectful", "fallible", "lasting", "makes_leaf", "random", "result", "rigid", "warned", "written")
+    __slots__ = (
+        "counts",
+        "effectful",
+        "fallible",
+        "lasting",
+        "makes_leaf",
+        "random",
+        "result",
+        "rigid",
+        "warned",
+        "written",
+    )
 
     def __init__(
         self, result: Result, written: tuple[int, ...], effectful: bool, lasting: bool, random: bool = False
@@ -139,6 +151,8 @@ class Outcome:
         self.random = random
         #: positions of the tensor arguments whose contents changed
         self.written = written
+        #: by how much the version of each of these has grown: not at all for the statistics of a BatchNorm
+        self.counts: tuple[int, ...] = (0,) * len(written)
         #: whether the operation must be performed even if its result is unused
         self.effectful = effectful
         #: whether the same operation on operands of the same metadata has the same outcome again
@@ -162,14 +176,26 @@ def _holds_traced(result: Result) -> bool:
     return type(result) is not HostResult
 
 
-def outcome_of(observed: Observed, operands: list[Any], name: str, symbolic: dict[Any, Any]) -> Outcome:
-    """Describe a run on the given fake operands; `symbolic` is the trace's table of descriptions with symbols."""
+def versions_of(operands: list[Any]) -> list[int]:
+    """How often each operand counts as written; a tensor made in inference mode counts no writes."""
+    return [internals.version(t) if isinstance(t, torch.Tensor) and not t.is_inference() else 0 for t in operands]
+
+
+def outcome_of(
+    observed: Observed, operands: list[Any], before: list[int], name: str, symbolic: dict[Any, Any]
+) -> Outcome:
+    """Describe a run on the given fake operands, whose versions were `before`.
+
+    `symbolic` is the trace's table of descriptions with symbols.
+    """
     tensors = {i: t for i, t in enumerate(operands) if isinstance(t, torch.Tensor)}
     description = _Description(tensors, name, symbolic)
     result = description.of(observed.result)
     written = tuple(i for i, t in tensors.items() if observed.written and storage_of(t) in observed.written)
     effectful = bool(written) or observed.random or observed.effectful or observed.result is None
     outcome = Outcome(result, written, effectful, result.lasting, observed.random)
+    after = versions_of(operands) if written else before
+    outcome.counts = tuple(after[i] - before[i] for i in written)
     outcome.makes_leaf = description.leaf
     outcome.warned = tuple(observed.warned)
     outcome.rigid = observed.rigid

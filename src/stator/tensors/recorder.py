@@ -21,7 +21,7 @@ from stator.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_i
 from stator.tensors.memo import MEMO, Memo
 from stator.tensors.metadata import TensorMeta, hint_of, meta_of
 from stator.tensors.node_meta import NodeMeta, call_chain
-from stator.tensors.outcome import Outcome, outcome_of
+from stator.tensors.outcome import Outcome, outcome_of, versions_of
 from stator.tensors.storage import storage_of
 from stator.tensors.tensor import TensorValue, guard_tensor
 from stator.tensors.undo import Recovery, recovery
@@ -150,9 +150,9 @@ class Recorder:
         self.acting: set[Any] = set()
         #: the nodes that write existing tensors: one that fails may have written part of it
         self.writing: set[Any] = set()
-        #: the nodes that may fail when they run; and those that write tensors, with the roots of these
+        #: the nodes that may fail when they run; and those that write tensors, by how much the versions of these grow
         self.fallible: dict[Any, Operation] = {}
-        self.writes: dict[Any, list[TensorValue]] = {}
+        self.writes: dict[Any, dict[TensorValue, int]] = {}
         #: whether more than tensors may show that an operation has failed when something had been written or drawn
         self.exposed = False
         #: all tensors, by their roots, whose contents the graph changes
@@ -367,9 +367,10 @@ class Recorder:
         if call.operands:  # what is made of constants does not see what was written before
             self.replay()
         fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
+        before = versions_of(fakes)
         observed = self.world.run(call.function, fill(call.args, fakes), fill(call.kwargs, fakes))
         operation.bindings = self.shapes.bindings(observed.result, call.function)
-        outcome = outcome_of(observed, fakes, describe_callable(call.function), self.symbolic)
+        outcome = outcome_of(observed, fakes, before, describe_callable(call.function), self.symbolic)
         operation.made_values = _Adopting(operation, observed.result)
         if outcome.written:
             self._refresh(observed.written)
@@ -430,7 +431,10 @@ class Recorder:
         if (before or self.written) and not self.exposed:
             self.exposed = self._is_exposed()
         if outcome.written:
-            self.writes[node] = [call.operands[index].root for index in outcome.written]  # type: ignore[attr-defined]
+            counts = self.writes[node] = {}
+            for index, count in zip(outcome.written, outcome.counts, strict=True):
+                root = call.operands[index].root  # type: ignore[attr-defined]
+                counts[root] = max(counts.get(root, 0), count)  # two operands in one memory have one version
         if outcome.fallible or unchecked(call):
             self.fallible[node] = operation
         self.random |= outcome.random

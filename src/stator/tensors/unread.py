@@ -116,7 +116,7 @@ class _Reading:
             used = True
         if _overwrites(node) and written:
             target = self.recorder.values.get(node.args[0])
-            if target is written[0]:  # and not a part of it
+            if target is next(iter(written)):  # and not a part of it
                 self.live.discard(target)
                 self.gone.add(target)
         if used:
@@ -160,7 +160,7 @@ def _copied(recorder: Recorder, node: Any, operation: Operation) -> Any:
     graph, last = node.graph, node
     if made is None and written:
         made, last = next(
-            (o, o.node) for o in operation.operands if isinstance(o, TensorValue) and o.root is written[0]
+            (o, o.node) for o in operation.operands if isinstance(o, TensorValue) and o.root is next(iter(written))
         )
     elif made is None:
         raise Restart(operation.step, errors.UnsupportedTensorOperation(describe_callable(operation.function), _WHY))
