@@ -1,6 +1,7 @@
 """Keys that have methods to hash and compare them: these are called as often as CPython calls them."""
 
 import gc
+import sys
 import weakref
 from typing import ClassVar
 
@@ -95,9 +96,12 @@ def test_another_stored_hash_is_another_trace():
             assert traced(d, key) == find(d, key)
 
 
-@pytest.mark.parametrize(
-    "key", [lambda n: (Counting(n), 1), lambda n: (1, (Counting(n),)), lambda n: frozenset({Counting(n)})]
-)
+HOLDERS = [lambda n: (Counting(n), 1), lambda n: (1, (Counting(n),)), lambda n: frozenset({Counting(n)})]
+if sys.version_info >= (3, 12):  # slices have hashes
+    HOLDERS += [lambda n: slice(1, Counting(n)), lambda n: (slice(Counting(n)), 2)]
+
+
+@pytest.mark.parametrize("key", HOLDERS)
 def test_keys_that_hold_own_hashes(key):
     def make(keys):
         return {key: 1 for key in keys}

@@ -317,6 +317,19 @@ def test_numbers_that_vary_compared_with_hashes_by_address():
         assert traced(value, hash(value)) == (True, False)
 
 
+def test_hashes_of_what_holds_numbers_that_vary():
+    def of_a_tuple(n):
+        return hash((n, 1, (n,))), {(n, 2): "found"}.get((n, 2))
+
+    def of_a_slice(n):
+        return hash(slice(n, 1)), slice(0, n, 3).__hash__(), {slice(n): "found"}.get(slice(n))
+
+    for program in (of_a_tuple, of_a_slice):
+        traced = stator.compile(program, backend="eager", fullgraph=True)
+        for number in (3, 5, 7, 2.5, -1):
+            assert outcome(traced, number) == outcome(program, number)
+
+
 def test_numbers_that_vary_compared_with_a_nan():
     def compared(n):
         return n < NAN, NAN <= n, n == NAN, n != NAN, n * 1.5 < NAN, -NAN % 1 < n, min(n, NAN), str(max(n, NAN))

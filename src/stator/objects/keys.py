@@ -70,7 +70,7 @@ def note_unlike(space: Space, cls: type) -> None:
 
 
 #: types of keys that an id may be, or be part of
-OF_IDS = frozenset({IdKey, tuple})
+OF_IDS = frozenset({IdKey, tuple, slice})
 
 
 def grounded(space: Space, key: Any) -> Any:
@@ -80,7 +80,14 @@ def grounded(space: Space, key: Any) -> Any:
             return key.value.as_host(space)
         except NotKnown:
             return key  # of an object made by the trace: no existing container has it
+    if type(key) is slice:
+        return slice(*[grounded(space, part) for part in _members(key)])
     return tuple([grounded(space, part) for part in key]) if type(key) is tuple else key
+
+
+def _members(key: slice) -> tuple[Any, Any, Any]:
+    """What the hash of a slice is made of: slices are keys from CPython 3.12 on."""
+    return key.start, key.stop, key.step
 
 
 class RefKey:
@@ -157,7 +164,7 @@ def traced_key(space: Space, value: Value) -> Any:
 
 
 #: types of keys that consist of others
-_COMPOSITE = frozenset({tuple, frozenset, RefKey})
+_COMPOSITE = frozenset({tuple, slice, frozenset, RefKey})
 
 
 def stored_key(space: Space, value: Value, stored: int) -> Any:
@@ -217,6 +224,8 @@ def leaves(keys: Iterable[Any]) -> Iterator[Any]:
         key = left.pop()
         if type(key) is RefKey:
             left.append(key.referent)
+        elif type(key) is slice:
+            left += _members(key)
         elif type(key) in _COMPOSITE:
             if id(key) not in seen:  # sets of sets hold one over and over
                 seen.add(id(key))

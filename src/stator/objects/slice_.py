@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.facts import part
+from stator.objects.part_hashes import hash_of_parts
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
 from stator.objects.recursion import entered, enumeration, repr_piece
 from stator.objects.sequence import slice_of
@@ -100,7 +100,8 @@ class SliceValue(ObjectValue):
         return self._compared(space, ">=", other)
 
     def tp_hash(self, space: Space) -> Value:
-        return space.run_known(operator.methodcaller("__hash__"), [self])
+        """Slices have hashes from 3.12 on: before, their `__hash__` is None, and this slot is not asked."""
+        return hash_of_parts(space, "slice", lambda hashes: slice(*hashes), self.members)
 
     def tp_reduce(self, space: Space) -> Value:
         return space.new_tuple([space.class_value(slice), space.new_tuple(list(self.members))])

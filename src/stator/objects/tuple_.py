@@ -15,6 +15,7 @@ from stator.objects.facts import attribute
 from stator.objects.instance import fill
 from stator.objects.iterator import TupleIterator
 from stator.objects.length_hint import iterate_sized
+from stator.objects.part_hashes import hash_of_parts
 from stator.objects.protocol import FALSE, TRUE, models, pure
 from stator.objects.sequence import Sequence, slice_of
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
@@ -175,11 +176,7 @@ class TupleValue(Sequence):
         return self.compared(space, ">=", other)
 
     def tp_hash(self, space: Space) -> Value:
-        try:
-            hashes = [_Hashed(int(space.hash(item).as_host(space))) for item in self.items]
-        except NotKnown:
-            raise Unsupported(errors.UnsupportedSlot("tuple", "hash that depends on addresses")) from None
-        return Constant(hash(tuple(hashes)))
+        return hash_of_parts(space, "tuple", tuple, self.items)
 
     def tp_repr(self, space: Space) -> Value:
         return self.shown(space, "(", ")")
@@ -240,18 +237,6 @@ class TupleValue(Sequence):
         writer.name_value(self, name)
         fill(self, writer, name)
         return name
-
-
-class _Hashed:
-    """A stand-in with a given hash, so that CPython mixes the hashes of a tuple's items."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __hash__(self) -> int:
-        return self.number
 
 
 def _holds(host: Any, items: tuple[Any, ...], hidden: dict[str, Any]) -> bool:
