@@ -2,6 +2,7 @@
 
 import abc
 import copy
+import time
 import types
 
 from apptests.marks import expected_break
@@ -618,3 +619,59 @@ def test_slot_names_of_a_class_that_names_them_itself():
     b = B()
     b.x, b._B__y = 1, 2
     return A().__reduce_ex__(2)[2], b.__reduce_ex__(2)[2], B.__slotnames__
+
+
+@expected_break("time.sleep")
+def test_descriptors_of_the_layout_after_a_break():
+    class Base:
+        __slots__ = ("__hidden", "x", "__dict__", "__weakref__")
+
+        def kept(self):
+            return self.__hidden, self.x
+
+    class Own(Base):
+        pass
+
+    own, own_dict = Own(), vars(Base)["__dict__"]
+    fields = [vars(Base)[name] for name in ("_Base__hidden", "x")]
+    read, references = fields[1].__get__, vars(Base)["__weakref__"]
+    classes = [each.__objclass__ for each in (*fields, own_dict, references)]
+    ways = [each.__reduce__() for each in fields]
+    time.sleep(0)
+    assert all(each is Base for each in classes)
+    assert ways == [(getattr, (Base, "_Base__hidden")), (getattr, (Base, "x"))]
+    for number, field in enumerate(fields):
+        field.__set__(own, number)
+    own_dict.__set__(own, {"y": 3})
+    assert own.kept() == (0, 1) and own.y == 3 and read(own) == 1 and references.__get__(own) is None
+    assert all(each.__objclass__ is Base for each in (*fields, own_dict, references))
+    return [message(each.__get__, 3) for each in fields]
+
+
+@expected_break("time.sleep")
+def test_descriptors_of_the_layout_that_are_no_longer_in_the_class():
+    class Base:
+        __slots__ = ("x", "y")
+
+    base, x, y = Base(), Base.x, Base.y
+    del Base.x
+    Base.y = 3
+    time.sleep(0)
+    x.__set__(base, 1)
+    y.__set__(base, 2)
+    return x.__get__(base), y.__get__(base), base.y, hasattr(base, "x"), x.__objclass__ is Base
+
+
+@expected_break("time.sleep")
+def test_a_class_that_has_the_descriptor_of_another():
+    class Base:
+        __slots__ = ("x",)
+
+    class Own(Base):
+        __slots__ = ()
+        y = Base.x
+
+    own = Own()
+    time.sleep(0)
+    own.y = 3
+    return own.x, own.y, Own.y is Base.x

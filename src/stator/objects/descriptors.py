@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Distinct, Predicate
-from stator.guards.raw import is_mutable_type, is_subtype, type_lookup
+from stator.guards.raw import class_dict, is_mutable_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.objects.attributes import MISSING
 from stator.objects.facts import fixed, part
@@ -49,7 +49,20 @@ class FieldDescriptor(Named):
     def describe(self) -> str:
         return f"attribute {self.qualname}"
 
+    def reconstruct(self, writer: Writer) -> str:
+        """One of a class that the program has made is found in that class: `host` is of its stand-in."""
+        fresh = writer.trace.fresh_class_value(self.owner)
+        if fresh is None:
+            return super().reconstruct(writer)
+        if class_dict(self.owner).get(self.name) is not self.host:  # the program has taken it out of the class
+            raise Unsupported(errors.NotReconstructible(self.describe()))
+        return writer.assign("descriptor", f"{writer.const(field_of)}({writer.expr(fresh)}, {self.name!r})")
+
     # -- reading ----------------------------------------------------------------------------------------------------
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """The host names the stand-in of a class that the program has made; all else is told right by the host."""
+        return space.trace.fresh_class_value(self.owner) if name == "__objclass__" else None
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         if instance is None:
@@ -221,6 +234,11 @@ def _blank(cls: Any) -> Any:
         except Exception:
             continue
     return None
+
+
+def field_of(cls: type, name: str) -> Any:
+    """The descriptor in the class's own dict."""
+    return class_dict(cls)[name]
 
 
 def is_slot(host: Any) -> bool:
