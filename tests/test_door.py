@@ -54,6 +54,7 @@ EXCEPTIONS = {
     "tensors/latent.py: rely_on_offset": _TENSOR,
     "tensors/nn_module.py: _getattr": _CONSTANT,
     "tensors/shapes.py: Shapes.context": _TENSOR,
+    "tensors/shapes.py: Shapes.context_maker": _TENSOR,
     "tensors/shapes.py: Shapes.fakify": _TENSOR,
     "tensors/shapes.py: Shapes.number": _VARYING,
     "tensors/symbols.py: literal": _VARYING,

@@ -34,13 +34,19 @@ def loaded(*packages):
     return [name for name in sys.modules if name.startswith(packages)][:5]
 """
 
-LLAMA = f"""{LOADED}
+#: a backend of the program's own, which asks for nothing
+OWN = """
+def own(gm, example_inputs):
+    return gm.forward
+"""
+
+LLAMA = f"""{LOADED}{OWN}
 import torch, stator
 from tests.tensors.llama import Llama
 
 torch.manual_seed(0)
 model = Llama()
-compiled = stator.compile(model, backend="eager", fullgraph=True)
+compiled = stator.compile(model, backend=BACKEND, fullgraph=True)
 for count in (6, 6):
     ids = torch.randint(0, 50, (2, count))
     torch.testing.assert_close(compiled(ids), model(ids))
@@ -49,11 +55,12 @@ print(loaded("torch._dynamo", "torch._inductor"), stator.stats().graphs)
 """
 
 
-def test_a_model_is_compiled_and_run_without_torchs_tracer() -> None:
-    assert child(LLAMA) == "[] 1"
+@pytest.mark.parametrize("backend", ["'eager'", "own"])
+def test_a_model_is_compiled_and_run_without_torchs_tracer(backend: str) -> None:
+    assert child(LLAMA.replace("BACKEND", backend)) == "[] 1"
 
 
-SEVERAL = f"""{LOADED}
+SEVERAL = f"""{LOADED}{OWN}
 import torch, stator
 
 def program(x, y, flag):
@@ -69,20 +76,21 @@ def operands():
     x.grad = None
     return x, torch.nn.Parameter(torch.eye(2)), True
 
-torch.testing.assert_close(stator.compile(program, backend="eager")(*operands()), program(*operands()))
+torch.testing.assert_close(stator.compile(program, backend=BACKEND)(*operands()), program(*operands()))
 
 def fails(x):
     return x @ torch.ones(7)
 
 try:
-    stator.compile(fails, backend="eager")(torch.ones(3))
+    stator.compile(fails, backend=BACKEND)(torch.ones(3))
 except RuntimeError as e:
     print(type(e).__name__, loaded("torch._dynamo", "torch._inductor"))
 """
 
 
-def test_views_breaks_writes_and_errors_do_without_it_as_well() -> None:
-    assert child(SEVERAL) == "RuntimeError []"
+@pytest.mark.parametrize("backend", ["'eager'", "own"])
+def test_views_breaks_writes_and_errors_do_without_it_as_well(backend: str) -> None:
+    assert child(SEVERAL.replace("BACKEND", backend)) == "RuntimeError []"
 
 
 #: one thread compiles for the first time while another imports what Stator does without
@@ -223,7 +231,7 @@ def test_symbols_may_come_later(backend: str) -> None:
     assert stator.stats().graphs >= 1
 
 
-TINY = f"""{LOADED}
+TINY = f"""{LOADED}{OWN}
 import torch, stator
 
 def f(x, w):
@@ -231,7 +239,7 @@ def f(x, w):
     y.mul_(3)
     return y.t().sum(0), y > 1, x.view(-1).unsqueeze(0)
 
-compiled = stator.compile(f, backend="eager")
+compiled = stator.compile(f, backend=BACKEND)
 for size in (2, 2):
     x, w = torch.randn(size, 3), torch.randn(3, 3, requires_grad=True)
     assert all(map(torch.equal, compiled(x, w), f(x, w)))
@@ -240,8 +248,43 @@ print(loaded("torch._dynamo", "torch._inductor", "sympy", "torch.fx.experimental
 """
 
 
-def test_simple_operations_do_without_sympy_too() -> None:
-    assert child(TINY) == "[]"
+@pytest.mark.parametrize("backend", ["'eager'", "own"])
+def test_simple_operations_do_without_sympy_too(backend: str) -> None:
+    assert child(TINY.replace("BACKEND", backend)) == "[]"
+
+
+ASKING = f"""{LOADED}
+import torch, stator
+
+def backend(gm, example_inputs):
+    from torch._guards import TracingContext, detect_fake_mode
+    assert not loaded("torch._dynamo", "torch._inductor", "sympy")
+    first = next(iter(gm.graph.nodes))
+    print(ASKED)
+    from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
+    return aot_module_simplified(gm, example_inputs, lambda graph, _: make_boxed_func(graph.forward))
+
+def f(x, w):
+    return torch.relu(x + 1) @ w
+
+x, w = torch.randn(2, 3), torch.randn(3, 3, requires_grad=True)
+compiled = stator.compile(f, backend=backend)
+assert torch.equal(compiled(x, w), f(x, w))
+assert torch.equal(*(torch.autograd.grad(g(x, w).sum(), w)[0] for g in (compiled, f)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("type(detect_fake_mode().shape_env).__name__", "ShapeEnv"),
+        ("type(TracingContext.get().tensor_to_context[example_inputs[0]]).__name__", "StatefulSymbolicContext"),
+        ("first._dynamo_source.name", "L['input0']"),
+        ("TracingContext.get().output_strides", "None"),
+    ],
+)
+def test_what_is_imported_for_a_backend_that_asks_is_there(asked: str, answer: str) -> None:
+    assert child(ASKING.replace("ASKED", asked)) == answer
 
 
 _ONE, _TWO = torch.ones(2, 3), torch.ones(3, dtype=torch.int32)

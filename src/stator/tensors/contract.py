@@ -1,13 +1,15 @@
 """What AOTAutograd and Inductor expect of their front end, around one call of a backend.
 
 They look for a TracingContext with a fresh fake tensor mode on the trace's ShapeEnv, for the symbolic context and the
-origin of every input, and for marks on the graph module; in return they leave guards in the context.
+origin of every input, and for marks on the graph module; in return they leave guards in the context. What is expensive
+to make waits until it is looked for (tracing_context).
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,9 @@ import torch
 from stator.guards.guard import Guard, Predicate
 from stator.guards.source import AttrSource, DictItemSource
 from stator.tensors import internals
+from stator.tensors.shapes import new_env
 from stator.tensors.storage import storage_of
+from stator.tensors.tracing_context import Context, name_later
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
@@ -31,18 +35,28 @@ _frames = itertools.count()
 def in_context(recorder: Recorder, gm: Any, inputs: list[Any]) -> Iterator[Any]:
     """The environment of a backend's call. Yields the TracingContext."""
     shapes = recorder.shapes
-    context = internals.TracingContext(internals.FakeTensorMode(shape_env=shapes.env))
     compile_id = internals.CompileId(frame_id=next(_frames), frame_compile_id=0)
     gm.meta["dynamo_compile_id"] = compile_id
     internals.begin_origins(gm)
-    for value in inputs:
-        internals.note_origin(value.node, shapes.origin(value))
-        if value.host is not None and isinstance(value.host, torch.Tensor):
-            context.tensor_to_context[value.host] = shapes.context(value)
-            value.node.meta["tensor_dict"] = _marks(value.host)
-    compiling = internals.compile_context(internals.CompileContext(compile_id))
-    with internals.tracing(context), compiling, _shapes_from_data(shapes.env):
-        yield context
+    with contextlib.ExitStack() as settings:
+
+        def env() -> Any:
+            settings.enter_context(_shapes_from_data(shapes.env))
+            return shapes.env
+
+        context = Context(env)
+        if shapes.begun:
+            context.make_mode()  # its ShapeEnv is in use, and has the settings of a backend from the start
+        for value in inputs:
+            name_later(value.node, shapes.origin_maker(value))
+            if value.host is not None and isinstance(value.host, torch.Tensor):
+                context.about(value.host, shapes.context_maker(value))
+                value.node.meta["tensor_dict"] = _marks(value.host)
+        try:
+            with context.at_work(), internals.compile_context(internals.CompileContext(compile_id)):
+                yield context
+        finally:
+            context.outlive(functools.partial(new_env, shapes.may_be_new))
 
 
 @contextlib.contextmanager

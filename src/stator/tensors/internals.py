@@ -312,7 +312,9 @@ _FUNCTIONS = {
 LATER = {
     "refs": Name("torch._refs", MODULE, "`torch.tensor` of what is known", has=("tensor",)),
     "numpy": Name("torch._numpy", MODULE, "NumPy's functions on tensors", has=("ndarray",)),
-    "LocalSource": Name("torch._dynamo.source.LocalSource", CLASS, "the origin of an input", takes=1, has=("name",)),
+    "LocalSource": Name(
+        "torch._dynamo.source.LocalSource", CLASS, "the origin of an input", words=("local_name",), has=("name",)
+    ),
     "AttrSource": Name("torch._dynamo.source.AttrSource", CLASS, "the origin of a view's base", takes=2),
     "FloatTensorSource": Name("torch._dynamo.source.FloatTensorSource", CLASS, "the origin of a number", takes=1),
     "CallMethodItemSource": Name("torch._dynamo.source.CallMethodItemSource", CLASS, "the origin of a number", takes=1),
@@ -502,9 +504,13 @@ def begin_origins(module: Any) -> None:
     module._param_name_to_source = {}
 
 
+#: where AOTAutograd looks for it on the node of an input
+ORIGIN = "_dynamo_source"
+
+
 def note_origin(node: Any, source: Any) -> None:
     """Tell AOTAutograd where an input comes from."""
-    node._dynamo_source = source
+    setattr(node, ORIGIN, source)
 
 
 def hook_leaf(leaf: Any, real: Any, fake: Any) -> None:

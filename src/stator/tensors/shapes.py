@@ -6,7 +6,9 @@ the end the assumptions are read from the ShapeEnv and become one guard over the
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
     from stator.tensors.tensor import TensorValue
 
-__all__ = ["Shapes", "property_source"]
+__all__ = ["Shapes", "new_env", "property_source"]
 
 _STATIC = re.compile(r"(\w+) == -?\d+\Z")
 
@@ -69,6 +71,8 @@ class Shapes:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self._env: Any = None
+        #: by the id of an input's value
+        self._inputs: dict[int, str] = {}
         self._origins: dict[int, Any] = {}
         self._contexts: dict[int, Any] = {}
         self._sources: dict[str, Source] = {}
@@ -86,17 +90,24 @@ class Shapes:
     def env(self) -> Any:
         """torch's ShapeEnv: made, and sympy with it imported, when a symbol may be needed."""
         if self._env is None:
-            from torch.fx.experimental.symbolic_shapes import ShapeEnv
-
-            may = self.recorder.trace.config.capture_scalar_outputs
-            self._env = ShapeEnv(allow_scalar_outputs=may, allow_dynamic_output_shape_ops=may)
+            self._env = new_env(self.may_be_new)
             self.recorder.admit_symbols(self._env)
         return self._env
 
     @property
+    def begun(self) -> bool:
+        """Whether there is a ShapeEnv already."""
+        return self._env is not None
+
+    @property
+    def may_be_new(self) -> bool:
+        """Whether symbols may stand for numbers that are in tensors."""
+        return bool(self.recorder.trace.config.capture_scalar_outputs)
+
+    @property
     def used_env(self) -> Any:
         """The ShapeEnv; None as long as the trace has no symbols and makes none."""
-        return self.env if self.recorder.trace.config.capture_scalar_outputs else self._env
+        return self.env if self.may_be_new else self._env
 
     # -- existing tensors and numbers ---------------------------------------------------------------------------
 
@@ -104,34 +115,41 @@ class Shapes:
         """The reference implementation's name for where an input comes from; unique per value."""
         known = self._origins.get(id(value))
         if known is None:
-            known = self._origins[id(value)] = internals.LocalSource(f"input{len(self._origins)}")
-            self._sources[known.name] = value.source
+            known = self._origins[id(value)] = _origin(self._input_name(value))
         return known
+
+    def origin_maker(self, value: Any) -> Callable[[], Any]:
+        """What returns the origin of an input when it is called, also after the trace."""
+        known = self._origins.get(id(value))
+        return functools.partial(_origin, self._input_name(value)) if known is None else lambda: known
+
+    def _input_name(self, value: Any) -> str:
+        name = self._inputs.get(id(value))
+        if name is None:
+            name = self._inputs[id(value)] = f"input{len(self._inputs)}"
+            self._sources[name] = value.source
+        return name
 
     def source_of(self, origin: Any) -> Source:
         """Our source of an input, from its origin."""
-        return self._sources[origin.name]
+        return self._sources[origin.local_name]
 
-    def context(self, value: TensorValue, dims: dict[int, Any] | None = None) -> Any:
-        """The symbolic context of an existing tensor: which dimensions are dynamic; static unless said otherwise."""
+    def context(self, value: TensorValue, dims: dict[int, Any]) -> Any:
+        """The symbolic context of an existing tensor of which some dimensions are dynamic."""
         known = self._contexts.get(id(value))
         if known is None:
-            base = internals.base(value.host) if internals.is_view(value.host) else None
-            known = self._context(value.host.dim(), self.origin(value), dims or {}, base)
-            if dims:
-                _constrain(known, dynamism.ranges(value.host))
+            host = value.host
+            known = _context(host.dim(), self.origin(value), dims, _base_dim(host))
+            _constrain(known, dynamism.ranges(value.host))
             self._contexts[id(value)] = known
         return known
 
-    def _context(self, ndim: int, origin: Any, dims: dict[int, Any], base: Any) -> Any:
-        from torch.fx.experimental.symbolic_shapes import DimDynamic, StatefulSymbolicContext
-
-        inner = None if base is None else self._context(base.dim(), internals.AttrSource(origin, "_base"), {}, None)
-        return StatefulSymbolicContext(
-            dynamic_sizes=[dims.get(i, DimDynamic.STATIC) for i in range(ndim)],
-            tensor_source=origin,
-            view_base_context=inner,
-        )
+    def context_maker(self, value: TensorValue) -> Callable[[], Any]:
+        """What returns the symbolic context of an existing tensor when it is called, also after the trace."""
+        known = self._contexts.get(id(value))
+        if known is not None:
+            return lambda: known
+        return functools.partial(_static_context, value.host.dim(), self._input_name(value), _base_dim(value.host))
 
     def fakify(self, value: TensorValue, dims: dict[int, Any] | None = None) -> Any:
         """The fake tensor of an existing one."""
@@ -168,12 +186,10 @@ class Shapes:
         """A symbol for a number read from the frame."""
         from torch.fx.experimental.symbolic_shapes import DimDynamic
 
-        origin = internals.LocalSource(f"input{len(self._origins)}")
         value = SymValue.existing(self.recorder, None, source)
         value.cls = type(host)
-        self._origins[id(value)] = origin
-        self._sources[origin.name] = source
-        context = self._context(0, internals.FloatTensorSource(origin), {}, None)
+        origin = self.origin(value)
+        context = _context(0, internals.FloatTensorSource(origin), {}, None)
         symbol = self.env.create_unspecified_symbol(host, origin, DimDynamic.DYNAMIC, symbolic_context=context)
         make = self.env.create_symintnode if type(host) is int else self.env.create_symfloatnode
         value.number = make(symbol, hint=host, source=origin)
@@ -284,7 +300,7 @@ class Shapes:
             return GetAttrSource(self._source_for(origin.base), origin.member)
         if isinstance(origin, internals.FloatTensorSource):
             return CallSource(_box, self._source_for(origin.base), "torch.tensor")
-        return self._sources[origin.name]
+        return self.source_of(origin)
 
     def guards(self) -> list[Guard]:
         """What has been assumed of the symbols, as one guard (read once, after the backend has had its say)."""
@@ -307,6 +323,39 @@ class Shapes:
         """Whether the guard on the tensor says so already."""
         match = _STATIC.match(text)
         return match is not None and match.group(1) in self._plain
+
+
+def new_env(may_be_new: bool) -> Any:
+    """A ShapeEnv; whether symbols may stand in it for numbers that are in tensors."""
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    return ShapeEnv(allow_scalar_outputs=may_be_new, allow_dynamic_output_shape_ops=may_be_new)
+
+
+def _origin(name: str) -> Any:
+    return internals.LocalSource(local_name=name)
+
+
+def _base_dim(tensor: Any) -> int | None:
+    """The number of dimensions of what a tensor is a view of."""
+    return internals.base(tensor).dim() if internals.is_view(tensor) else None
+
+
+def _context(ndim: int, origin: Any, dims: dict[int, Any], base_dim: int | None) -> Any:
+    """A symbolic context; `base_dim` is the number of dimensions of what the tensor is a view of."""
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatefulSymbolicContext
+
+    inner = None if base_dim is None else _context(base_dim, internals.AttrSource(origin, "_base"), {}, None)
+    return StatefulSymbolicContext(
+        dynamic_sizes=[dims.get(i, DimDynamic.STATIC) for i in range(ndim)],
+        tensor_source=origin,
+        view_base_context=inner,
+    )
+
+
+def _static_context(ndim: int, name: str, base_dim: int | None) -> Any:
+    """The symbolic context of the input of this name."""
+    return _context(ndim, _origin(name), {}, base_dim)
 
 
 def _constrain(context: Any, ranges: dict[int, tuple[int, int | None]]) -> None:
