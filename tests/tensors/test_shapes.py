@@ -195,9 +195,9 @@ def test_symbols_are_inputs_of_the_graph() -> None:
 
 
 def test_operations_that_take_no_symbols_get_numbers() -> None:
-    lstm = torch.nn.LSTM(4, 3, batch_first=True).requires_grad_(False)
+    gru = torch.nn.GRU(4, 3, batch_first=True).requires_grad_(False)
     calls = [(torch.randn(2, n, 4),) for n in (3, 5, 6, 5)]
-    assert compiles(lambda a: (lstm(a)[0] * 2, a.shape[1] + 1), calls) == [1, 2, 3, 3]
+    assert compiles(lambda a: (gru(a)[0] * 2, a.shape[1] + 1), calls) == [1, 2, 3, 3]
 
 
 def test_breaks_with_symbols_alive() -> None:
@@ -370,3 +370,42 @@ def outcome(function, *args):
         return function(*args)
     except Exception as e:
         return type(e), str(e)
+
+
+OPERATIONS_OF_NUMBERS: dict[str, Any] = {
+    "pad": lambda a: torch.nn.functional.pad(a, (0, 1, 2, 0), value=-1.0),
+    "fft": lambda a: torch.fft.rfft(a, dim=0).abs(),
+    "interpolate": lambda a: torch.nn.functional.interpolate(a[None], scale_factor=2.0),
+    "addbmm": lambda a: torch.addbmm(a, a[None], torch.ones(1, 4, 4)),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", OPERATIONS_OF_NUMBERS)
+def test_operations_whose_kernels_take_numbers_do_not_fix_sizes(name: str, backend: str) -> None:
+    stator.reset()
+    fn = OPERATIONS_OF_NUMBERS[name]
+    compiled = stator.compile(fn, backend=backend, fullgraph=True)
+    for n in (3, 5, 9, 11):
+        a = torch.randn(n, 4, requires_grad=True)
+        b = a.detach().clone().requires_grad_()
+        expected, found = fn(a), compiled(b)
+        torch.testing.assert_close(found, expected)
+        expected.sum().backward()
+        found.sum().backward()
+        torch.testing.assert_close(b.grad, a.grad)
+    assert stator.stats().graphs == 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_what_only_the_kernels_in_python_take_is_refused_for_sizes_that_vary(backend: str) -> None:
+    def fn(a: Any) -> Any:
+        return torch.nn.functional.interpolate(a, scale_factor=2.0)
+
+    compiled = stator.compile(fn, backend=backend)
+    for n in (3, 5, 7):
+        compiled(torch.randn(1, 2, n))
+        with pytest.raises(Exception) as expected:
+            fn(torch.ones(1, 2, n, dtype=torch.int32))
+        with pytest.raises(type(expected.value)):
+            compiled(torch.ones(1, 2, n, dtype=torch.int32))

@@ -163,6 +163,9 @@ _STATE = {
     "DispatchModeKey": Name(
         "torch._C._TorchDispatchModeKey", CLASS, "which of its own there are", has=("FAKE", "PROXY", "FUNCTIONAL")
     ),
+    "EnablePythonDispatcher": Name(
+        "torch._C._EnablePythonDispatcher", CLASS, "kernels that take symbolic sizes, as AOTAutograd uses them", takes=0
+    ),
     "disable_current_modes": Name(
         "torch.utils._python_dispatch._disable_current_modes", FUNCTION, "operations of the tracer's own", takes=0
     ),

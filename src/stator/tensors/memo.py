@@ -115,7 +115,7 @@ class Memo:
         fakes = [self._operand(meta, i, metas) for i, meta in enumerate(metas)]
         before = versions_of(fakes)
         try:
-            observed = world.run(function, fill(args, fakes), fill(kwargs, fakes))
+            observed = world.run(function, args, kwargs, fakes, fill)
         except BaseException as e:
             self._stand_ins.clear()  # a failed operation may have written half of its results
             if isinstance(e, Unsupported) and isinstance(e.brk, _DATA_DEPENDENT):

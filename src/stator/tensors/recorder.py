@@ -96,7 +96,7 @@ class Operation:
         fakes = [operand.fake for operand in self.operands]  # type: ignore[attr-defined]
         from stator.tensors.lowering import fill
 
-        self.adopt(world.run(self.function, fill(self.args, fakes), fill(self.kwargs, fakes)).result)
+        self.adopt(world.run(self.function, self.args, self.kwargs, fakes, fill).result)
 
 
 class _StateChange:
@@ -368,7 +368,7 @@ class Recorder:
             self.replay()
         fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
         before = versions_of(fakes)
-        observed = self.world.run(call.function, fill(call.args, fakes), fill(call.kwargs, fakes))
+        observed = self.world.run(call.function, call.args, call.kwargs, fakes, fill)
         operation.bindings = self.shapes.bindings(observed.result, call.function)
         outcome = outcome_of(observed, fakes, before, describe_callable(call.function), self.symbolic)
         operation.made_values = _Adopting(operation, observed.result)

@@ -17,6 +17,7 @@ from stator.objects.warned import collected
 from stator.tensors import internals
 from stator.tensors.fakes import FakeMode
 from stator.tensors.kernels import examine
+from stator.tensors.python_kernels import agree, as_numbers
 from stator.tensors.storage import overlaps, storage_of
 
 __all__ = [
@@ -153,6 +154,8 @@ class World:
     def __init__(self, shape_env: Any = None) -> None:
         self.shape_env = shape_env
         self.mode = FakeMode(shape_env)
+        #: where the sizes of a call are numbers, if there are symbols here
+        self._numbers: World | None = None
 
     def admit(self, shape_env: Any) -> None:
         """From now on there may be symbols."""
@@ -167,8 +170,40 @@ class World:
         pending.clear()
         return True
 
-    def run(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Observed:
-        """Call a function on fake tensors. Raises Failure for its own errors, Unsupported for what cannot be faked."""
+    def run(
+        self, function: Callable[..., Any], args: Any, kwargs: Any, operands: list[Any], fill: Callable[..., Any]
+    ) -> Observed:
+        """Call a function on fake tensors. Raises Failure for its own errors, Unsupported for what cannot be faked.
+
+        `fill(template, operands)` puts the operands into `args` and `kwargs`.
+        """
+        by_python = None if self.shape_env is None else self._by_python(function, args, kwargs, operands, fill)
+        return by_python or self._observe(function, fill(args, operands), fill(kwargs, operands))
+
+    def _by_python(
+        self, function: Callable[..., Any], args: Any, kwargs: Any, operands: list[Any], fill: Callable[..., Any]
+    ) -> Observed | None:
+        """The run by torch's kernels in Python, if for the sizes of this call they do what those in C++ do."""
+        if self._numbers is None:
+            self._numbers = World()
+        numbers = as_numbers(operands, self._numbers.mode)
+        if numbers is None:
+            return None
+        try:
+            expected = self._numbers.run(function, args, kwargs, numbers, fill)
+            with internals.EnablePythonDispatcher():
+                observed = self._observe(function, fill(args, operands), fill(kwargs, operands))
+        except (Failure, Unsupported):
+            return None
+        if not agree(observed, operands, expected, numbers):
+            if observed.written:
+                raise Unsupported(errors.UnsupportedMutation(describe_callable(function), "a tensor of symbolic sizes"))
+            return None
+        observed.fallible |= expected.fallible
+        observed.warned = expected.warned
+        return observed
+
+    def _observe(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Observed:
         if any(isinstance(arg, torch.dtype) and arg in _QUANTIZED for arg in (*args, *kwargs.values())):
             name = getattr(function, "__name__", str(function))
             raise Unsupported(errors.UnsupportedTensorOperation(name, "fake tensors cannot be quantised"))
