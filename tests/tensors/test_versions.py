@@ -103,3 +103,17 @@ def test_tensors_made_in_inference_mode(backend: str) -> None:
     with torch.inference_mode():
         x = torch.zeros(3)
         assert stator.compile(several, backend=backend)(x).tolist() == [2.0, 2.0, 2.0] and x.tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_numbers_among_inputs_and_results(backend: str) -> None:
+    def f(x, n):
+        x.add_(n)
+        x.add_(n)
+        return x * n, n + 1
+
+    compiled = stator.compile(f, backend=backend)
+    for size, n in ((3, 2), (4, 3), (7, 5)):
+        expected, x = torch.zeros(size), torch.zeros(size)
+        made, number = compiled(x, n)
+        assert torch.equal(made, f(expected, n)[0]) and number == n + 1 and x._version == expected._version == 2

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator.tensors import internals
+from stator.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
     from stator.tensors.recorder import Recorder
@@ -26,11 +27,12 @@ def counting_writes(
     BatchNorm), and autograd refuses one whose version is not the one it had then.
     """
     written = [index for index, value in enumerate(inputs) if value in recorder.written]
-    affected = [*outputs, *(inputs[index] for index in written)]
+    roots = [inputs[index] for index in written]
+    differentiated = any(isinstance(value, TensorValue) and value.requires_grad for value in (*outputs, *roots))
     # Tensors made in inference mode count no writes.
-    if not written or any(value.requires_grad for value in affected) or any(v.host.is_inference() for v in inputs):
+    if not written or differentiated or any(root.host.is_inference() for root in roots):
         return compiled
-    writes = [sum(counts.get(inputs[index], 0) for counts in recorder.writes.values()) for index in written]
+    writes = [sum(counts.get(root, 0) for counts in recorder.writes.values()) for root in roots]
 
     def run(*args: Any) -> Any:
         tensors = tuple([args[index] for index in written])
