@@ -78,25 +78,13 @@ def test_recompile_limit_under_fullgraph_is_an_error():
 
 
 def test_each_compile_owns_its_cache():
-    first, second = (stator.compile(double, backend="eager", recompile_limit=n) for n in (7, 8))
+    first, second = (stator.compile(double, backend="eager") for _ in range(2))
     first(1)
     assert stator.stats().frames == 1
     second(1)
     assert stator.stats().frames == 2
     first(1)
     assert stator.stats().frames == 2
-
-
-def test_what_one_compile_has_traced_serves_another_that_asks_for_the_same():
-    first, second, third = (stator.compile(double, backend="eager") for _ in range(3))
-    assert [fn(1) for fn in (first, second, third)] == [2, 2, 2]
-    assert stator.stats().frames == 1
-    assert [fn("a") for fn in (second, first, third)] == ["aa", "aa", "aa"]
-    assert stator.stats().frames == 2
-    with pytest.raises(stator.RecompileLimitError, match="recompile_limit"):
-        limited = stator.compile(double, backend="eager", recompile_limit=1, fullgraph=True)
-        limited(1)
-        limited("a")
 
 
 def test_frame_skipped_for_one_argument_is_compiled_for_another():

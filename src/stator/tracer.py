@@ -35,7 +35,6 @@ from stator.objects.value import Raised, Unsupported
 from stator.region import ALONE, LOG, failure_of
 from stator.report.stats import STATS, BreakRecord
 from stator.residual.program import Program, Residual
-from stator.sharing import shared_entry
 from stator.stance import current_stance, is_first_call
 from stator.trace import Trace
 
@@ -94,12 +93,8 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
         if stance == "eager_then_compile":
             return None
         bucket = bucket.for_first_calls()
-    else:
-        shared = shared_entry(bucket, config, function, code, args)
-        if shared is not None:
-            return shared
-        if not bucket.may_compile(code, function, args, config):
-            return None
+    elif not bucket.may_compile(code, function, args, config):
+        return None
     if config.show_tracer:
         return call_seen(_compile, bucket, config, function, code, args)  # type: ignore[no-any-return]
     return _compile(bucket, config, function, code, args)
@@ -227,7 +222,6 @@ def _entry(bucket: Bucket, trace: Trace, code: CodeType, function: Any, residual
     with collector.paused():
         program = compile_guards(guards, residual.outputs)
     entry = Entry(program, residual.function, residual)
-    residual.whole_under = trace.config if broke is None else None
     entry.depth = trace.deepest
     entry.drops_arguments = trace.drops_arguments
     bucket.add(code, entry)

@@ -24,7 +24,6 @@ from stator.residual.resume import Link, callers, chain, link, outer_links
 from stator.residual.writer import Writer
 
 if TYPE_CHECKING:
-    from stator.config import Config
     from stator.trace import Trace
 
 _serial = itertools.count()
@@ -38,8 +37,6 @@ class Residual:
         self.text = text
         self.outputs = outputs
         self.graph = graph
-        #: the settings that it was made under, if it runs to the frame's end: the graph has not been broken
-        self.whole_under: Config | None = None
 
 
 class Program:

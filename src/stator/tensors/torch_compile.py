@@ -45,7 +45,7 @@ def _with_torchs_signature(compile: Callable[..., Any]) -> Any:
 def _as_stators(model: Any, asked: dict[str, Any]) -> dict[str, Any]:
     """The keywords of `torch.compile()` as those of `stator.compile()`; what is not heeded is said once."""
     keywords = dict(asked)
-    keywords.pop("isolate_recompiles", None)  # limits, and what has varied, are always the call's own
+    keywords.pop("isolate_recompiles", None)  # what Stator always does
     for name in ("dynamic_shapes", "shapes_spec"):
         if keywords.pop(name, None) is not None:
             if keywords.get("dynamic") is not None:
