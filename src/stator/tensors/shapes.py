@@ -75,6 +75,7 @@ class Shapes:
         self._inputs: dict[int, str] = {}
         self._origins: dict[int, Any] = {}
         self._contexts: dict[int, Any] = {}
+        self._makers: dict[int, Callable[[], Any]] = {}
         self._sources: dict[str, Source] = {}
         #: what produce_guards is to look at: (fake tensor or symbolic number, origin, context)
         self._tracked: list[tuple[Any, Any, Any]] = []
@@ -145,11 +146,19 @@ class Shapes:
         return known
 
     def context_maker(self, value: TensorValue) -> Callable[[], Any]:
-        """What returns the symbolic context of an existing tensor when it is called, also after the trace."""
+        """What returns the symbolic context of an existing tensor when it is called, also after the trace.
+
+        It is the same one each time: a backend that is tried twice must find the symbols it knows already.
+        """
         known = self._contexts.get(id(value))
         if known is not None:
             return lambda: known
-        return functools.partial(_static_context, value.host.dim(), self._input_name(value), _base_dim(value.host))
+        make = self._makers.get(id(value))
+        if make is None:
+            host = value.host
+            described = functools.partial(_static_context, host.dim(), self._input_name(value), _base_dim(host))
+            make = self._makers[id(value)] = functools.cache(described)
+        return make
 
     def fakify(self, value: TensorValue, dims: dict[int, Any] | None = None) -> Any:
         """The fake tensor of an existing one."""
