@@ -104,10 +104,7 @@ void RegionScope::swap(Region* region) {
     }
 }
 
-bool stack_is_low(Context& context) {
-    if (!context.stack_low) context.stack_low = low_address();
-    return static_cast<const char*>(__builtin_frame_address(0)) < context.stack_low;
-}
+void find_stack_end(Context& context) { context.stack_low = low_address(); }
 
 bool hook_installed() { return current_evaluator() == eval_frame_hook; }
 

@@ -50,8 +50,13 @@ class QuietScope {
     Region* previous_;
 };
 
+void find_stack_end(Context& context);
+
 // Is little C stack left on this thread?
-bool stack_is_low(Context& context);
+inline bool stack_is_low(Context& context) {
+    if (!context.stack_low) find_stack_end(context);
+    return static_cast<const char*>(__builtin_frame_address(0)) < context.stack_low;
+}
 
 bool hook_installed();
 

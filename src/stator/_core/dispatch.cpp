@@ -9,20 +9,6 @@
 
 namespace stator {
 
-bool is_traceable(PyThreadState* thread, PyCodeObject* code) {
-    constexpr int kFunction = CO_OPTIMIZED | CO_NEWLOCALS;
-    constexpr int kSuspendable = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
-    // a body without any stack (`pass`) has nothing to take over, and leave_frame() needs one place; while the thread is
-    // `tracing`, an audit hook or a trace function runs, which is no part of the program
-    return (code->co_flags & (kFunction | kSuspendable)) == kFunction && !thread->c_tracefunc && !thread->tracing &&
-           code->co_stacksize > 0;
-}
-
-Py_ssize_t argument_slots(PyCodeObject* code) {
-    return code->co_argcount + code->co_kwonlyargcount + ((code->co_flags & CO_VARARGS) != 0) +
-           ((code->co_flags & CO_VARKEYWORDS) != 0);
-}
-
 namespace {
 
 // Whether the target runs, or the frame itself: with no target, or near the recursion limit, which is the program's.

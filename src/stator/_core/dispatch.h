@@ -15,9 +15,19 @@ enum class Outcome {
 };
 
 // A code object whose frames may be taken over: a plain function's, no debugger on the thread.
-bool is_traceable(PyThreadState* thread, PyCodeObject* code);
+inline bool is_traceable(PyThreadState* thread, PyCodeObject* code) {
+    constexpr int kFunction = CO_OPTIMIZED | CO_NEWLOCALS;
+    constexpr int kSuspendable = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+    // a body without any stack (`pass`) has nothing to take over, and leave_frame() needs one place; while the thread is
+    // `tracing`, an audit hook or a trace function runs, which is no part of the program
+    return (code->co_flags & (kFunction | kSuspendable)) == kFunction && !thread->c_tracefunc && !thread->tracing &&
+           code->co_stacksize > 0;
+}
 
-Py_ssize_t argument_slots(PyCodeObject* code);
+inline Py_ssize_t argument_slots(PyCodeObject* code) {
+    return code->co_argcount + code->co_kwonlyargcount + ((code->co_flags & CO_VARARGS) != 0) +
+           ((code->co_flags & CO_VARKEYWORDS) != 0);
+}
 
 // Looks the bucket (may be null) up; on a hit `entry` holds the entry.
 Outcome find_entry(Context& context, Bucket* bucket, const Call& call, OutputArray& outputs, Ref& entry);

@@ -6,14 +6,6 @@
 
 namespace stator {
 
-int& calls_remaining(PyThreadState* thread) {
-#if PY_VERSION_HEX >= 0x030c0000
-    return thread->py_recursion_remaining;
-#else
-    return thread->recursion_remaining;
-#endif
-}
-
 PyObject* call_within(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
     if (count < 2) {
         PyErr_SetString(PyExc_TypeError, "call_within() takes a depth and a function");

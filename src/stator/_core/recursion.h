@@ -5,7 +5,13 @@
 namespace stator {
 
 // How many calls of Python functions the thread may still nest; in 3.11 calls of C functions count too.
-int& calls_remaining(PyThreadState* thread);
+inline int& calls_remaining(PyThreadState* thread) {
+#if PY_VERSION_HEX >= 0x030c0000
+    return thread->py_recursion_remaining;
+#else
+    return thread->recursion_remaining;
+#endif
+}
 
 // How deep C code may call itself; 0 where that counts as calls of Python functions do.
 #if PY_VERSION_HEX >= 0x030d0000

@@ -41,8 +41,6 @@ PyObject* make_tail(PyObject*, PyObject* const* items, Py_ssize_t count) {
     return as_object(self);
 }
 
-bool is_tail(PyObject* result) { return result && Py_IS_TYPE(result, state.tail_type); }
-
 bool take_over_tail(Context& context, PyObject* function) {
     Tail* tail = std::exchange(context.tail, nullptr);
     if (!tail || tail->items[0] != function) return false;
@@ -50,7 +48,7 @@ bool take_over_tail(Context& context, PyObject* function) {
     return true;
 }
 
-PyObject* finish_tail(Context& context, Region* region, PyObject* result) {
+PyObject* make_tail_calls(Context& context, Region* region, PyObject* result) {
     while (is_tail(result)) {
         Ref held = Ref::steal(result);
         Tail* tail = as_tail(result);

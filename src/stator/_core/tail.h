@@ -2,6 +2,7 @@
 #pragma once
 #include "context.h"
 #include "region.h"
+#include "state.h"
 
 namespace stator {
 
@@ -16,12 +17,16 @@ extern PyType_Spec tail_spec;
 // tail(function, *args): what a target returns instead of calling.
 PyObject* make_tail(PyObject* module, PyObject* const* items, Py_ssize_t count);
 
-bool is_tail(PyObject* result);
+inline bool is_tail(PyObject* result) { return result && Py_IS_TYPE(result, state.tail_type); }
 
 // Whether the frame that begins is the one of the tail call being made; its arguments are its own from now on.
 bool take_over_tail(Context& context, PyObject* function);
 
+PyObject* make_tail_calls(Context& context, Region* region, PyObject* result);
+
 // Makes the call if `result` (stolen) is one, and those it leaves in its turn, in the region; gives the last result.
-PyObject* finish_tail(Context& context, Region* region, PyObject* result);
+inline PyObject* finish_tail(Context& context, Region* region, PyObject* result) {
+    return is_tail(result) ? make_tail_calls(context, region, result) : result;
+}
 
 }  // namespace stator
