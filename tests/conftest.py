@@ -13,6 +13,9 @@ import pytest
 import stator
 from tests.needs import FOLDERS, HAS_TORCH, needs_torch
 
+#: what a trace leaves is checked for consistency after each trace of each test (stator/residual/ir_check.py)
+stator.config.check_ir = True
+
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if HAS_TORCH:

@@ -34,6 +34,7 @@ from stator.objects.module import is_undermined
 from stator.objects.value import Raised, Unsupported
 from stator.region import ALONE, LOG, failure_of
 from stator.report.stats import STATS, BreakRecord
+from stator.residual.ir_check import Traced, check_ir
 from stator.residual.program import Program, Residual
 from stator.stance import current_stance, is_first_call
 from stator.trace import Trace
@@ -221,6 +222,8 @@ def _entry(bucket: Bucket, trace: Trace, code: CodeType, function: Any, residual
         guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
     with collector.paused():
         program = compile_guards(guards, residual.outputs)
+    if trace.config.check_ir:
+        check_ir(Traced(code, program, residual))
     entry = Entry(program, residual.function, residual)
     entry.depth = trace.deepest
     entry.drops_arguments = trace.drops_arguments

@@ -9,7 +9,7 @@ from .continuation import (
     make_function,
     original_of,
 )
-from .decode import Decoded, DecodeError, ExceptionEntry, Instr, decode, is_suspendable
+from .decode import Decoded, DecodeError, ExceptionEntry, Instr, argument_count, decode, is_suspendable
 from .liveness import live_names
 from .versions import SUPPORTED, current
 
@@ -27,6 +27,7 @@ __all__ = [
     "Decoded",
     "ExceptionEntry",
     "Instr",
+    "argument_count",
     "continuation",
     "continuation_freevars",
     "decode",

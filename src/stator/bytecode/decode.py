@@ -22,6 +22,11 @@ class DecodeError(Exception):
 _SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
+def argument_count(code: CodeType) -> int:
+    """How many slots of a frame are arguments, `*args` and `**kwargs` among them."""
+    return code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+
+
 def is_suspendable(code: CodeType) -> bool:
     """Whether a call of it makes a generator, a coroutine or an asynchronous generator, and runs nothing yet."""
     return bool(code.co_flags & _SUSPENDABLE)

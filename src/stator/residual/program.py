@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator import _core, errors
 from stator._core import raise_unchanged, set_code_policy
+from stator.bytecode import argument_count
 from stator.cache.policy import GIVEN_UP
 from stator.guards.raw import is_heap_type
 from stator.guards.source import FunctionSource, LocalSource, Source
@@ -289,11 +290,6 @@ def _shows_frame(leaf: FrameState) -> bool:
 
 
 _C_FUNCTIONS = (types.BuiltinFunctionType, types.MethodType)
-
-
-def argument_count(code: types.CodeType) -> int:
-    """How many slots of a frame are arguments."""
-    return code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
 
 
 class _Named(Value):
