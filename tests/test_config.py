@@ -108,8 +108,8 @@ def test_environment_booleans(text, value):
 
 
 def test_environment_numbers_and_texts():
-    found = config.from_environment({"STATOR_RECOMPILE_LIMIT": "12", "STATOR_LOGS": "+guards", "OTHER": "x"})
-    assert (found.recompile_limit, found.logs) == (12, "+guards")
+    found = config.from_environment({"STATOR_RECOMPILE_LIMIT": "12", "STATOR_STATIC_SOURCES": "L['x']", "OTHER": "x"})
+    assert (found.recompile_limit, found.static_sources) == (12, "L['x']")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ class GuardProgram:
     """A flat list of loads and checks; see ``stator.guards.program``."""
 
     instructions: Final[list[tuple[str, tuple[int, ...], int, object]]]
+    strict: bool
+    """Each decision is re-checked with the Python twin."""
     def __new__(
         cls,
         instructions: Sequence[tuple[str, tuple[int, ...], int, object]],

@@ -95,8 +95,9 @@ class Config:
         minimum=0,
     )
     show_tracer: bool = _option(False, "Let profilers, debuggers and coverage see what Stator itself does in tracing.")
-    check_ir: bool = _option(False, "Check after each trace that graph, guards and residual program agree.")
-    logs: str = _option("", "What to log, as in `STATOR_LOGS=graph_breaks,+guards`.")
+    check_ir: bool = _option(
+        False, "Check after each trace that graph, guards and residual program agree (see residual/ir_check.py)."
+    )
 
     def replace(self, **changes: Setting) -> Config:
         """A copy with `changes`; unknown names and values of the wrong type raise `ConfigError`."""

@@ -185,6 +185,7 @@ class Bucket:
     def add(self, code: CodeType, entry: Entry) -> None:
         """Put a new entry first in the cache of the code."""
         self._compiled.keep(code, True)
+        entry.program.strict = self.own_config.strict
         self.region.add(code, entry)
 
     def give_up(self, code: CodeType, why: str, guards: list[Guard]) -> Entry | None:

@@ -130,7 +130,7 @@ Py_ssize_t pass_program(Program* program, const Call& call, OutputArray& outputs
     if (shortcut == Shortcut::Result::kRaised) return kRaised;
     Py_ssize_t outcome = kPassed;
     if (shortcut == Shortcut::Result::kMissed) outcome = walk_program(program, call, outputs);
-    if (outcome == kRaised || !state.strict) return outcome;
+    if (outcome == kRaised || !is_strict(program)) return outcome;
     return twin_agrees(program, call, outcome == kPassed ? &outputs : nullptr) ? outcome : kRaised;
 }
 
@@ -383,6 +383,7 @@ PyMethodDef program_methods[] = {
 
 PyMemberDef program_members[] = {
     {"instructions", T_OBJECT, offsetof(Program, instructions), READONLY, "the instructions it was made from"},
+    {"strict", T_BOOL, offsetof(Program, strict), 0, "each decision is re-checked with the Python twin"},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Program, weakrefs), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(Program, dict), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},

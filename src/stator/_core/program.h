@@ -6,6 +6,7 @@
 
 #include "ops.h"
 #include "registers.h"
+#include "state.h"
 
 namespace stator {
 
@@ -40,7 +41,11 @@ struct Program {
     std::vector<Op>* ops;
     std::vector<Output>* outputs;
     Revalidation* revalidation;
+    char strict;  // its decisions are re-checked, whatever holds for others
 };
+
+// Is each decision of the program to be re-checked with the Python twin?
+inline bool is_strict(const Program* program) { return state.strict || program->strict; }
 
 constexpr Py_ssize_t kPassed = -1;
 constexpr Py_ssize_t kRaised = -2;  // an exception that is no Exception (KeyboardInterrupt …) came out of a check
