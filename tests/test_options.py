@@ -81,9 +81,7 @@ def test_accumulated_recompile_limit():
 
 
 def test_fail_on_recompile_limit_hit():
-    compiled = stator.compile(
-        add, backend="eager", options={"recompile_limit": 1, "fail_on_recompile_limit_hit": True}
-    )
+    compiled = stator.compile(add, backend="eager", options={"recompile_limit": 1, "fail_on_recompile_limit_hit": True})
     compiled(*TYPES[0])
     with pytest.raises(stator.errors.RecompileLimitError, match="add"):
         compiled(*TYPES[1])

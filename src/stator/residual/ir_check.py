@@ -90,10 +90,13 @@ def names_are_bound(traced: Traced) -> Iterator[str]:
     """Each name in the residual program is a local variable, a builtin, or in its namespace."""
     function = traced.residual.function
     known = function.__globals__.keys() | vars(builtins).keys()
-    for node in ast.walk(ast.parse(traced.residual.text)):
-        read = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in known
-        if read and not _is_local(function.__code__, node.id):
-            yield f"the residual program reads {node.id}, which nothing binds"
+    for name in _names_read(traced.residual.text) - known:
+        if not _is_local(function.__code__, name):
+            yield f"the residual program reads {name}, which nothing binds"
+
+
+def _names_read(text: str) -> set[str]:
+    return {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def _is_local(code: CodeType, name: str) -> bool:
