@@ -5,15 +5,16 @@
     python benchmarks/python_page.py build/results/conformance.jsonl build/results/breaks.jsonl > docs/python.md
 
 Only tests that pass plainly are counted. The first file is of a run in the mode `fullgraph`; the others, one for each
-Python, are of the mode `breaks`, in which each test must come out as it does plainly.
+Python, are of the mode `breaks`, in which each test must come out as it does plainly. With `--reference FILE` the page
+says beside Stator's how many tests torch's own front end traces whole, by a run of the same ruler with its adapter.
 """
 
 from __future__ import annotations
 
+import argparse
 import collections
 import json
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -139,7 +140,22 @@ def _share(found: collections.Counter[str]) -> str:
     return ", ".join([text, *others])
 
 
-def page(outcomes: Iterable[dict[str, Any]]) -> str:
+def reference_lines(path: str) -> list[str]:
+    """What torch's own front end traces whole."""
+    with open(path, encoding="utf-8") as file:
+        name = json.loads(next(file))["adapter"].split("+")[0]
+    totals: dict[str, collections.Counter[str]] = {name: collections.Counter() for name in LISTS}
+    for row in rows(path, "fullgraph"):
+        totals[row["list"]][row["result"]] += 1
+    shares = [
+        f"{found['pass']} of {found.total()} of the {LISTS[list]} ({found['pass'] / found.total():.1%})"
+        for list, found in totals.items()
+        if found
+    ]
+    return [f"For comparison, what the front end of {name} traces whole of them: {', '.join(shares)}.", ""]
+
+
+def page(outcomes: Iterable[dict[str, Any]], reference: list[str]) -> str:
     """The page as Markdown."""
     totals: dict[str, collections.Counter[str]] = {name: collections.Counter() for name in LISTS}
     modules: dict[str, set[str]] = {name: set() for name in LISTS}
@@ -166,6 +182,7 @@ def page(outcomes: Iterable[dict[str, Any]]) -> str:
             if totals[name]
         ),
         "",
+        *reference,
         f"| reason | {' | '.join(LISTS.values())} | why | for example |",
         "|---|---|---|---|---|",
     ]
@@ -207,7 +224,17 @@ def differences(outcomes: Iterable[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("fullgraph", help="the ruler's results in the mode fullgraph")
+    parser.add_argument("breaks", nargs="*", help="its results in the mode breaks, a file for each Python")
+    parser.add_argument("--reference", help="its results for torch's own front end, in the mode fullgraph")
+    options = parser.parse_args()
+    reference = reference_lines(options.reference) if options.reference else []
+    print(page(rows(options.fullgraph, "fullgraph"), reference), end="")
+    if options.breaks:
+        print(differences(row for path in options.breaks for row in rows(path, "breaks")), end="")
+
+
 if __name__ == "__main__":
-    print(page(rows(sys.argv[1], "fullgraph")), end="")
-    if sys.argv[2:]:
-        print(differences(row for path in sys.argv[2:] for row in rows(path, "breaks")), end="")
+    main()
