@@ -9,8 +9,8 @@ from stator.objects.identities import separate_changed
 from stator.objects.liveness import noticing
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.value import Value
-    from stator.residual.writer import Writer
 
 
 class Effects:

@@ -40,6 +40,7 @@ from stator.objects.value import Constant, Lazy, NotKnown, Raised, Unsupported, 
 if TYPE_CHECKING:
     from stator.config import Config
     from stator.guards.source import Source
+    from stator.objects import interfaces
     from stator.objects.function import FunctionValue
 
 T = TypeVar("T")
@@ -355,8 +356,8 @@ class Trace(Services):
         """Whether a variable or a stack entry of a running frame is this existing object."""
         return self._holds(self._running(), host)
 
-    def _running(self) -> list[Frame]:
-        frames = []
+    def _running(self) -> list[interfaces.Frame]:
+        frames: list[interfaces.Frame] = []
         frame = self.frame
         while frame is not None:
             frames.append(frame)
@@ -367,18 +368,18 @@ class Trace(Services):
         """Whether the program has let go of an argument of the frame being traced, which the real frame keeps."""
         return self._has_dropped(self._running())
 
-    def _holds(self, frames: list[Frame], host: Any) -> bool:
+    def _holds(self, frames: list[interfaces.Frame], host: Any) -> bool:
         for frame in frames:
             for value in (*frame.locals.values(), *frame.stack, *(c.contents for c in frame.cells.values())):
                 if value is not None and (value.host if type(value) is Lazy else self.space.identity(value)) is host:
                     return True
         return False
 
-    def note_dropped(self, frames: list[Frame]) -> None:
+    def note_dropped(self, frames: list[interfaces.Frame]) -> None:
         """At a graph break: whether the program has let go of an argument of the frame being traced."""
         self.drops_arguments = self._has_dropped(frames)
 
-    def _has_dropped(self, frames: list[Frame]) -> bool:
+    def _has_dropped(self, frames: list[interfaces.Frame]) -> bool:
         args = [arg for arg in self.root_args if type(arg) not in IMMUTABLE]
         return not all(self._holds(frames, arg) for arg in args)
 
@@ -399,7 +400,7 @@ class Trace(Services):
                 self.lost.append(generator)
                 raise Unsupported(errors.LifetimeObserved("a generator that fails when it is closed")) from None
 
-    def end(self, frame: Frame) -> None:
+    def end(self, frame: interfaces.Frame) -> None:
         """The frame being traced has returned, and lets go of its variables."""
         if self.unfinished or not frame.shown:
             frame.locals, frame.cells = {}, {}

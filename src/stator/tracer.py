@@ -42,7 +42,7 @@ from stator.trace import Trace
 if TYPE_CHECKING:
     from stator.config import Config
     from stator.guards.guard import Guard
-    from stator.interp.frame import Frame
+    from stator.objects.interfaces import Frame
     from stator.region import Bucket
 
 #: resumed frames that call each other: each break resumes them all

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stator.trace import Trace
+    from stator.objects.interfaces import Trace
 
 __all__ = ["break_is_error"]
 

@@ -20,8 +20,8 @@ from stator.objects.value import NULL, Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Trace
     from stator.objects.space import Space
-    from stator.trace import Trace
 
 Opcode = Callable[["Frame", Instr], None]
 #: canonical opcode name → what executes it; filled by the opcode modules

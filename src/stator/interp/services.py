@@ -17,7 +17,7 @@ from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.effects import Effects
-    from stator.interp.frame import Frame
+    from stator.objects.interfaces import Frame
     from stator.objects.space import Space
 
 

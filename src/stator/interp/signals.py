@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
-    from stator.interp.frame import Frame
+    from stator.objects.interfaces import Frame
     from stator.objects.value import Value
 
 Mode = Literal["native", "enter", "call"]

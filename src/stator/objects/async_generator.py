@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stator.guards.source import Source
-    from stator.interp.frame import Frame
+    from stator.objects.interfaces import Frame, Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 #: whether what was never awaited may be thrown into, and closing it throws GeneratorExit
 _THROWS_FIRST = sys.version_info >= (3, 13)

@@ -14,8 +14,8 @@ from stator.objects.dict_table import Table
 from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 class AttrTable(Table):

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 _SLOTS = frozenset({"__add__", "__mul__", "__rmul__", "__iadd__"})
 _SLOTS |= frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})

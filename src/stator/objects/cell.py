@@ -12,8 +12,8 @@ from stator.objects.value import Constant, ObjectValue, Value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 @models(types.CellType)

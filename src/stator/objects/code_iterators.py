@@ -11,8 +11,8 @@ from stator.objects.value import Value
 from stator.stdlib.support import known_host
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 _METHODS = (types.CodeType.co_positions, types.CodeType.co_lines)
 

@@ -14,8 +14,8 @@ from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Val
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 def current(variable: contextvars.ContextVar[Any]) -> Any:

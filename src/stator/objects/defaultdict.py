@@ -14,8 +14,8 @@ from stator.objects.recursion import entered
 from stator.objects.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 _FACTORY: Any = defaultdict.__dict__["default_factory"]
 

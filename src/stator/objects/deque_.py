@@ -19,8 +19,8 @@ from stator.objects.value import Constant, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 __all__ = ["DequeValue"]
 

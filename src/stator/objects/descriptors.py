@@ -20,8 +20,8 @@ from stator.objects.value import Constant, ExtensibleValue, Known, Raised, Unsup
 from stator.objects.wrapping import LITERALS
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 _PLAIN_READERS = (object.__getattribute__, type.__getattribute__)
 

@@ -18,8 +18,8 @@ from stator.objects.value import ObjectValue, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.objects.dict_ import DictValue
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 _D: dict[Any, Any] = {}
 _KEY, _VALUE, _ITEM = type(iter(_D)), type(iter(_D.values())), type(iter(_D.items()))

@@ -23,8 +23,8 @@ from stator.objects.value import ObjectValue, Value
 
 if TYPE_CHECKING:
     from stator.objects.dict_ import DictValue
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 _D: dict[Any, Any] = {}
 _KEYS, _VALUES, _ITEMS = type(_D.keys()), type(_D.values()), type(_D.items())

@@ -21,8 +21,8 @@ from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 _PACKAGE = __name__.split(".")[0]
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})

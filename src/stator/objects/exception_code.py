@@ -13,9 +13,8 @@ from stator.objects.value import NULL
 from stator.residual.runtime import with_frames
 
 if TYPE_CHECKING:
-    from stator.interp.frame import Frame
+    from stator.objects.interfaces import Frame, Writer
     from stator.objects.value import Value
-    from stator.residual.writer import Writer
 
 _ABSENT = object()
 

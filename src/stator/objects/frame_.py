@@ -15,9 +15,8 @@ from stator.objects.value import NULL, Constant, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
-    from stator.interp.frame import Frame
+    from stator.objects.interfaces import Frame, Trace
     from stator.objects.space import Space
-    from stator.trace import Trace
 
 #: before 3.13, one dict shows the variables of a frame, brought up to date whenever it is asked for
 _ONE_LOCALS_DICT = sys.version_info < (3, 13)

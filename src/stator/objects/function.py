@@ -21,8 +21,8 @@ from stator.objects.protocol import HANDLERS, NONE, TailCall, bad_call, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 #: attributes of a function that the traced program may read, in the order CPython lists them
 _FIELDS = ("__code__", "__name__", "__qualname__", "__doc__", "__module__", "__builtins__")

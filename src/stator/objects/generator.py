@@ -20,9 +20,8 @@ from stator.objects.value import Constant, ObjectValue, Raised, Unsupported, Val
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
-    from stator.interp.frame import Frame
+    from stator.objects.interfaces import Frame, Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 def _depth(_: Any) -> int:

@@ -15,8 +15,8 @@ from stator.guards.source import ConstSource, Source
 from stator.objects.value import Known, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Trace
     from stator.objects.space import Space
-    from stator.trace import Trace
 
 
 class Identities:

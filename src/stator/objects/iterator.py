@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 __all__ = [
     "BytesIterator",

@@ -12,8 +12,8 @@ from stator.objects.identities import used_as_key
 from stator.objects.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Trace
     from stator.objects.space import Space
-    from stator.trace import Trace
 
 
 _PLAIN = frozenset({str, int, float, complex, bool, bytes, type(None), type(...)})

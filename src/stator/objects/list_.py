@@ -15,8 +15,8 @@ from stator.objects.sequence import MAXSIZE, Sequence, is_slice, slice_of
 from stator.objects.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 __all__ = ["ListValue"]
 

@@ -14,8 +14,8 @@ from stator.objects.recursion import repr_piece
 from stator.objects.value import NotKnown, ObjectValue, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 @models(types.MappingProxyType)

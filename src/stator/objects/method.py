@@ -17,8 +17,8 @@ from stator.objects.value import Constant, Known, ObjectValue, Raised, Unsupport
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 @models(types.MethodType)

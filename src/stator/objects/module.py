@@ -18,8 +18,8 @@ from stator.objects.protocol import NONE, bad_call, models
 from stator.objects.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 #: the builtins that the tracer itself runs on: where the program has replaced one, nothing is traced

@@ -12,8 +12,8 @@ from stator.objects.recursion import entered, repr_piece
 from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 @models(types.SimpleNamespace)

@@ -21,8 +21,8 @@ from stator.objects.value import Constant, NotKnown, Unsupported, Value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 #: whether a comparison looks for changes that those of the keys have made

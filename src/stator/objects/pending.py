@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 __all__ = ["PendingNumber", "PendingText", "concatenated", "joined"]
 

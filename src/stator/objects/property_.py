@@ -13,8 +13,8 @@ from stator.objects.value import Constant, ExtensibleValue, Raised, Unsupported,
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 _PARTS = ("fget", "fset", "fdel")
 

@@ -16,8 +16,8 @@ from stator.objects.pending import PendingText, concatenated
 from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Trace
     from stator.objects.space import Space
-    from stator.trace import Trace
 
 
 T = TypeVar("T")

@@ -18,8 +18,8 @@ from stator.objects.value import Constant, ExtensibleValue, NotKnown, Unsupporte
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 __all__ = ["MAXSIZE", "Sequence", "is_slice", "slice_index", "slice_of", "too_long"]
 

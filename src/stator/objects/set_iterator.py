@@ -15,9 +15,9 @@ from stator.objects.set_table import iterated_set
 from stator.objects.value import ObjectValue, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.set_ import SetValue
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 _ITERATOR: Any = type(iter(set[Any]()))
 _CHANGED = "Set changed size during iteration"

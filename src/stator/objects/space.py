@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.objects.cell import CellValue
+    from stator.objects.interfaces import Trace
     from stator.objects.value import Raised, Value
-    from stator.trace import Trace
 
 
 class Space(ABC):

@@ -13,7 +13,7 @@ from stator.objects.text import Text
 from stator.objects.wrapping import Wrapping
 
 if TYPE_CHECKING:
-    from stator.trace import Trace
+    from stator.objects.interfaces import Trace
 
 
 class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls, Text):

@@ -15,9 +15,8 @@ from stator.objects.value import ObjectValue, Raised, Unsupported, Value
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
     from stator.guards.source import Source
-    from stator.interp.frame import Frame
+    from stator.objects.interfaces import Frame, Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 class Suspendable(ObjectValue):

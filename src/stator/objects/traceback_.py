@@ -15,10 +15,9 @@ from stator.residual.runtime import Place
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
     from stator.guards.source import Source
-    from stator.interp.frame import Frame
     from stator.objects.exception import ExceptionValue
+    from stator.objects.interfaces import Frame, Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 _NAMES = ("tb_frame", "tb_next", "tb_lasti", "tb_lineno")

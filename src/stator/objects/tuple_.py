@@ -21,8 +21,8 @@ from stator.objects.sequence import Sequence, slice_of
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 __all__ = ["TupleValue", "structure_fields"]
 

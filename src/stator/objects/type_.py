@@ -19,8 +19,8 @@ from stator.objects.wrapping import plain_name
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 #: types of what a class has as `__del__` where no code of the program's is run
 _C_FINALISERS = (type(MISSING), types.WrapperDescriptorType, types.MethodDescriptorType)

@@ -15,8 +15,8 @@ from stator.objects.value import ObjectValue, Unsupported, Value
 from stator.objects.weakref_ import PlainRefs, refer_to_new
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 #: method → the function that asks the referent for it
 _ASKED: dict[str, Callable[..., Any]] = {

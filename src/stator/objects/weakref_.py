@@ -20,8 +20,8 @@ from stator.objects.value import ExtensibleValue, Lazy, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 def _is_dead(reference: Any) -> bool:

@@ -15,7 +15,7 @@ from stator.residual import runtime
 
 if TYPE_CHECKING:
     from stator.interp.signals import FrameState
-    from stator.residual.writer import Writer
+    from stator.objects.interfaces import Writer
 
 
 class Native:

@@ -25,6 +25,7 @@ from stator.residual.resume import Link, callers, chain, link, outer_links
 from stator.residual.writer import Writer
 
 if TYPE_CHECKING:
+    from stator.objects import interfaces
     from stator.trace import Trace
 
 _serial = itertools.count()
@@ -302,5 +303,5 @@ class _Named(Value):
         self.source = None
         self.text = text
 
-    def reconstruct(self, writer: Writer) -> str:
+    def reconstruct(self, writer: interfaces.Writer) -> str:
         return self.text

@@ -27,10 +27,9 @@ from stator.objects.value import NULL, Lazy, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
-    from stator.interp.frame import Frame
     from stator.interp.signals import FrameState
+    from stator.objects.interfaces import Frame, Writer
     from stator.objects.suspendable import Suspendable
-    from stator.residual.writer import Writer
 
 
 class Link:

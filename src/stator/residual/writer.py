@@ -16,8 +16,8 @@ from stator.objects.value import NotKnown, Unsupported, Value, is_unique
 from stator.objects.wrapping import plain_name
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Trace
     from stator.objects.suspendable import Suspendable
-    from stator.trace import Trace
 
 #: what generated code finds, whatever the program does to the module
 _BUILTINS = dict(vars(builtins))

@@ -12,9 +12,9 @@ from stator.objects.value import Constant, Raised
 from stator.stdlib.support import known_host
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
     from stator.objects.value import Value
-    from stator.residual.writer import Writer
 
 _ITER: Any = iter
 _ALIAS_ITERATOR = type(_ITER(list[int]))

@@ -11,8 +11,8 @@ from stator.objects.protocol import models
 from stator.objects.value import NotKnown, Value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 #: the compiler has one object of each of these
 _SHARED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)

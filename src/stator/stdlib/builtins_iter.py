@@ -15,8 +15,8 @@ from stator.stdlib.support import known_host
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 __all__ = ["CallableIterator", "own_class"]
 

@@ -24,9 +24,8 @@ from stator.stdlib.typing_ import FormValue
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Trace, Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
-    from stator.trace import Trace
 
 _CACHED = functools._lru_cache_wrapper
 

@@ -15,8 +15,8 @@ from stator.stdlib.itertools_ import ItertoolsIterator, is_none, quietly
 from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 _GROUPER: Any = type(next(itertools.groupby("a"))[1])
 _TEE: type = type(itertools.tee(())[0])

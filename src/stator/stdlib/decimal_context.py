@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stator.guards.source import Source
+    from stator.objects.interfaces import Trace, Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
-    from stator.trace import Trace
 
 __all__ = ["Arithmetic", "ContextValue", "arithmetic", "compute"]
 

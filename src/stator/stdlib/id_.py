@@ -23,8 +23,8 @@ from stator.objects.value import Constant, NotKnown, Unsupported, Value
 from stator.stdlib.support import bool_value, hooked, refuse
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 #: references to the value of an object that only its id leads to: that of the id, the variable and the argument

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 #: methods that a host file in memory may run: what they do depends on the file and on known operands
 _METHODS = (

@@ -19,8 +19,8 @@ from stator.stdlib.builtins_iter import own_class
 from stator.stdlib.support import refuse
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 __all__ = ["ItertoolsIterator", "is_none"]
 

@@ -13,8 +13,8 @@ from stator.stdlib.itertools_ import ItertoolsIterator, is_none
 from stator.stdlib.support import refuse
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 class _OverOne(ItertoolsIterator):

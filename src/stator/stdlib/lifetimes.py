@@ -15,8 +15,8 @@ from stator.objects.value import Constant, Unsupported, Value
 from stator.stdlib.support import bool_value
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 #: what is done before a trace in which the program calls the collector
 _COLLECTED = "gc.collect"

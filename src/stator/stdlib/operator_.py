@@ -21,8 +21,8 @@ from stator.stdlib.support import bool_value, known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 def _binary(host: Any, symbol: str) -> None:

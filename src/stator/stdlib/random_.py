@@ -17,8 +17,8 @@ from stator.objects.value import Constant, Raised, Unsupported, Value
 from stator.stdlib.support import known_host, literal
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 __all__ = ["RandomValue"]
 

@@ -17,8 +17,8 @@ from stator.stdlib.support import bool_value, known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 _LOCK = type(_thread.allocate_lock())
 _RLOCK = type(threading.RLock())

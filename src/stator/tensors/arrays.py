@@ -42,9 +42,9 @@ from stator.trace import INTERCEPTS
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.protocol import Handler
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 __all__ = ["ArrayValue", "install"]
 

@@ -28,8 +28,8 @@ from stator.tensors.subgraph import Subgraph, record_module
 from stator.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
     from stator.tensors.recorder import Recorder
 
 _Function: Any = torch.autograd.Function

@@ -26,11 +26,9 @@ from stator.trace import BRANCH_HOOKS
 
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
-    from stator.interp.frame import Frame
+    from stator.objects.interfaces import Frame, Trace, Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
     from stator.tensors.recorder import Recorder
-    from stator.trace import Trace
 
 __all__ = ["Checks", "install"]
 

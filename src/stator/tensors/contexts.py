@@ -17,8 +17,8 @@ from stator.tensors import internals
 from stator.tensors.subclass import FunctionState
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 __all__ = ["InferenceContext", "OpenContext", "install"]
 

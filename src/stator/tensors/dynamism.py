@@ -13,8 +13,8 @@ from stator.tensors.named_sources import is_told_of, told_dynamic
 if TYPE_CHECKING:
     from types import CodeType
 
+    from stator.objects.interfaces import Trace
     from stator.tensors.tensor import TensorValue
-    from stator.trace import Trace
 
 __all__ = ["contents_stay", "dims", "note_first_call", "number_varies", "ranges"]
 

@@ -32,10 +32,9 @@ from stator.tensors.tensor import TensorValue
 from stator.tensors.undo import only_contents
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Trace, Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
     from stator.tensors.recorder import Recorder
-    from stator.trace import Trace
 
 __all__ = ["FloatErrors", "refuses_for_real"]
 

@@ -14,7 +14,7 @@ from stator.tensors import internals
 from stator.tensors.state_probe import state_probe
 
 if TYPE_CHECKING:
-    from stator.residual.writer import Writer
+    from stator.objects.interfaces import Writer
 
 __all__ = ["SETTERS", "State", "snapshot"]
 

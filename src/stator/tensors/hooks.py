@@ -16,8 +16,8 @@ from stator.tensors.tensor import PLAIN_CLASSES, TensorValue
 from stator.tensors.world import describe_callable
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
 
 
 class HandleValue(InstanceValue):

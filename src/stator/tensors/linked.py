@@ -23,7 +23,7 @@ from stator.tensors.tensor import TensorValue
 from stator.tensors.world import describe_callable
 
 if TYPE_CHECKING:
-    from stator.interp.frame import Frame
+    from stator.objects.interfaces import Frame
     from stator.tensors.recorder import Recorder
 
 __all__ = ["check_outputs"]

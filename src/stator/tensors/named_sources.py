@@ -13,7 +13,7 @@ from stator.guards.source import CellSource, DictItemSource, GlobalSource, ItemS
 from stator.tensors import internals
 
 if TYPE_CHECKING:
-    from stator.trace import Trace
+    from stator.objects.interfaces import Trace
 
 __all__ = ["is_told_of", "told_dynamic"]
 

@@ -29,10 +29,8 @@ from stator.tensors.unread import refuse_lost, unchecked
 from stator.tensors.world import World, describe_callable
 
 if TYPE_CHECKING:
-    from stator.interp.frame import Frame
-    from stator.residual.writer import Writer
+    from stator.objects.interfaces import Frame, Trace, Writer
     from stator.tensors.lowering import Call
-    from stator.trace import Trace
 
 __all__ = ["Operation", "Recorder"]
 

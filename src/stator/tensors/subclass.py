@@ -21,8 +21,8 @@ from stator.tensors import internals
 from stator.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
+    from stator.objects.interfaces import Trace
     from stator.objects.space import Space
-    from stator.trace import Trace
 
 __all__ = ["dispatched", "has_overrides", "install", "is_plain_class"]
 

@@ -19,8 +19,8 @@ from stator.tensors.node_meta import NodeMeta, call_chain
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
     from stator.tensors.recorder import Operation, Recorder
 
 __all__ = ["SymValue", "decide", "literal", "models", "shows_any", "specialise"]

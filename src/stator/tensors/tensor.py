@@ -16,8 +16,8 @@ from stator.tensors.metadata import TensorMeta
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.residual.writer import Writer
     from stator.tensors.recorder import Operation, Recorder
 
 __all__ = ["TensorValue"]

@@ -27,7 +27,7 @@ from stator.tensors.storage import storage_of
 from stator.tensors.subclass import is_plain_class
 
 if TYPE_CHECKING:
-    from stator.residual.writer import Writer
+    from stator.objects.interfaces import Writer
     from stator.tensors.finish import CompiledGraph
     from stator.tensors.recorder import Recorder
     from stator.tensors.tensor import TensorValue
