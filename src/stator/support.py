@@ -48,7 +48,7 @@ def require() -> None:
     if reason:
         raise ImportError(reason)
     try:
-        from stator import _core
+        import stator._core as _core
     except ImportError as error:
         raise ImportError(_without_core(f" ({error})")) from error
     if _core.__file__ is None:  # the folder of its sources, which imports as an empty namespace package

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
-    from stator.objects.cell import CellValue
     from stator.objects.interfaces import Trace
-    from stator.objects.value import Raised, Value
+    from stator.objects.value import ObjectValue, Raised, Value
 
 
 class Space(ABC):
@@ -59,7 +58,7 @@ class Space(ABC):
     def guard_identity_of(self, source: Source | None, host: Any) -> None: ...
 
     @abstractmethod
-    def existing_cell(self, host: types.CellType, source: Source, contents: Source | None = None) -> CellValue: ...
+    def existing_cell(self, host: types.CellType, source: Source, contents: Source | None = None) -> Any: ...
 
     @abstractmethod
     def fresh(self, host: Any) -> Value: ...
@@ -87,6 +86,15 @@ class Space(ABC):
 
     @abstractmethod
     def key(self, value: Value) -> Any: ...
+
+    @abstractmethod
+    def traced_key(self, value: Value) -> Any: ...
+
+    @abstractmethod
+    def note_unlike(self, cls: type) -> None: ...
+
+    @abstractmethod
+    def own_attr_dict(self, value: ObjectValue) -> Any: ...
 
     @abstractmethod
     def int_(self, value: Value) -> int: ...

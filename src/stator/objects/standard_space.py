@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from stator.objects.attr_dict import AttrDict
 from stator.objects.attributes import Attributes
 from stator.objects.calls import Calls
 from stator.objects.iteration import Iteration
+from stator.objects.keys import note_unlike, traced_key
 from stator.objects.operators import Operators
 from stator.objects.text import Text
 from stator.objects.wrapping import Wrapping
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Trace
+    from stator.objects.value import ObjectValue, Value
 
 
 class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls, Text):
@@ -28,6 +31,18 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls, Text):
         self._by_id = {}
         self._kept = []
         self._unread = []
+
+    def traced_key(self, value: Value) -> Any:
+        """The key of a value in a host dict or set that stands for a traced one."""
+        return traced_key(self, value)
+
+    def note_unlike(self, cls: type) -> None:
+        """A number of a type that is not to be compared with others as a key is one."""
+        note_unlike(self, cls)
+
+    def own_attr_dict(self, value: ObjectValue) -> Any:
+        """The attributes of an object of a class that has given it a `__dict__`."""
+        return AttrDict(value, None if value.source is None else value.host)
 
     def release(self) -> None:
         """The trace is over: let go of the host objects it looked at, without waiting for the garbage collector."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stator import errors
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -75,20 +77,14 @@ class Value:
 
     def key(self, space: Space) -> Any:
         """A hashable host object that hashes and compares as this value does in a dict or set."""
-        from stator.objects.keys import traced_key
-
-        return traced_key(space, self)
+        return space.traced_key(self)
 
     def reconstruct(self, writer: Writer) -> str:
         """Emit code that makes this (fresh) object at run time; returns the expression naming it."""
-        from stator import errors
-
         raise Unsupported(errors.NotReconstructible(self.describe()))
 
     def shell(self, writer: Writer) -> str:
         """The expression for this (fresh) object without its contents, which refer to it."""
-        from stator import errors
-
         raise Unsupported(errors.NotReconstructible(f"{self.describe()}, which holds itself"))
 
     def attr_dict(self, space: Space) -> Any:
@@ -230,9 +226,7 @@ class Constant(Known):
         if type(host) in UNLIKE:
             if type(host) is float and host != host:
                 space.guard_identity(self)  # a NaN equals nothing, and is found by its identity
-            from stator.objects.keys import note_unlike
-
-            note_unlike(space, type(host))
+            space.note_unlike(type(host))
         return host
 
     def reconstruct(self, writer: Writer) -> str:
@@ -263,9 +257,7 @@ class ExtensibleValue(ObjectValue):
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None and self.cls.__dictoffset__ != 0:
-            from stator.objects.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, None if self.source is None else self.host)
+            self._attrs = space.own_attr_dict(self)
         return self._attrs
 
 

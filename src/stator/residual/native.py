@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stator import _core
+from stator._core import apply
 from stator.interp.frame import NULL_FIRST
 from stator.objects.operators import BINARY, COMPARE
 from stator.objects.value import NULL, Value
@@ -95,7 +95,7 @@ def _call_ex(n: Native) -> None:
     is_tuple, args = n.stack[-1].cls is tuple, n.pop()
     function, receiver = n.callable()
     if is_tuple and not receiver:
-        n.do(_core.apply, function, args, *keywords)
+        n.do(apply, function, args, *keywords)
         return
     first = "".join(f", {r}" for r in receiver)
     n.call = f"{{run}}({', '.join([f'{function}{first}', f'*{args}', *(f'**{k}' for k in keywords)])})"

@@ -11,8 +11,9 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stator import _core, errors
+from stator import errors
 from stator._core import raise_unchanged, set_code_policy
+from stator._core import tail as tail_call
 from stator.bytecode import argument_count
 from stator.cache.policy import GIVEN_UP
 from stator.guards.raw import is_heap_type
@@ -53,7 +54,7 @@ class Program:
     def __init__(self, trace: Trace, run: Callable[..., Any], name: str) -> None:
         self.trace = trace
         self.writer = Writer(trace)
-        self.writer.namespace |= {"run": run, "tail": _core.tail}
+        self.writer.namespace |= {"run": run, "tail": tail_call}
         self.name = name
         self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
         self.tail: list[str] = []

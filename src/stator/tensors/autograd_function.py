@@ -30,7 +30,7 @@ from stator.tensors.tensor import TensorValue
 if TYPE_CHECKING:
     from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
 
 _Function: Any = torch.autograd.Function
 _FIELDS = frozenset({"to_save", "dirty_tensors", "non_differentiable", "materialize_grads", "saved_for_forward"})

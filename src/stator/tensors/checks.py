@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
     from stator.objects.interfaces import Frame, Trace, Writer
     from stator.objects.space import Space
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
 
 __all__ = ["Checks", "install"]
 

@@ -24,7 +24,7 @@ from stator.tensors.storage import storage_of
 from stator.tensors.tracing_context import Context, name_later
 
 if TYPE_CHECKING:
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
 
 __all__ = ["alone_guards", "backend_guards", "in_context", "is_member"]
 

@@ -23,7 +23,7 @@ from stator.tensors.world import Failure, describe_callable
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
 
 
 def _refusing(host: Any) -> Handler:

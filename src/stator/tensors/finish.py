@@ -26,7 +26,7 @@ from stator.tensors.unread import unread_results
 from stator.tensors.versions import counting_writes
 
 if TYPE_CHECKING:
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
 
 __all__ = ["CompiledGraph", "finish"]
 

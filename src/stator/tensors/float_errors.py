@@ -34,7 +34,7 @@ from stator.tensors.undo import only_contents
 if TYPE_CHECKING:
     from stator.objects.interfaces import Trace, Writer
     from stator.objects.space import Space
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
 
 __all__ = ["FloatErrors", "refuses_for_real"]
 

@@ -21,7 +21,7 @@ from stator.tensors.tensor import TensorValue
 if TYPE_CHECKING:
     from stator.objects.space import Space
     from stator.objects.value import Value
-    from stator.tensors.recorder import Operation, Recorder
+    from stator.tensors.interfaces import Operation, Recorder
 
 __all__ = ["contents", "with_numbers"]
 

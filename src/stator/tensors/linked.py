@@ -24,7 +24,7 @@ from stator.tensors.world import describe_callable
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Frame
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
 
 __all__ = ["check_outputs"]
 

@@ -22,7 +22,7 @@ from stator.tensors.storage import storage_of
 from stator.tensors.tensor import PLAIN_CLASSES, TensorValue
 
 if TYPE_CHECKING:
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
 
 __all__ = ["MemoryRule", "memory_guard", "must_run_in_order"]
 

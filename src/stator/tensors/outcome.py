@@ -15,7 +15,7 @@ from stator.tensors.world import Observed
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
-    from stator.tensors.recorder import Operation
+    from stator.tensors.interfaces import Operation
 
 __all__ = ["Outcome", "Result", "TensorResult", "outcome_of", "versions_of"]
 

@@ -23,7 +23,7 @@ from stator.tensors.symbols import SymValue
 from stator.tensors.world import describe_callable
 
 if TYPE_CHECKING:
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
     from stator.tensors.tensor import TensorValue
 
 __all__ = ["Shapes", "new_env", "property_source"]

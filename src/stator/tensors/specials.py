@@ -20,7 +20,7 @@ from stator.tensors.world import Failure, describe_callable
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
 
 __all__ = ["install", "unbind"]
 

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 import torch
 
-from stator import _core
+from stator._core import Probe, set_thread_local_symbol
 
 __all__ = ["state_probe"]
 
@@ -48,7 +48,7 @@ class _Unclear(Exception):
 
 
 # Equal probes are one object, so that programs guarded by equal states share the check.
-_probes: WeakValueDictionary[tuple[int, ...], _core.Probe] = WeakValueDictionary()
+_probes: WeakValueDictionary[tuple[int, ...], Probe] = WeakValueDictionary()
 _questions: list[tuple[Question, ...] | None] = []  # found out once
 
 
@@ -65,13 +65,13 @@ def state_probe() -> Callable[[], bool] | None:
             _questions.append(None)
     if _questions[0] is None:
         return None
-    probe = _core.Probe(_questions[0])
+    probe = Probe(_questions[0])
     return _probes.setdefault(probe.answers, probe)
 
 
 def _find_questions() -> Iterator[Question]:
     libraries = {name: ctypes.CDLL(_path(name)) for name in ("c10", "torch_cpu")}
-    if not _core.set_thread_local_symbol(_path("c10"), _KEY_SETS):
+    if not set_thread_local_symbol(_path("c10"), _KEY_SETS):
         raise _Unclear("dispatch keys")
     yield 16, 0, 0
     yield 16, 0, 8

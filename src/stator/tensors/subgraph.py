@@ -16,7 +16,7 @@ from stator.tensors.lowering import Call, Operand
 from stator.tensors.unread import refuse_inside
 
 if TYPE_CHECKING:
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
 
 __all__ = ["Subgraph", "record_module"]
 

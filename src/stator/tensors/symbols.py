@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.objects.interfaces import Writer
     from stator.objects.space import Space
-    from stator.tensors.recorder import Operation, Recorder
+    from stator.tensors.interfaces import Operation, Recorder
 
 __all__ = ["SymValue", "decide", "literal", "models", "shows_any", "specialise"]
 

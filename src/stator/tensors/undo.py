@@ -29,7 +29,7 @@ from stator.tensors.subclass import is_plain_class
 if TYPE_CHECKING:
     from stator.objects.interfaces import Writer
     from stator.tensors.finish import CompiledGraph
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
     from stator.tensors.tensor import TensorValue
 
 __all__ = ["Copies", "Recovery", "only_contents", "recovery"]

@@ -24,8 +24,8 @@ from stator.tensors.world import describe_callable
 if TYPE_CHECKING:
     import torch.fx
 
+    from stator.tensors.interfaces import Operation, Recorder
     from stator.tensors.lowering import Call
-    from stator.tensors.recorder import Operation, Recorder
 
 __all__ = ["refuse_inside", "refuse_lost", "unchecked", "unread_results"]
 

@@ -13,7 +13,7 @@ from stator.tensors import internals
 from stator.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
-    from stator.tensors.recorder import Recorder
+    from stator.tensors.interfaces import Recorder
 
 __all__ = ["counting_writes"]
 
