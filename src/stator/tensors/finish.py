@@ -14,13 +14,13 @@ from stator.errors import BackendError, StatorError
 from stator.objects.value import Unsupported, Value
 from stator.report.stats import STATS
 from stator.tensors import global_state, internals
+from stator.tensors.classes import is_plain_class
 from stator.tensors.contract import backend_guards, in_context, is_member
 from stator.tensors.graph_module import graph_module, sources_go_with
 from stator.tensors.linked import check_outputs
 from stator.tensors.located import Located
 from stator.tensors.memory import memory_guard, must_run_in_order
 from stator.tensors.node_meta import NodeMeta
-from stator.tensors.subclass import is_plain_class
 from stator.tensors.tensor import TensorValue
 from stator.tensors.unread import unread_results
 from stator.tensors.versions import counting_writes

@@ -12,7 +12,8 @@ from stator.interp.signals import Restart
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import NONE, Handler, bad_call, register
 from stator.objects.value import Unsupported, Value
-from stator.tensors.tensor import PLAIN_CLASSES, TensorValue
+from stator.tensors.classes import PLAIN_CLASSES
+from stator.tensors.tensor import TensorValue
 from stator.tensors.world import describe_callable
 
 if TYPE_CHECKING:

@@ -86,6 +86,10 @@ class Recorder(Protocol):
         """The symbols of this trace."""
 
     @property
+    def slots(self) -> Any:
+        """What the slots of its tensors do."""
+
+    @property
     def acts(self) -> bool:
         """Whether the graph does anything else than compute, write tensors and draw random numbers."""
 

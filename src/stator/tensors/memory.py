@@ -18,8 +18,9 @@ import torch
 
 from stator.guards.guard import Apart
 from stator.tensors import internals
+from stator.tensors.classes import PLAIN_CLASSES
 from stator.tensors.storage import storage_of
-from stator.tensors.tensor import PLAIN_CLASSES, TensorValue
+from stator.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
     from stator.tensors.interfaces import Recorder

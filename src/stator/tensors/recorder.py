@@ -22,6 +22,7 @@ from stator.tensors.memo import MEMO, Memo
 from stator.tensors.metadata import TensorMeta, hint_of, meta_of
 from stator.tensors.node_meta import NodeMeta, call_chain
 from stator.tensors.outcome import Outcome, outcome_of, versions_of
+from stator.tensors.slots import Slots
 from stator.tensors.storage import storage_of
 from stator.tensors.tensor import TensorValue, guard_tensor
 from stator.tensors.undo import Recovery, recovery
@@ -135,6 +136,7 @@ class Recorder:
         self.extra_guards: list[Guard] = []
         self.tensors: list[TensorValue] = []
         self.state = global_state.State()
+        self.slots = Slots()
         self.keep: set[Any] = set()
         self.state_nodes: set[Any] = set()
         self.ops = 0

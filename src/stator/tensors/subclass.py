@@ -18,33 +18,17 @@ from stator.objects.attributes import MISSING
 from stator.objects.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, builtin, pure, register
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
 from stator.tensors import internals
+from stator.tensors.classes import has_dispatch
 from stator.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Trace
     from stator.objects.space import Space
 
-__all__ = ["dispatched", "has_overrides", "install", "is_plain_class"]
+__all__ = ["dispatched", "has_overrides", "install"]
 
 _DISABLED = internals.disabled_torch_function
 _DEFAULT = torch.Tensor.__dict__["__torch_function__"]
-_NO_DISPATCH = torch.Tensor.__dict__["__torch_dispatch__"]
-
-
-def is_plain_class(cls: type) -> bool:
-    """Whether operations on tensors of the class are torch's own, with plain tensors as results."""
-    return cls is torch.Tensor or _raw(cls, "__torch_function__") is _DISABLED
-
-
-def has_dispatch(cls: type) -> bool:
-    """Whether the class acts below autograd, where no trace follows it."""
-    found = _raw(cls, "__torch_dispatch__")
-    return found is not _NO_DISPATCH and found is not _DISABLED and found is not internals.disabled_torch_dispatch
-
-
-def _raw(cls: type, name: str) -> Any:
-    """The attribute as it is found along the MRO."""
-    return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
 
 
 class FunctionState:

@@ -8,11 +8,14 @@ import torch
 
 from stator import errors
 from stator.guards.guard import TensorMatch
+from stator.objects.attr_dict import AttrDict
 from stator.objects.identities import used_as_key
 from stator.objects.instance import InstanceValue
 from stator.objects.keys import IdentityKey
 from stator.objects.value import Unsupported, Value
+from stator.tensors.classes import PLAIN_CLASSES, has_dispatch
 from stator.tensors.metadata import TensorMeta
+from stator.tensors.reader import tensor_spec
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -21,9 +24,6 @@ if TYPE_CHECKING:
     from stator.tensors.interfaces import Operation, Recorder
 
 __all__ = ["TensorValue"]
-
-#: classes whose instances behave as plain tensors do
-PLAIN_CLASSES: set[type] = {torch.Tensor, torch.nn.Parameter}
 
 
 class TensorValue(Value):
@@ -55,8 +55,6 @@ class TensorValue(Value):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         """An existing tensor: its class and metadata are guarded."""
-        from stator.tensors.subclass import has_dispatch
-
         if type(host) not in PLAIN_CLASSES and has_dispatch(type(host)):
             return InstanceValue.from_host(space, host, source)
         recorder = space.trace.recorder
@@ -115,36 +113,17 @@ class TensorValue(Value):
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:
-            from stator.objects.attr_dict import AttrDict
-
             self._attrs = AttrDict(self, self.host)
         return self._attrs
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        from stator.tensors.attributes import read
-
-        if self.cls not in PLAIN_CLASSES:
-            from stator.tensors.subclass import overridden_attribute
-
-            found = overridden_attribute(space, self, name)
-            if found is not None:
-                return found
-        return read(space, self, name)
+        return self.recorder.slots.get_field(space, self, name)
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
-        from stator.tensors.attributes import assign
-
-        if self.cls not in PLAIN_CLASSES:
-            from stator.tensors.subclass import has_overrides
-
-            if has_overrides(space, [self], {}):
-                return False
-        return assign(space, self, name, value)
+        return self.recorder.slots.set_field(space, self, name, value)
 
     def unpack(self, space: Space) -> list[Value]:
-        from stator.tensors.specials import unbind
-
-        return unbind(space, self)
+        return self.recorder.slots.unpack(space, self)
 
     plain_iters = (torch.Tensor.__iter__,)
 
@@ -159,9 +138,8 @@ class TensorValue(Value):
         if self.cls is torch.Tensor:
             name = writer.graph_output(self)
         else:
-            from stator.tensors.subclass import as_plain
-
-            name = writer.assign("t", f"{writer.expr(as_plain(self))}.as_subclass({writer.const(self.cls)})")
+            plain = self.recorder.slots.as_plain(self)
+            name = writer.assign("t", f"{writer.expr(plain)}.as_subclass({writer.const(self.cls)})")
         if self._attrs is not None or self.fields:
             writer.name_value(self, name)
             if self._attrs is not None:
@@ -179,7 +157,5 @@ class TensorValue(Value):
 
 def guard_tensor(space: Space, value: TensorValue, dynamic_dims: Any = ()) -> None:
     """The trace depends on the class and metadata of an existing tensor."""
-    from stator.tensors.reader import tensor_spec
-
     if value.source is not None:
         space.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))

@@ -22,9 +22,9 @@ import torch
 
 from stator._core import keep_contents, plan_keeping, put_contents_back
 from stator.tensors import internals
+from stator.tensors.classes import is_plain_class
 from stator.tensors.random_state import restore, saved
 from stator.tensors.storage import storage_of
-from stator.tensors.subclass import is_plain_class
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Writer

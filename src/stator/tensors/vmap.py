@@ -10,9 +10,10 @@ from stator import errors
 from stator.objects.protocol import MODELS, register
 from stator.objects.value import NotKnown, Unsupported, Value
 from stator.tensors import internals
+from stator.tensors.classes import PLAIN_CLASSES
 from stator.tensors.metadata import meta_of
 from stator.tensors.subgraph import Subgraph, record_module
-from stator.tensors.tensor import PLAIN_CLASSES, TensorValue
+from stator.tensors.tensor import TensorValue
 from stator.tensors.world import Failure
 
 if TYPE_CHECKING:
