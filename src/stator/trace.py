@@ -29,6 +29,7 @@ from stator.interp.frame import Frame
 from stator.interp.services import Services
 from stator.interp.signals import NearRecursionLimit, Restart
 from stator.objects import generator
+from stator.objects.function import FunctionValue
 from stator.objects.globals_ import MadeGlobals, NamedItems
 from stator.objects.liveness import leads_to, stands_for
 from stator.objects.module import ModuleValue
@@ -291,8 +292,6 @@ class Trace(Services):
         return None if value.cls is type(None) else value
 
     def _root_function(self, function: Any) -> FunctionValue:
-        from stator.objects.function import FunctionValue
-
         source = FunctionSource()
         value = FunctionValue.from_host(self.space, function, ConstSource(function, "<running function>"))
         value.source = source

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING
 
-from stator.objects.value import Value
+from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -65,8 +65,6 @@ def bind(
 
 
 def _collect(space: Space, code: CodeType, bound: dict[str, Value], extra: list[Value], rest: dict[str, Value]) -> None:
-    from stator.objects.value import Constant
-
     slot = code.co_argcount + code.co_kwonlyargcount
     if code.co_flags & _VARARGS:
         bound[code.co_varnames[slot]] = space.new_tuple(extra)

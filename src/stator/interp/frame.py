@@ -9,6 +9,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.bytecode.canonical import CANONICAL
 from stator.bytecode.continuation import Lasti as HostLasti
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import Decoded, Instr, decode
@@ -309,8 +310,6 @@ class Frame:
 
 def check_complete() -> None:
     """Every canonical opcode has an implementation: run once, when the opcode modules have been imported."""
-    from stator.bytecode.canonical import CANONICAL
-
     missing = sorted(set(CANONICAL) - set(OPCODES))
     if missing:
         raise errors.InternalError(f"canonical opcodes without implementation: {', '.join(missing)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stator.bytecode.decode import Instr
+from stator.interp import matching
 from stator.interp.frame import Frame, opcode
 from stator.objects.protocol import TRUE
 from stator.objects.value import NULL, Constant, Value
@@ -205,16 +206,12 @@ def MATCH_MAPPING(f: Frame, instr: Instr) -> None:
 @opcode
 def MATCH_KEYS(f: Frame, instr: Instr) -> None:
     """The values of a mapping pattern's keys, or None."""
-    from stator.interp import matching
-
     f.push(matching.match_keys(f.space, f.peek(2), f.peek()))
 
 
 @opcode
 def MATCH_CLASS(f: Frame, instr: Instr) -> None:
     """case C(a, b=c):"""
-    from stator.interp import matching
-
     subject, cls, names = f.popn(3)
     f.push(matching.match_class(f.space, subject, cls, instr.arg, names))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from stator import errors
 from stator.interp.signals import DoFirst
+from stator.objects.function import FunctionValue
 from stator.objects.globals_ import MadeGlobals, name_in
 from stator.objects.protocol import FALSE, MODELS, NONE, TRUE
 from stator.objects.value import Constant, Raised, Unsupported, Value
@@ -109,8 +110,6 @@ class Services:
 
     def new_function(self, frame: Frame, code: Value) -> Any:
         """`MAKE_FUNCTION`: a function of the frame's globals."""
-        from stator.objects.function import FunctionValue
-
         host: types.CodeType = code.as_host(self.space)
         made = FunctionValue(host, frame.globals, host.co_name)
         if type(frame.globals) is MadeGlobals:

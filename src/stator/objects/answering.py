@@ -12,6 +12,8 @@ from typing import Any
 from stator.guards.raw import is_mutable_type, type_lookup
 from stator.objects.attributes import MISSING
 from stator.objects.exception import native_base
+from stator.objects.float_ import as_double
+from stator.objects.int_ import to_int
 from stator.objects.protocol import RESTRICTED, SLOTS
 from stator.objects.sequence import Sequence
 from stator.objects.space import Space
@@ -217,14 +219,10 @@ def _index(space: Space, value: Value) -> Value:
 
 
 def _int(space: Space, value: Value) -> Value:
-    from stator.objects.int_ import to_int
-
     return to_int(space, value)
 
 
 def _float(space: Space, value: Value) -> Value:
-    from stator.objects.float_ import as_double
-
     return as_double(space, value)
 
 

@@ -11,6 +11,7 @@ from stator.guards.raw import class_dict, instance_dict, is_heap_type, set_insta
 from stator.guards.source import AttrSource, InstanceDictSource, Source
 from stator.objects.dict_ import DictValue
 from stator.objects.dict_table import Table
+from stator.objects.instance import dict_text
 from stator.objects.value import Constant, Value
 
 if TYPE_CHECKING:
@@ -124,8 +125,6 @@ class AttrDict(DictValue):
 
     def lines(self, writer: Writer, name: str) -> list[str]:
         """The lines that give the object made by generated code, called `name` there, its attributes."""
-        from stator.objects.instance import dict_text
-
         own = dict_text(writer, self.dict_owner.cls, name)
         return [f"{own}[{key!r}] = {writer.expr(item)}" for key, item in self.entries(None)]
 
@@ -143,8 +142,6 @@ class AttrDict(DictValue):
         return super().shell(writer) if self.dict_owner is None else self._text(writer)
 
     def _text(self, writer: Writer) -> str:
-        from stator.objects.instance import dict_text
-
         return dict_text(writer, self.dict_owner.cls, writer.expr(self.dict_owner))
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from stator import errors
 from stator._core import has_buffer
+from stator.objects.answering import answered
 from stator.objects.attributes import is_generic
-from stator.objects.operators import callable_name
-from stator.objects.protocol import CALL_HOOKS, HANDLERS, bad_call, is_pure
+from stator.objects.operators import BINARY, COMPARE, callable_name
+from stator.objects.protocol import CALL_HOOKS, HANDLERS, NOT_IMPLEMENTED, bad_call, is_pure
 from stator.objects.recursion import nested
 from stator.objects.reloaded import adopt
 from stator.objects.space import Space
@@ -74,8 +75,6 @@ class Calls(Space):
 
     def immutable_fallback(self, host: Any, args: list[Value]) -> Value | None:
         """A binary slot of an immutable builtin type, met with an operand of an unrelated class: NotImplemented."""
-        from stator.objects.protocol import NOT_IMPLEMENTED
-
         owner: Any = getattr(host, "__objclass__", None)
         name = getattr(host, "__name__", "")
         if len(args) == 2 and name == "__add__" and issubclass(owner, (str, bytes)):
@@ -93,8 +92,6 @@ class Calls(Space):
 
     def answered(self, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value | None:
         """Run a pure host function for real, on stand-ins for operands that are not known; None where unsound."""
-        from stator.objects.answering import answered
-
         owner = getattr(host, "__objclass__", None) or getattr(host, "__self__", None)
         if isinstance(owner, type) and owner.__module__ != "builtins":
             return None  # others may ask for more than slots: a Decimal compares itself with any Rational
@@ -113,8 +110,6 @@ class Calls(Space):
 
 
 def _binary_slots() -> frozenset[str]:
-    from stator.objects.operators import BINARY, COMPARE
-
     names = {n for entry in BINARY.values() for n in entry[1:]} | {n for entry in COMPARE.values() for n in entry[1:]}
     return frozenset(names | {"__divmod__", "__rdivmod__"})
 

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.raw import is_subtype
+from stator.objects import exception
 from stator.objects.attributes import MISSING
 from stator.objects.cell import CellValue
 from stator.objects.descriptors import ClassMethod, StaticMethod
 from stator.objects.function import FunctionValue
 from stator.objects.globals_ import name_in
+from stator.objects.mappingproxy import MappingProxyValue
 from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, builtin
+from stator.objects.recursion import repr_piece
 from stator.objects.skeleton import HELD, SKELETONS, SkeletonError, blank_class, is_data_descriptor_of
 from stator.objects.type_ import ClassValue
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -128,8 +131,6 @@ def _check_cell(space: Space, cell: Value, made: Value) -> None:
 
 
 def _shown(space: Space, value: Value) -> str:
-    from stator.objects.recursion import repr_piece
-
     return space.str_(concatenated(repr_piece(space, value)))
 
 
@@ -193,8 +194,6 @@ def _set_name_failed(space: Space, raised: Raised, name: str, value: Value, made
     if sys.version_info >= (3, 12):
         space.call_method(raised.value, "add_note", Constant(text))
         return raised
-    from stator.objects import exception
-
     error: Raised = space.error(RuntimeError, text)
     exception.set_cause(space, error.value, raised.value)
     exception.set_context(space, error.value, raised.value)
@@ -348,8 +347,6 @@ class _FreshClass:
         return space.new_tuple([]) if name == "__type_params__" else NONE
 
     def _namespace(self, space: Space) -> Value:
-        from stator.objects.mappingproxy import MappingProxyValue
-
         items = dict(self.attributes)
         for name, host in type.__dict__["__dict__"].__get__(self.skeleton).items():
             if name not in items:

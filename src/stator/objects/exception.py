@@ -16,8 +16,10 @@ from stator.guards.raw import instance_dict, is_heap_type, lacks_dict, type_look
 from stator.guards.source import CallSource, GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.protocol import FALSE, NONE, TRUE, models
+from stator.objects.recursion import enumeration, list_pieces, repr_piece
 from stator.objects.traceback_ import Passed, TracebackValue
 from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.stdlib.repr_ import repr_of, str_of
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -304,13 +306,9 @@ class ExceptionValue(Value):
         args = self.arg_values(space)
         if not args:
             return Constant("")
-        from stator.stdlib.repr_ import repr_of, str_of
-
         return str_of(space, args[0]) if len(args) == 1 else repr_of(space, space.new_tuple(args))
 
     def tp_repr(self, space: Space) -> Value:
-        from stator.objects.recursion import enumeration, list_pieces, repr_piece
-
         args = self.arg_values(space)
         pieces = [repr_piece(space, args[0])] if len(args) == 1 else list_pieces(space, args)
         return enumeration(f"{space.class_name(self.cls)}(", pieces, ")")

@@ -12,6 +12,7 @@ from stator.objects.attributes import MISSING
 from stator.objects.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of, native_base
 from stator.objects.protocol import NONE, bad_call, builtin
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.stdlib.repr_ import repr_of
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -111,8 +112,6 @@ def key_error_str(space: Space, self: Value, /) -> Value:
     args = self.arg_values(space)
     if len(args) != 1:
         return self.tp_str(space)
-    from stator.stdlib.repr_ import repr_of
-
     return repr_of(space, args[0])
 
 

@@ -12,6 +12,7 @@ from stator.objects.pending import concatenated
 from stator.objects.protocol import FALSE, NONE, TRUE, models, pure
 from stator.objects.recursion import repr_piece
 from stator.objects.sequence import MAXSIZE, Sequence, is_slice, slice_of
+from stator.objects.sort import sorted_items
 from stator.objects.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
@@ -222,8 +223,6 @@ class ListValue(Sequence):
         return NONE
 
     def sort(self, space: Space, *, key: Value = NONE, reverse: Value = FALSE) -> Value:
-        from stator.objects.sort import sorted_items
-
         backwards = space.truth(reverse) if sys.version_info >= (3, 12) else _c_int(space, reverse) != 0
         items = list(self.mutable(space))
         result = list(items)

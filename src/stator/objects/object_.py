@@ -16,6 +16,7 @@ from stator.objects.instance import new_instance
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, builtin, register
 from stator.objects.type_ import class_names
 from stator.objects.value import Constant, Raised, Unsupported, Value
+from stator.stdlib.repr_ import str_of
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -195,8 +196,6 @@ def object_order(space: Space, self: Value, other: Value, /) -> Value:
 
 @builtin(object.__format__)
 def object_format(space: Space, self: Value, spec: Value, /) -> Value:
-    from stator.stdlib.repr_ import str_of
-
     self, spec = self.force(), spec.force()
     if not issubclass(spec.cls, str):
         raise space.error(TypeError, f"__format__() argument must be str, not {spec.type_name(space)}")

@@ -17,7 +17,7 @@ from stator.interp.signals import DoFirst
 from stator.objects.attributes import MISSING
 from stator.objects.facts import fixed
 from stator.objects.identities import ShownAddresses, separate
-from stator.objects.protocol import AMBIENT, FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE
+from stator.objects.protocol import AMBIENT, FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE, is_pure
 from stator.objects.space import Space
 from stator.objects.value import CACHED, UNLIKE, Constant, NotKnown, Raised, Unsupported, Value
 from stator.objects.warned import Warned, call_silent, left_to_run_time
@@ -449,8 +449,6 @@ class Operators(Space):
 
     def unmodelled(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """The real type has it and Stator has no model: run it for real on known operands where pure, else break."""
-        from stator.objects.protocol import is_pure
-
         if is_pure(host):
             try:
                 return self.run_known(host, args, kwargs)

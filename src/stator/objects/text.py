@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from stator.objects.pending import joined
 from stator.objects.space import Space
 from stator.objects.value import Value
+from stator.stdlib.repr_ import repr_of, str_of
+from stator.stdlib.str_ import CONVERSIONS, format_value, text_of
 
 
 class Text(Space):
@@ -13,31 +16,20 @@ class Text(Space):
 
     def repr(self, value: Value) -> Value:
         """`repr(value)`."""
-        from stator.stdlib.repr_ import repr_of
-
         return repr_of(self, value)
 
     def str(self, value: Value) -> Value:
         """`str(value)`."""
-        from stator.stdlib.repr_ import str_of
-
         return str_of(self, value)
 
     def format_value(self, value: Value, conversion: Any, spec: Value | None) -> Value:
         """`f"{value!conversion:spec}"`."""
-        from stator.stdlib.str_ import format_value
-
         return format_value(self, value, conversion, spec)
 
     def convert_value(self, value: Value, conversion: Any) -> Value:
         """`value!conversion` in an f-string, by the number that the bytecode has."""
-        from stator.stdlib.str_ import CONVERSIONS
-
         return CONVERSIONS[conversion](self, value)
 
     def join_strings(self, parts: list[Value]) -> Value:
         """`"".join(parts)` of what formatting gave: str or instances of its subclasses."""
-        from stator.objects.pending import joined
-        from stator.stdlib.str_ import text_of
-
         return joined(parts, lambda part: text_of(self, part, "str.join"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
+from stator.objects.frame_ import Frames, FrameValue
 from stator.objects.protocol import bad_call, models
 from stator.objects.value import Constant, ObjectValue, Raised, Value
 from stator.residual.runtime import Place
@@ -107,8 +108,6 @@ class TracebackValue(ObjectValue):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, tb_next: Value, tb_frame: Value, tb_lasti: Value, tb_lineno: Value) -> Value:
-        from stator.objects.frame_ import FrameValue
-
         inner, frame = tb_next.force(), tb_frame.force()
         entries = inner.entries if isinstance(inner, TracebackValue) else []
         new = entries or inner.cls is type(None)
@@ -126,8 +125,6 @@ class TracebackValue(ObjectValue):
         return made
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        from stator.objects.frame_ import Frames
-
         if self.source is not None:
             return None
         if name == "tb_next" and self.inner is not None:

@@ -11,6 +11,7 @@ from stator.guards.guard import Predicate
 from stator.guards.raw import base_of, is_mutable_type, type_flags, type_lookup, type_name
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
+from stator.objects.mappingproxy import MappingProxyValue
 from stator.objects.method import DISALLOW_INSTANTIATION
 from stator.objects.protocol import CALL_HOOKS, FALSE, HANDLERS, IMMUTABLE, NONE, PURE, TRUE, builtin, models
 from stator.objects.skeleton import SKELETONS
@@ -199,8 +200,6 @@ class ClassValue(Known):
     def _namespace(self, space: Space) -> Value:
         if self.host in space.trace.class_overlays:
             raise Unsupported(errors.UnsupportedAttribute("type", "__dict__"))
-        from stator.objects.mappingproxy import MappingProxyValue
-
         if self.namespace is None:
             source = CallSource(namespace_of, ConstSource(self.host, plain_name(self.host)), "namespace_of")
             self.namespace = space.wrap(namespace_of(self.host), source).force()

@@ -13,6 +13,7 @@ from stator import errors
 from stator.bytecode.continuation import is_continuation
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, WeakrefSource
+from stator.objects.instance import fill
 from stator.objects.keys import RefKey
 from stator.objects.liveness import WeakTarget, is_alive, referents
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
@@ -138,8 +139,6 @@ class RefValue(ExtensibleValue):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        from stator.objects.instance import fill
-
         referent = self.referent
         shown = f"{writer.const(_Mortal)}()" if referent is None else writer.expr(referent)
         parts = [shown, writer.expr(self.callback)]

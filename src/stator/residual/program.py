@@ -19,7 +19,7 @@ from stator.cache.policy import GIVEN_UP
 from stator.guards.raw import is_heap_type
 from stator.guards.source import FunctionSource, LocalSource, Source
 from stator.interp.signals import FrameState
-from stator.objects.value import Unsupported, Value
+from stator.objects.value import NULL, Unsupported, Value
 from stator.residual import runtime
 from stator.residual.native import NATIVE, Native
 from stator.residual.resume import Link, callers, chain, link, outer_links
@@ -155,8 +155,6 @@ class Program:
         return link(writer, leaf.frame, leaf.instr.index, stack, mode="value", results=len(payload)), payload
 
     def _with_null(self, native: Native, leaf: FrameState, stack: list[Value]) -> tuple[Link, list[str]]:
-        from stator.objects.value import NULL
-
         if native.results[0] is None:
             after = link(self.writer, leaf.frame, leaf.instr.index, [*stack, NULL], mode="value", results=1)
             return after, ["result"]

@@ -14,6 +14,7 @@ from stator.objects.globals_ import MadeGlobals
 from stator.objects.identities import ShownAddresses
 from stator.objects.value import NotKnown, Unsupported, Value, is_unique
 from stator.objects.wrapping import plain_name
+from stator.residual.resume import suspended_generator
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Trace
@@ -207,8 +208,6 @@ class Writer:
 
     def generator(self, value: Suspendable) -> str:
         """A suspended generator of the traced program, made anew at the place where it is suspended."""
-        from stator.residual.resume import suspended_generator
-
         return suspended_generator(self, value)
 
 

@@ -11,6 +11,7 @@ from stator.objects.attributes import MISSING
 from stator.objects.protocol import NONE, builtin
 from stator.objects.value import Constant, Unsupported, Value
 from stator.residual.writer import InternedTexts
+from stator.stdlib.builtins_iter import CallableIterator
 from stator.stdlib.repr_ import ascii_of, repr_of
 from stator.stdlib.str_ import format_of
 from stator.stdlib.support import bool_value, hooked, known_host, literal
@@ -218,8 +219,6 @@ _extreme(min, "<")
 def iter_(space: Space, value: Value, sentinel: Value | None = None, /) -> Value:
     if sentinel is None:
         return space.iter(value)
-    from stator.stdlib.builtins_iter import CallableIterator
-
     if space.host_lookup(value.force().cls, "__call__") is MISSING:
         named = "iter(object, sentinel): object" if sys.version_info[:2] == (3, 12) else "iter(v, w): v"
         raise space.error(TypeError, f"{named} must be callable")

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stator.guards.guard import Length
 from stator.guards.source import CallSource, ItemSource
 from stator.objects.facts import answer
 from stator.objects.iterator import reduction
@@ -206,8 +207,6 @@ class Getter(ObjectValue):
 
 
 def _same_length(base: Source, parts: tuple[Any, ...]) -> Any:
-    from stator.guards.guard import Length
-
     return Length(base, len(parts))
 
 

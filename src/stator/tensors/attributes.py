@@ -10,6 +10,7 @@ from stator import errors
 from stator.objects.facts import attribute
 from stator.objects.protocol import FALSE, NONE, TRUE
 from stator.objects.value import Constant, Unsupported, Value
+from stator.tensors.calls import record
 from stator.tensors.latent import rely_on_leaf
 from stator.tensors.lowering import Call, lower_call
 
@@ -100,15 +101,11 @@ def metadata(space: Space, tensor: TensorValue, name: str) -> Value:
 
 def viewed(space: Space, tensor: TensorValue, name: str) -> Value:
     """An attribute that is another view of the data."""
-    from stator.tensors.calls import record
-
     return record(space, Call(getattr, "call_function", getattr), [tensor, Constant(name)], {})
 
 
 def data(space: Space, tensor: TensorValue) -> Value:
     """`tensor.data`: the same data outside autograd."""
-    from stator.tensors.calls import record
-
     return record(space, Call(getattr, "call_function", getattr), [tensor, Constant("data")], {})
 
 

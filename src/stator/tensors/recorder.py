@@ -18,6 +18,7 @@ from stator.tensors.contract import alone_guards
 from stator.tensors.failures import real_warnings
 from stator.tensors.finish import CompiledGraph, finish
 from stator.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
+from stator.tensors.lowering import fill
 from stator.tensors.memo import MEMO, Memo
 from stator.tensors.metadata import TensorMeta, hint_of, meta_of
 from stator.tensors.node_meta import NodeMeta, call_chain
@@ -93,8 +94,6 @@ class Operation:
     def replay(self, world: World) -> None:
         """Run on fake tensors."""
         fakes = [operand.fake for operand in self.operands]  # type: ignore[attr-defined]
-        from stator.tensors.lowering import fill
-
         self.adopt(world.run(self.function, self.args, self.kwargs, fakes, fill).result)
 
 
@@ -362,8 +361,6 @@ class Recorder:
         return self._run(call, operation)
 
     def _run(self, call: Call, operation: Operation) -> Outcome:
-        from stator.tensors.lowering import fill
-
         if call.operands:  # what is made of constants does not see what was written before
             self.replay()
         fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]

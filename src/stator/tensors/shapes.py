@@ -20,6 +20,7 @@ from stator.interp.signals import Restart
 from stator.objects.value import Unsupported
 from stator.tensors import dynamism, internals
 from stator.tensors.symbols import SymValue
+from stator.tensors.tensor import TensorValue
 from stator.tensors.world import describe_callable
 
 if TYPE_CHECKING:
@@ -209,8 +210,6 @@ class Shapes:
 
     def boxed(self, value: SymValue) -> TensorValue:
         """A symbolic float as an input that is a tensor: of plain floats backends make constants."""
-        from stator.tensors.tensor import TensorValue
-
         assert value.source is not None
         made = TensorValue(self.recorder, torch.Tensor, None)
         made.source = CallSource(_box, value.source, "torch.tensor")

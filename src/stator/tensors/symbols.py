@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
+from stator.guards.guard import TypeIs
 from stator.objects.pending import PendingNumber, PendingText
 from stator.objects.protocol import NOT_IMPLEMENTED
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -94,7 +95,6 @@ def literal(trace: Any, host: Any, source: Any) -> Value | None:
     """A number read from the frame that has varied (trace.LITERAL_HOOKS)."""
     if type(host) not in (int, float) or trace.recorder is None:
         return None
-    from stator.guards.guard import TypeIs
     from stator.tensors.dynamism import number_varies
 
     if not number_varies(trace, host, source) or host in (0, 1) or not math.isfinite(host):
