@@ -12,11 +12,11 @@ from typing import Any
 
 from stator import errors
 from stator._core import Compiled, set_miss_handler
-from stator.collector import paused
 from stator.config import current
 from stator.controls.dynamo_config import disabled_by_environment
 from stator.copies import Compiling
-from stator.region import BUCKETS, Bucket
+from stator.host.collector import paused
+from stator.region import BUCKETS, Bucket, forget_all
 from stator.report.stats import STATS, Stats
 
 
@@ -178,8 +178,7 @@ def _wrap(model: Any, bucket: Bucket) -> Any:
 
 def reset() -> None:
     """Forget everything compiled, and set the counters to zero."""
-    for bucket in list(BUCKETS):
-        bucket.clear()
+    forget_all()
     STATS.reset()
 
 

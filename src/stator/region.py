@@ -248,3 +248,9 @@ def failure_of(entry: Entry, function: Any, args: list[Any]) -> str:
     """The first guard of the entry that these arguments fail, as text."""
     program: GuardProgram = entry.program  # type: ignore[assignment]
     return program.failure(function, tuple(args)) or "the guards hold now"
+
+
+def forget_all() -> None:
+    """Forget what every `compile()` call has compiled."""
+    for bucket in list(BUCKETS):
+        bucket.clear()

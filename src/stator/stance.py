@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any, Literal, TypeVar, get_args
 
 from stator.controls.dynamo_config import warn_once
-from stator.controls.waiting import when_loaded
 from stator.errors.exceptions import ConfigError
+from stator.host.waiting import when_loaded
 
 F = TypeVar("F", bound=Callable[..., Any])
 Stance = Literal[

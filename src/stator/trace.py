@@ -27,13 +27,13 @@ from stator.guards.source import (
 )
 from stator.interp.frame import Frame
 from stator.interp.services import Services
-from stator.interp.signals import NearRecursionLimit, Restart
 from stator.objects import generator
 from stator.objects.function import FunctionValue
 from stator.objects.globals_ import MadeGlobals, NamedItems
 from stator.objects.liveness import leads_to, stands_for
 from stator.objects.module import ModuleValue
 from stator.objects.protocol import IMMUTABLE
+from stator.objects.signals import NearRecursionLimit, Restart
 from stator.objects.skeleton import detach
 from stator.objects.standard_space import StandardSpace
 from stator.objects.value import Constant, Lazy, NotKnown, Raised, Unsupported, Value

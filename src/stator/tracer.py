@@ -9,7 +9,7 @@ from traceback import FrameSummary
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from stator import collector, errors, mark_models  # noqa: F401  the models of the marks
+from stator import errors, mark_models  # noqa: F401  the models of the marks
 from stator._core import UNBOUND, Entry, call_seen, set_code_policy
 from stator.bytecode import ContinuationError, is_suspendable
 from stator.bytecode.continuation import is_continuation
@@ -26,13 +26,14 @@ from stator.controls.breaks import break_is_error
 from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
 from stator.guards.source import LocalSource
+from stator.host import collector
 from stator.interp import matching  # noqa: F401  imported before a trace may look at sys.modules
-from stator.interp.signals import BreakHere, DoFirst, NearRecursionLimit, Restart
 from stator.objects import exception_code  # noqa: F401
 from stator.objects.generator import is_left_open
 from stator.objects.module import is_undermined
+from stator.objects.signals import BreakHere, DoFirst, NearRecursionLimit, Restart
 from stator.objects.value import Raised, Unsupported
-from stator.region import ALONE, LOG, failure_of
+from stator.region import ALONE, LOG, failure_of, forget_all
 from stator.report.stats import STATS, BreakRecord
 from stator.residual.ir_check import Traced, check_ir
 from stator.residual.program import Program, Residual
@@ -86,7 +87,7 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
         return None
     if stance == "fail_on_recompile":
         raise RuntimeError(_recompile_text(bucket, function, code, args))
-    resets.follow()
+    resets.follow(forget_all)
     config = bucket.config
     if config.disable:
         return None

@@ -16,9 +16,8 @@ from torch.overrides import TorchFunctionMode
 
 from stator._core import set_code_policy
 from stator.backends import lookup_backend
-from stator.bytecode import decode
+from stator.bytecode import decode, runtime
 from stator.bytecode.continuation import original_of
-from stator.residual import runtime
 
 __all__ = ["Failed", "Failing", "Spot", "failing_in_python"]
 

@@ -19,7 +19,7 @@ import torch
 
 import stator
 from apptests import app_steps, app_tensors
-from stator.residual import runtime
+from stator.bytecode import runtime
 from tests.tensors.failing_operations import Tool, failing_in_python
 from tests.test_apptests import same
 

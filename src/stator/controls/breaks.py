@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from stator.objects.interfaces import Trace
+from types import CodeType
+from typing import Any, Protocol
 
 __all__ = ["break_is_error"]
 
 _FLAG = "_error_on_graph_break"
+
+
+class Trace(Protocol):
+    """What is asked of a trace."""
+
+    traced_codes: dict[int, CodeType]
+    space: Any
+
+    def globals_of(self, host: dict[str, Any]) -> Any:
+        """The value of a module's globals."""
 
 
 def break_is_error(trace: Trace) -> bool:

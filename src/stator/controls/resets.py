@@ -7,10 +7,11 @@ list is emptied by the reset, after which nothing is cached before the next comp
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from stator.controls.waiting import when_loaded
+from stator.host.waiting import when_loaded
 
 __all__ = ["follow", "follow_from_import"]
 
@@ -20,27 +21,22 @@ _TORCHS = "torch._dynamo.eval_frame"
 class _Clearing:
     """Stands among the backends that torch resets."""
 
-    def reset(self) -> None:
-        from stator.region import BUCKETS
-
-        for bucket in list(BUCKETS):
-            bucket.clear()
+    def __init__(self, forget_all: Callable[[], None]) -> None:
+        self.reset = forget_all
 
 
-_CLEARING = _Clearing()
-
-
-def follow() -> None:
-    """See to it that torch's next reset reaches Stator."""
+def follow(forget_all: Callable[[], None]) -> None:
+    """See to it that torch's next reset calls the function."""
     known: Any = getattr(sys.modules.get(_TORCHS), "cached_backends", None)
-    if isinstance(known, dict):
-        known.setdefault(id(_CLEARING), _CLEARING)
+    if isinstance(known, dict) and not any(isinstance(each, _Clearing) for each in known.values()):
+        clearing = _Clearing(forget_all)
+        known[id(clearing)] = clearing
 
 
-def follow_from_import() -> None:
+def follow_from_import(forget_all: Callable[[], None]) -> None:
     """Do so as soon as torch's compiler is imported."""
 
     def loaded(module: ModuleType) -> None:
-        follow()
+        follow(forget_all)
 
     when_loaded(_TORCHS, loaded)

@@ -12,7 +12,7 @@ import weakref
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from stator.controls.waiting import when_loaded
+from stator.host.waiting import when_loaded
 
 if TYPE_CHECKING:
     from stator.errors.exceptions import StatorError

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.bytecode import NULL_FIRST
 from stator.bytecode.canonical import CANONICAL
 from stator.bytecode.continuation import Lasti as HostLasti
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import Decoded, Instr, decode
-from stator.interp.signals import BreakHere, FrameState, Restart
 from stator.objects.cell import CellValue
 from stator.objects.globals_ import MadeGlobals
 from stator.objects.protocol import models
+from stator.objects.signals import BreakHere, FrameState, Restart
 from stator.objects.value import NULL, Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 Opcode = Callable[["Frame", Instr], None]
 #: canonical opcode name → what executes it; filled by the opcode modules
 OPCODES: dict[str, Opcode] = {}
-
-#: 3.11 and 3.12 push the NULL of a call below the callable, 3.13 above it
-NULL_FIRST = sys.version_info < (3, 13)
 
 
 def opcode(function: Opcode) -> Opcode:

@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from stator import errors
-from stator.interp.signals import DoFirst
 from stator.objects.function import FunctionValue
 from stator.objects.globals_ import MadeGlobals, name_in
 from stator.objects.protocol import FALSE, MODELS, NONE, TRUE
+from stator.objects.signals import DoFirst
 from stator.objects.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.effects import Effects
-    from stator.objects.interfaces import Frame
+    from stator.objects.interfaces import Frame, SideEffects
     from stator.objects.space import Space
 
 
@@ -30,7 +29,7 @@ class Services:
     """Part of the trace: the helpers of opcodes."""
 
     space: Space
-    effects: Effects
+    effects: SideEffects
     recorder: Any
     patterns: dict[type, int]
     #: what was done for real before this trace began

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from stator.bytecode.runtime import with_frames
 from stator.guards.raw import type_lookup
 from stator.objects.exception import ExceptionValue, native_base, own_fields, value_of
 from stator.objects.instance import empty_slot, slot_text
 from stator.objects.traceback_ import callers, places
 from stator.objects.value import NULL
-from stator.residual.runtime import with_frames
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Frame, Writer

@@ -13,7 +13,7 @@ from stator import errors
 from stator._core import runs_its_code
 from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey, TypeIs
 from stator.guards.source import ConstSource, DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
-from stator.interp.binding import Mismatch, bind
+from stator.objects.binding import Mismatch, bind
 from stator.objects.cell import CellValue
 from stator.objects.facts import fixed, plain_name
 from stator.objects.method import BoundMethod

@@ -109,3 +109,10 @@ class ShownAddresses:
 
     def __init__(self, trace: Any) -> None:
         self.hosts: dict[int, Any] = {}
+
+
+class InternedTexts:
+    """The strings that the trace has interned: equal ones are not the same, so these very objects are handed on."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.texts: dict[int, str] = {}

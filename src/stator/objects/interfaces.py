@@ -119,6 +119,12 @@ class SideEffects(Protocol):
     def is_deferred(self, function: Any) -> bool:
         """Whether a call of the function is put off."""
 
+    def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
+        """`function(*args, **kwargs)` acts on the world outside: perform it after the graph, in order."""
+
+    def prepare(self, writer: Writer) -> list[str]:
+        """Emit what the effects need, and return the lines that perform them."""
+
 
 class Frame(Protocol):
     """A frame of the traced program; see `stator.interp.frame.Frame`."""
@@ -187,6 +193,7 @@ class Trace(Protocol):
     region_state: dict[Any, Any]
     done_first: set[Any]
     unfinished: weakref.WeakSet[Any]
+    lost: list[Any]
     first_guards: list[Guard]
     epoch: int
     steps: int

@@ -13,11 +13,11 @@ from typing import Any
 from stator import errors
 from stator._core import call_within
 from stator.guards.raw import is_heap_type
-from stator.interp.signals import DoFirst
 from stator.objects.attributes import MISSING
 from stator.objects.facts import fixed
 from stator.objects.identities import ShownAddresses, separate
 from stator.objects.protocol import AMBIENT, FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE, is_pure
+from stator.objects.signals import DoFirst
 from stator.objects.space import Space
 from stator.objects.value import CACHED, UNLIKE, Constant, NotKnown, Raised, Unsupported, Value
 from stator.objects.warned import Warned, call_silent, left_to_run_time

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
+from stator.bytecode.runtime import Place
 from stator.objects.frame_ import Frames, FrameValue
 from stator.objects.protocol import bad_call, models
 from stator.objects.value import Constant, ObjectValue, Raised, Value
-from stator.residual.runtime import Place
 
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr

@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from stator import tracer  # noqa: F401  all models are registered by it
 from stator.guards.raw import is_heap_type
+from stator.interp import all_opcodes  # noqa: F401  all models are registered with them
 from stator.objects.attributes import is_generic
 from stator.objects.protocol import HANDLERS, IMMUTABLE, OF_EXISTING, SLOTS, is_pure, model_for
 from stator.objects.value import Value

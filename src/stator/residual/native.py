@@ -8,14 +8,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator._core import apply
-from stator.interp.frame import NULL_FIRST
+from stator.bytecode import NULL_FIRST, runtime
 from stator.objects.operators import BINARY, COMPARE
 from stator.objects.value import NULL, Value
-from stator.residual import runtime
 
 if TYPE_CHECKING:
-    from stator.interp.signals import FrameState
     from stator.objects.interfaces import Writer
+    from stator.objects.signals import FrameState
 
 
 class Native:

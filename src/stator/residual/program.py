@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator._core import raise_unchanged, set_code_policy
 from stator._core import tail as tail_call
-from stator.bytecode import argument_count
+from stator.bytecode import argument_count, runtime
 from stator.cache.policy import GIVEN_UP
 from stator.guards.raw import is_heap_type
 from stator.guards.source import FunctionSource, LocalSource, Source
-from stator.interp.signals import FrameState
+from stator.objects.signals import FrameState
 from stator.objects.value import NULL, Unsupported, Value
-from stator.residual import runtime
 from stator.residual.native import NATIVE, Native
 from stator.residual.resume import Link, callers, chain, link, outer_links
 from stator.residual.writer import Writer
 
 if TYPE_CHECKING:
     from stator.objects import interfaces
-    from stator.trace import Trace
+    from stator.objects.interfaces import Trace
 
 _serial = itertools.count()
 

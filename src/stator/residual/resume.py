@@ -27,8 +27,8 @@ from stator.objects.value import NULL, Lazy, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
-    from stator.interp.signals import FrameState
     from stator.objects.interfaces import Frame, Writer
+    from stator.objects.signals import FrameState
     from stator.objects.suspendable import Suspendable
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import ConstSource, Source
 from stator.objects.globals_ import MadeGlobals
-from stator.objects.identities import ShownAddresses
+from stator.objects.identities import InternedTexts, ShownAddresses
 from stator.objects.value import NotKnown, Unsupported, Value, is_unique
 from stator.objects.wrapping import plain_name
 from stator.residual.resume import suspended_generator
@@ -26,13 +26,6 @@ _WORD = re.compile(r"\W+")
 #: the types of what `builtins` contains by its own name; the names of other objects are the program's to compute
 _NAMED = (type, types.BuiltinFunctionType)
 _RESERVED = frozenset({"run", "tail", "raising", "graph", "error", "result", "END"})
-
-
-class InternedTexts:
-    """The strings that the trace has interned: equal ones are not the same, so these very objects are handed on."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.texts: dict[int, str] = {}
 
 
 class Writer:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.objects.attributes import MISSING
+from stator.objects.identities import InternedTexts
 from stator.objects.protocol import NONE, builtin
 from stator.objects.value import Constant, Unsupported, Value
-from stator.residual.writer import InternedTexts
 from stator.stdlib.builtins_iter import CallableIterator
 from stator.stdlib.repr_ import ascii_of, repr_of
 from stator.stdlib.str_ import format_of

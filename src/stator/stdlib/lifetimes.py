@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
-from stator.interp.signals import DoFirst
 from stator.objects.protocol import builtin, register
+from stator.objects.signals import DoFirst
 from stator.objects.value import Constant, Unsupported, Value
 from stator.stdlib.support import bool_value
 

@@ -18,7 +18,7 @@ def install() -> None:
 def _register() -> None:
     import torch
 
-    from stator import stance, trace
+    from stator import region, stance, trace
     from stator.controls import resets
     from stator.objects.protocol import CALL_HOOKS, MODELS
     from stator.tensors import (
@@ -67,4 +67,4 @@ def _register() -> None:
     library.install()
     stance.NOTE_FIRST_CALL.append(dynamism.note_first_call)
     stance.follow_torch()
-    resets.follow_from_import()
+    resets.follow_from_import(region.forget_all)

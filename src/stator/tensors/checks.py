@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.interp.signals import Restart
 from stator.objects.protocol import Handler, register
+from stator.objects.signals import Restart
 from stator.objects.value import Value
 from stator.tensors import internals
 from stator.tensors.calls import function_handler, record

@@ -19,8 +19,8 @@ from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
 from stator.guards.source import ConstSource
-from stator.interp.signals import Restart
 from stator.objects.protocol import MODELS
+from stator.objects.signals import Restart
 from stator.objects.value import Constant, Value
 from stator.objects.warned import is_redirected, left_to_run_time, shows
 from stator.tensors import float_flags

@@ -8,9 +8,9 @@ import torch
 from torch.utils.hooks import RemovableHandle
 
 from stator import errors
-from stator.interp.signals import Restart
 from stator.objects.instance import InstanceValue
 from stator.objects.protocol import NONE, Handler, bad_call, register
+from stator.objects.signals import Restart
 from stator.objects.value import Unsupported, Value
 from stator.tensors.classes import PLAIN_CLASSES
 from stator.tensors.tensor import TensorValue

@@ -16,7 +16,7 @@ import torch.autograd
 
 from stator import errors
 from stator.cache.policy import worth_tracing
-from stator.interp.signals import Restart
+from stator.objects.signals import Restart
 from stator.objects.value import Value
 from stator.tensors.attributes import is_leaf
 from stator.tensors.tensor import TensorValue

@@ -9,7 +9,7 @@ from typing import Any
 
 from stator.bytecode import decode
 from stator.bytecode.continuation import original_of
-from stator.residual.runtime import Place
+from stator.bytecode.runtime import Place
 from stator.tensors import internals
 from stator.tensors.node_meta import NodeMeta
 

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from stator._core import set_metaclass
-from stator.controls.waiting import when_loaded
+from stator.host.waiting import when_loaded
 from stator.tensors.compiled_forward import is_torchs
 from stator.tensors.module_stand_in import is_stand_in
 

@@ -16,7 +16,7 @@ import torch
 from stator import errors
 from stator.guards.guard import Guard, Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
-from stator.interp.signals import Restart
+from stator.objects.signals import Restart
 from stator.objects.value import Unsupported
 from stator.tensors import dynamism, internals
 from stator.tensors.symbols import SymValue

@@ -15,7 +15,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.interp.signals import Restart
+from stator.objects.signals import Restart
 from stator.objects.value import Unsupported
 from stator.tensors.node_meta import NodeMeta
 from stator.tensors.tensor import TensorValue

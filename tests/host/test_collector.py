@@ -4,7 +4,7 @@ import threading
 import pytest
 
 import stator
-from stator import collector
+from stator.host import collector
 
 
 def test_collection_is_off_inside_and_on_again_after():

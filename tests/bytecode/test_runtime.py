@@ -1,6 +1,6 @@
 """What generated programs call at run time."""
 
-from stator.residual.runtime import untraced
+from stator.bytecode.runtime import untraced
 
 
 def test_equal_codes_of_two_files_stay_apart():

@@ -1,0 +1,1 @@
+"""The interpreter that Stator runs in, as far as Stator has it do something: garbage collection, imports of others."""
