@@ -38,6 +38,15 @@ def test_import_does_not_load_the_reference_or_its_backends():
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 
+def test_every_model_is_loaded_with_the_tracer():
+    folders = [ROOT / "src" / "stator" / name for name in ("objects", "stdlib", "interp")]
+    files = [f"stator.{path.parent.name}.{path.stem}" for folder in folders for path in folder.glob("[!_]*.py")]
+    files.remove("stator.objects.interfaces")  # for the type checker alone
+    files.remove("stator.objects.weaklist")  # no model: loaded when `__weakref__` is read
+    done = run_python(f"import stator.tracer, sys\nprint([n for n in {files} if n not in sys.modules])")
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
 def test_the_version_is_one():
     assert stator.__version__ == __version__
 

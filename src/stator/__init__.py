@@ -5,7 +5,7 @@ from stator.support import require
 require()  # before what an unsupported interpreter would stumble over
 
 from stator import config, testing
-from stator.api import compile, generated_source, install, list_backends, reset, stats, uninstall
+from stator.api import compile, generated_source, install, list_backends, reset, stats, substitute_in_graph, uninstall
 from stator.errors.exceptions import (
     BackendError,
     ConfigError,
@@ -21,7 +21,6 @@ from stator.marks import (
     disable,
     graph_break,
     is_compiling,
-    substitute_in_graph,
 )
 from stator.report.stats import Stats
 from stator.stance import set_stance

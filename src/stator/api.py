@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType
-from typing import Any
+from typing import Any, TypeVar
 
 from stator import errors
 from stator._core import Compiled, set_miss_handler
@@ -18,6 +18,8 @@ from stator.copies import Compiling
 from stator.host.collector import paused
 from stator.region import BUCKETS, Bucket, forget_all
 from stator.report.stats import STATS, Stats
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compile(
@@ -174,6 +176,18 @@ def _wrap(model: Any, bucket: Bucket) -> Any:
         if stand_in is not None:
             return stand_in
     return Compiling(bucket)(_with_a_frame(model) if isinstance(model, _IN_C) else model)
+
+
+def substitute_in_graph(original: Any) -> Callable[[F], F]:
+    """Decorator: trace this Python function wherever the program calls `original` (a C function, usually)."""
+
+    def decorate(replacement: F) -> F:
+        from stator import mark_models  # which loads the tracer, and its own model of `original` before this one
+
+        mark_models.substitute(original, replacement)
+        return replacement
+
+    return decorate
 
 
 def reset() -> None:

@@ -6,29 +6,11 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Leaf", "leaf_function"]
+from stator.marks import Leaf
 
-
-@dataclass
-class Leaf:
-    """What a leaf function is made of."""
-
-    function: Callable[..., Any]
-    #: expressions over its parameters: the arguments that it changes in place
-    mutates: frozenset[str]
-    fake: Callable[..., Any] | None = None
-    hook: Callable[..., Any] | None = None
-
-    def missing_fake(self) -> str:
-        """What to say where there is no fake implementation."""
-        name = getattr(self.function, "__name__", self.function)
-        return (
-            f"leaf_function '{name}' requires a fake implementation. Please provide one using the "
-            "@<func>.register_fake decorator. See the leaf_function docstring for details."
-        )
+__all__ = ["leaf_function"]
 
 
 def leaf_function(fn: Callable[..., Any] | None = None, *, mutates_args: Iterable[str] | None = None) -> Any:

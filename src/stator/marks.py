@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 from stator._core import current_region, set_code_policy
@@ -83,24 +84,31 @@ def assume_constant_result(fn: F) -> F:
     return fn
 
 
-def substitute_in_graph(original: Any) -> Callable[[F], F]:
-    """Decorator: trace this Python function wherever the program calls `original` (a C function, usually)."""
+@dataclass
+class Leaf:
+    """What a leaf function is made of."""
 
-    def decorate(replacement: F) -> F:
-        from stator import mark_models  # which loads the tracer, and its own model of `original` before this one
+    function: Callable[..., Any]
+    #: expressions over its parameters: the arguments that it changes in place
+    mutates: frozenset[str]
+    fake: Callable[..., Any] | None = None
+    hook: Callable[..., Any] | None = None
 
-        mark_models.substitute(original, replacement)
-        return replacement
-
-    return decorate
+    def missing_fake(self) -> str:
+        """What to say where there is no fake implementation."""
+        name = getattr(self.function, "__name__", self.function)
+        return (
+            f"leaf_function '{name}' requires a fake implementation. Please provide one using the "
+            "@<func>.register_fake decorator. See the leaf_function docstring for details."
+        )
 
 
 __all__ = [
+    "Leaf",
     "allow_in_graph",
     "assume_constant_result",
     "current_region",
     "disable",
     "graph_break",
     "is_compiling",
-    "substitute_in_graph",
 ]

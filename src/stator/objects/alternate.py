@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.operands import hooked
 from stator.objects.protocol import register
-from stator.stdlib.support import hooked
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

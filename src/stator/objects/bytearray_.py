@@ -14,9 +14,9 @@ from stator.objects.facts import answer
 from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.iterator import PositionIterator, iterator_type
 from stator.objects.liveness import is_alive
+from stator.objects.operands import known_host, refuse
 from stator.objects.protocol import NOT_IMPLEMENTED, bad_call, models, pure, register
 from stator.objects.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
-from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stator._core import has_buffer
+from stator.objects.operands import hooked, known_host, literal, refuse
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import builtin
 from stator.objects.value import Constant, Value
-from stator.stdlib.support import hooked, known_host, literal, refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -6,9 +6,9 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.iterator import IteratorValue, advanced, iterator_type
+from stator.objects.operands import known_host
 from stator.objects.protocol import register
 from stator.objects.value import Value
-from stator.stdlib.support import known_host
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Writer

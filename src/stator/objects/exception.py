@@ -17,9 +17,9 @@ from stator.guards.source import CallSource, GetAttrSource
 from stator.objects.attributes import MISSING, attribute_name
 from stator.objects.protocol import FALSE, NONE, TRUE, models
 from stator.objects.recursion import enumeration, list_pieces, repr_piece
+from stator.objects.repr_ import repr_of, str_of
 from stator.objects.traceback_ import Passed, TracebackValue
 from stator.objects.value import Constant, Raised, Unsupported, Value
-from stator.stdlib.repr_ import repr_of, str_of
 
 if TYPE_CHECKING:
     from stator.guards.source import Source

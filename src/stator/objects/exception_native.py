@@ -11,8 +11,8 @@ from stator.guards.source import CallSource
 from stator.objects.attributes import MISSING
 from stator.objects.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of, native_base
 from stator.objects.protocol import NONE, bad_call, builtin
+from stator.objects.repr_ import repr_of
 from stator.objects.value import Constant, NotKnown, Raised, Unsupported, Value
-from stator.stdlib.repr_ import repr_of
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from stator._core import has_buffer
 from stator.objects.int_ import strict_subclass
+from stator.objects.operands import hooked, known_host, literal
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import builtin, register
 from stator.objects.value import Constant, Value
-from stator.stdlib.support import hooked, known_host, literal
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -10,9 +10,9 @@ from stator.objects.answering import answered
 from stator.objects.bytearray_ import ByteArrayValue
 from stator.objects.instance import InstanceValue
 from stator.objects.iterator import IteratorValue, advanced, iterator_type
+from stator.objects.operands import bool_value, known_host, refuse
 from stator.objects.protocol import NONE, NOT_IMPLEMENTED, models
 from stator.objects.value import Constant, Known, NotKnown, Raised, Value
-from stator.stdlib.support import bool_value, known_host, refuse
 
 __all__ = ["MemoryView"]
 

@@ -14,9 +14,9 @@ from stator.guards.raw import is_heap_type
 from stator.objects.attributes import attribute_name
 from stator.objects.instance import new_instance
 from stator.objects.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, builtin, register
+from stator.objects.repr_ import str_of
 from stator.objects.type_ import class_names
 from stator.objects.value import Constant, Raised, Unsupported, Value
-from stator.stdlib.repr_ import str_of
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -102,7 +102,7 @@ def compared(space: Space, left: Value, right: Value, call: Callable[[], T]) -> 
 
 def repr_piece(space: Space, value: Value) -> str | PendingText:
     """`repr(value)` as a piece of a longer text."""
-    from stator.stdlib.repr_ import repr_of
+    from stator.objects.repr_ import repr_of
 
     value = value.force()
     if type(value) is Constant and _is_short(value.host):

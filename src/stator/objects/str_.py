@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stator.objects.operands import hooked, known_host
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import builtin
+from stator.objects.repr_ import str_of
 from stator.objects.value import Constant, Value
-from stator.stdlib.repr_ import str_of
-from stator.stdlib.support import hooked, known_host
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from stator.objects.pending import joined
+from stator.objects.repr_ import repr_of, str_of
 from stator.objects.space import Space
+from stator.objects.str_format import CONVERSIONS, format_value, text_of
 from stator.objects.value import Value
-from stator.stdlib.repr_ import repr_of, str_of
-from stator.stdlib.str_ import CONVERSIONS, format_value, text_of
 
 
 class Text(Space):

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.raw import is_heap_type
 from stator.objects.cell import CellValue
 from stator.objects.memoryview_ import MemoryView
+from stator.objects.operands import refuse
 from stator.objects.pending import PendingText, joined
 from stator.objects.protocol import bad_call, builtin
+from stator.objects.repr_ import repr_of
+from stator.objects.str_format import text_of
 from stator.objects.value import Constant, Raised, Value
 from stator.objects.weakproxy import ProxyValue, referent_of
 from stator.objects.weakref_ import RefValue
 from stator.stdlib.id_ import IdValue
-from stator.stdlib.repr_ import repr_of
-from stator.stdlib.str_ import text_of
-from stator.stdlib.support import refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from stator.objects.attributes import attribute_name
 from stator.objects.iterator import IteratorValue, advanced, iterator_type, reduction
+from stator.objects.operands import known_host
 from stator.objects.protocol import bad_call, builtin
 from stator.objects.value import Constant, Raised
-from stator.stdlib.support import known_host
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Writer

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.objects.attributes import MISSING
 from stator.objects.identities import InternedTexts
+from stator.objects.operands import bool_value, hooked, known_host, literal
 from stator.objects.protocol import NONE, builtin
+from stator.objects.repr_ import ascii_of, repr_of
+from stator.objects.str_format import format_of
 from stator.objects.value import Constant, Unsupported, Value
 from stator.stdlib.builtins_iter import CallableIterator
-from stator.stdlib.repr_ import ascii_of, repr_of
-from stator.stdlib.str_ import format_of
-from stator.stdlib.support import bool_value, hooked, known_host, literal
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -9,9 +9,9 @@ from stator.guards.guard import Equals, Length
 from stator.guards.source import CallSource, ItemSource
 from stator.objects.attributes import MISSING
 from stator.objects.iterator import IteratorValue, PositionIterator, iterator_type, reduction
+from stator.objects.operands import known_host
 from stator.objects.protocol import FALSE, NONE, TRUE
 from stator.objects.value import Constant, Raised, Unsupported, Value
-from stator.stdlib.support import known_host
 
 if TYPE_CHECKING:
     from stator.guards.source import Source

@@ -16,10 +16,10 @@ from stator.objects.bookkeeping import Bookkeeping
 from stator.objects.facts import constant, plain_name
 from stator.objects.function import FunctionValue
 from stator.objects.method import BoundMethod
+from stator.objects.operands import known_host, refuse
 from stator.objects.protocol import MODELS, NONE, models
 from stator.objects.value import Constant, ExtensibleValue, Unsupported, Value
 from stator.objects.weakref_ import RefValue
-from stator.stdlib.support import known_host, refuse
 from stator.stdlib.typing_ import FormValue
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from stator.bytecode import is_suspendable
 from stator.objects.function import FunctionValue
+from stator.objects.operands import known_host, refuse
 from stator.objects.protocol import NONE, builtin
 from stator.objects.value import Constant, Raised, Value
-from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
+from stator.objects.operands import refuse
 from stator.objects.protocol import pure, restricts
-from stator.stdlib.support import refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.iterator import IteratorValue, advance, iterator_type, native, reduction
+from stator.objects.operands import known_host, refuse
 from stator.objects.protocol import NONE, bad_call, builtin
 from stator.objects.sequence import MAXSIZE
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.builtins_iter import own_class
 from stator.stdlib.itertools_ import ItertoolsIterator, is_none, quietly
-from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Writer

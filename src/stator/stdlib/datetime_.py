@@ -6,11 +6,11 @@ import datetime
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.operands import hooked, known_host, refuse
 from stator.objects.payload import PayloadValue, makes_itself, payload_type
 from stator.objects.protocol import builtin, impure, register
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.purity import frozen
-from stator.stdlib.support import hooked, known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source

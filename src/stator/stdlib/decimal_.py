@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource
+from stator.objects.operands import known_host, refuse
 from stator.objects.protocol import HANDLERS, NONE, REALISERS, bad_call, builtin, models, register
 from stator.objects.value import UNLIKE, Constant, ObjectValue, Value
 from stator.stdlib.decimal_context import ContextValue, arithmetic, compute, inner_of, is_template, made
 from stator.stdlib.purity import frozen
-from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source

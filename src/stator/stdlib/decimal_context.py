@@ -15,9 +15,9 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import attribute_name
+from stator.objects.operands import known_host, refuse
 from stator.objects.protocol import NONE, bad_call, models
 from stator.objects.value import Constant, ExtensibleValue, Known, NotKnown, ObjectValue, Unsupported, Value
-from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ from stator.guards.guard import Equals
 from stator.guards.source import asked
 from stator.objects.exception import exc_info
 from stator.objects.frame_ import Frames
+from stator.objects.operands import refuse
 from stator.objects.protocol import NONE, builtin
 from stator.objects.value import Constant
-from stator.stdlib.support import refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

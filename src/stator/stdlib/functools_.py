@@ -14,11 +14,11 @@ from stator.objects.attributes import MISSING
 from stator.objects.facts import attribute
 from stator.objects.iterator import reduction
 from stator.objects.method import explicit_call
+from stator.objects.operands import known_host, refuse
 from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, bad_call, builtin, models
 from stator.objects.recursion import entered, repr_piece
 from stator.objects.value import Constant, ExtensibleValue, Raised, Value
-from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source

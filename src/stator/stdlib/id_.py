@@ -18,9 +18,9 @@ from stator.guards.source import CallSource, ConstSource
 from stator.objects.identities import separate, used_as_key
 from stator.objects.keys import IdKey
 from stator.objects.method import BoundMethod
+from stator.objects.operands import bool_value, hooked, refuse
 from stator.objects.protocol import bad_call, builtin
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
-from stator.stdlib.support import bool_value, hooked, refuse
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Writer

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.memoryview_ import MemoryView
+from stator.objects.operands import known_host, refuse
 from stator.objects.protocol import NONE, builtin, models, register
 from stator.objects.slice_ import SliceValue
 from stator.objects.value import Constant, ExtensibleValue, Raised, Unsupported, Value
-from stator.stdlib.support import known_host, refuse
 from stator.stdlib.text_files import SINKS, can_take
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from stator.guards.guard import Equals, Predicate
 from stator.guards.raw import is_mutable_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.attributes import MISSING, is_generic
+from stator.objects.operands import bool_value, known_host
 from stator.objects.protocol import IMMUTABLE, builtin, pure
 from stator.objects.recursion import nested
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib import abc_cache
-from stator.stdlib.support import bool_value, known_host
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -10,13 +10,13 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.iterator import IteratorValue, advance, advanced, iterator_type, reduction, state_number
+from stator.objects.operands import refuse
 from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, TRUE, builtin
 from stator.objects.recursion import repr_piece
 from stator.objects.sequence import MAXSIZE
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.builtins_iter import own_class
-from stator.stdlib.support import refuse
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Writer

@@ -6,11 +6,11 @@ import itertools
 from typing import TYPE_CHECKING
 
 from stator.objects.iterator import advanced, iterator_type, reduction
+from stator.objects.operands import refuse
 from stator.objects.protocol import NONE
 from stator.objects.value import Constant, Value
 from stator.stdlib.builtins_iter import own_class
 from stator.stdlib.itertools_ import ItertoolsIterator, is_none
-from stator.stdlib.support import refuse
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Writer

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
+from stator.objects.operands import bool_value
 from stator.objects.protocol import builtin, register
 from stator.objects.signals import DoFirst
 from stator.objects.value import Constant, Unsupported, Value
-from stator.stdlib.support import bool_value
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Writer

@@ -5,8 +5,8 @@ from __future__ import annotations
 import linecache
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.operands import literal
 from stator.objects.protocol import register
-from stator.stdlib.support import literal
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.guard import Predicate
 from stator.guards.raw import instance_dict
 from stator.guards.source import CallSource, ConstSource, DictItemSource
+from stator.objects.operands import known_host, literal, refuse
 from stator.objects.protocol import FALSE, NONE, register
+from stator.objects.repr_ import str_of
 from stator.objects.value import Constant, Value
-from stator.stdlib.repr_ import str_of
-from stator.stdlib.support import known_host, literal, refuse
 from stator.stdlib.text_files import SINKS
 
 if TYPE_CHECKING:

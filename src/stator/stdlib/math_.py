@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.float_ import as_double
+from stator.objects.operands import literal
 from stator.objects.protocol import CALL_HOOKS, builtin, pure, register
 from stator.objects.value import Constant, Value
-from stator.stdlib.support import literal
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

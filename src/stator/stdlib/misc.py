@@ -17,10 +17,10 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.operands import known_host, refuse
 from stator.objects.protocol import NONE, bad_call, builtin, pure, register
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.streams import Stream, stream
-from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -13,12 +13,12 @@ from stator.objects.facts import answer
 from stator.objects.iterator import reduction
 from stator.objects.length_hint import length_hint
 from stator.objects.method import explicit_call
+from stator.objects.operands import bool_value, known_host, refuse
 from stator.objects.operators import BINARY, COMPARE, INPLACE
 from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, builtin, models
 from stator.objects.recursion import entered, repr_piece
 from stator.objects.value import Constant, ObjectValue, Value
-from stator.stdlib.support import bool_value, known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source

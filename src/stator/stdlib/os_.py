@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
+from stator.objects.operands import known_host, literal
 from stator.objects.protocol import TRUE, builtin, pure
 from stator.objects.value import Raised, Unsupported, Value
-from stator.stdlib.support import known_host, literal
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

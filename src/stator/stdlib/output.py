@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
+from stator.objects.operands import known_host, refuse
 from stator.objects.pending import PendingText
 from stator.objects.protocol import FALSE, NONE, builtin
+from stator.objects.repr_ import str_of
 from stator.objects.value import Constant, Value
 from stator.objects.warned import is_redirected
-from stator.stdlib.repr_ import str_of
-from stator.stdlib.support import known_host, refuse
 from stator.stdlib.text_files import SINKS, can_take
 
 if TYPE_CHECKING:

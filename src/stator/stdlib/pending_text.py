@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.operands import bool_value, known_host
 from stator.objects.pending import PendingText, concatenated
 from stator.objects.protocol import builtin
 from stator.objects.value import Constant, Value
-from stator.stdlib.support import bool_value, known_host
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -26,10 +26,10 @@ from stator.guards.guard import Equals, IdIs
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.facts import fixed
 from stator.objects.instance import InstanceValue
+from stator.objects.operands import known_host, refuse
 from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register, restricts
 from stator.objects.value import Constant, NotKnown, Raised, Value
 from stator.stdlib.builtins_iter import CallableIterator
-from stator.stdlib.support import known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.objects.instance import InstanceValue
+from stator.objects.operands import known_host, literal
 from stator.objects.protocol import NONE, bad_call, models
 from stator.objects.value import Constant, Raised, Unsupported, Value
-from stator.stdlib.support import known_host, literal
 
 if TYPE_CHECKING:
     from stator.objects.interfaces import Writer

@@ -11,9 +11,9 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.instance import InstanceValue
+from stator.objects.operands import bool_value, known_host, refuse
 from stator.objects.protocol import FALSE, NONE, TRUE, builtin, models
 from stator.objects.value import Constant, ObjectValue, Raised, Value
-from stator.stdlib.support import bool_value, known_host, refuse
 
 if TYPE_CHECKING:
     from stator.guards.source import Source

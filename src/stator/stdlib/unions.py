@@ -6,9 +6,9 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.operands import hooked
 from stator.objects.protocol import NOT_IMPLEMENTED, bad_call, register
 from stator.objects.value import Value
-from stator.stdlib.support import hooked
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.leaf import Leaf
+from stator.marks import Leaf
 from stator.objects.value import Unsupported, Value
 from stator.tensors import internals
 from stator.tensors.lowering import Call, Lowering, Operand, fill

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from stator.objects.operands import hooked, known_host, literal
 from stator.objects.pending import joined
 from stator.objects.protocol import NOT_IMPLEMENTED, builtin
+from stator.objects.repr_ import ascii_of, repr_of, str_of
 from stator.objects.value import Constant, NotKnown, Value
-from stator.stdlib.repr_ import ascii_of, repr_of, str_of
-from stator.stdlib.support import hooked, known_host, literal
 
 if TYPE_CHECKING:
     from stator.objects.space import Space

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stator.objects.operands import known_host, literal
 from stator.objects.protocol import builtin
 from stator.objects.recursion import IN_REPR, nested
 from stator.objects.value import Constant, Value
-from stator.stdlib.support import known_host, literal
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
