@@ -121,8 +121,8 @@ class Trace(Services):
         self.next_stop = stop_at or config.trace_step_limit
         self.frame: Any = None
         self.recorder: Any = None
-        #: fresh objects that stand for existing ones: id → the object, and the step in which it was made
-        self.shared: dict[int, tuple[Value, int]] = {}
+        #: fresh objects that stand for existing ones: id → the object, the step that made it, the function's name
+        self.shared: dict[int, tuple[Value, int, str]] = {}
         self.class_overlays: dict[type, dict[str, Value]] = {}
         self.fresh_classes: dict[type, Value] = {}
         #: abstract base classes with the classes that the program has registered with them
@@ -194,7 +194,7 @@ class Trace(Services):
         """An object is to be changed or handed out: one that others have too must then be the real one."""
         found = self.shared.get(id(value))
         if found is not None:
-            raise Restart(found[1], errors.UnsupportedCCall("a function with a cache, whose result is changed or kept"))
+            raise Restart(found[1], errors.CachedFunction(found[2], "gives a result that is changed or kept"))
 
     def count_item(self, cost: int = 1) -> None:
         """An item is taken out of an iterator, or so: a long loop may run inside of one instruction."""
@@ -523,7 +523,7 @@ class Trace(Services):
             known = self.space.identity(value)
             if not isinstance(known, ModuleType | dict):
                 if value.force().cls is not dict:
-                    raise Unsupported(errors.UnsupportedCCall("a function whose builtins are no dict"))
+                    raise Unsupported(errors.UnsupportedObject("a function whose builtins are no dict"))
                 return NamedItems(value)
             host = {"__builtins__": known}
         builtins = host.get("__builtins__")

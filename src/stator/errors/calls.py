@@ -159,3 +159,88 @@ class OpaqueResult(Break):
     template: ClassVar[str] = "result of type {type_name}"
     hint: ClassVar[str] = "make the object outside the compiled function"
     type_name: str
+
+
+@dataclass(frozen=True)
+class UnsupportedUse(Break):
+    """A function that is modelled was called in a way that is not."""
+
+    code: ClassVar[str] = "SB0115"
+    title: ClassVar[str] = "use of a function that is not modelled"
+    template: ClassVar[str] = "call of {function} {case}: that use of it is not modelled"
+    hint: ClassVar[str] = (
+        "make the call before the compiled function, or in another form; else it runs as ordinary Python"
+    )
+    function: str
+    case: str
+
+
+@dataclass(frozen=True)
+class UnknownArgument(Break):
+    """A function that must be run while tracing was given something that is only known when the program runs."""
+
+    code: ClassVar[str] = "SB0116"
+    title: ClassVar[str] = "argument that is not known while tracing"
+    template: ClassVar[str] = "call of {function} with {argument}, of which no value is known while tracing"
+    hint: ClassVar[str] = (
+        "give it a constant, or an object that was made outside; else the call runs as ordinary Python"
+    )
+    function: str
+    argument: str
+
+
+@dataclass(frozen=True)
+class PendingSideEffects(Break):
+    """A function may see what the program has done before and Stator has still to perform."""
+
+    code: ClassVar[str] = "SB0117"
+    title: ClassVar[str] = "call that may depend on side effects not yet performed"
+    template: ClassVar[str] = "call of {function}, which may depend on side effects that are not yet performed"
+    hint: ClassVar[str] = "call it before the compiled function changes anything; the break itself performs what is due"
+    function: str
+
+
+@dataclass(frozen=True)
+class CachedFunction(Break):
+    """A function with a cache (`functools.lru_cache`) was called, and what the cache does cannot be followed."""
+
+    code: ClassVar[str] = "SB0118"
+    title: ClassVar[str] = "cached function that cannot be followed"
+    template: ClassVar[str] = "the function {function}, which has a cache, {case}"
+    hint: ClassVar[str] = "call it before the compiled function, or the function behind the cache (`.__wrapped__`)"
+    function: str
+    case: str
+
+
+@dataclass(frozen=True)
+class FailingCall(Break):
+    """A function that is run while tracing raises or warns, which is the program's to see."""
+
+    code: ClassVar[str] = "SB0119"
+    title: ClassVar[str] = "call that raises or warns while tracing"
+    template: ClassVar[str] = "call of {function}, which {what}"
+    hint: ClassVar[str] = "it runs as ordinary Python, so that the program sees it; avoid what it complains of"
+    function: str
+    what: str
+
+
+@dataclass(frozen=True)
+class UnsupportedObject(Break):
+    """An object was met that no trace can follow."""
+
+    code: ClassVar[str] = "SB0120"
+    title: ClassVar[str] = "object that cannot be traced"
+    template: ClassVar[str] = "{what} cannot be traced"
+    hint: ClassVar[str] = "use it outside the compiled function, or make it inside"
+    what: str
+
+
+@dataclass(frozen=True)
+class OutsideCaller(Break):
+    """A function looks at who has called the compiled function."""
+
+    code: ClassVar[str] = "SB0121"
+    title: ClassVar[str] = "look at a caller outside the compiled function"
+    template: ClassVar[str] = "call of {function}, which looks at a caller outside the compiled function"
+    hint: ClassVar[str] = "pass what it looks for as an argument, or lower the stacklevel"
+    function: str

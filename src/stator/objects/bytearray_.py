@@ -14,7 +14,7 @@ from stator.objects.facts import answer
 from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.iterator import PositionIterator, iterator_type
 from stator.objects.liveness import is_alive
-from stator.objects.operands import known_host, refuse
+from stator.objects.operands import known_host, refuse, refuse_object
 from stator.objects.protocol import NOT_IMPLEMENTED, bad_call, models, pure, register
 from stator.objects.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
 
@@ -62,7 +62,7 @@ class ByteArrayValue(ExtensibleValue):
     @classmethod
     def from_fresh(cls, space: Space, host: Any) -> ByteArrayValue:
         if type(host) is not bytearray:
-            raise refuse("an object of a subclass of bytearray")
+            raise refuse_object("an object of a subclass of bytearray")
         return cls(host)
 
     @staticmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stator._core import has_buffer
-from stator.objects.operands import hooked, known_host, literal, refuse
+from stator.objects.operands import hooked, known_host, literal, refuse_use
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import builtin
 from stator.objects.value import Constant, Value
@@ -47,7 +47,7 @@ def to_bytes(space: Space, value: Value) -> Value:
     if issubclass(value.cls, (bytes, bytearray, memoryview)):
         return hooked(space, bytes, [value])
     if has_buffer(value.cls):
-        raise refuse("bytes.__new__ of a buffer")
+        raise refuse_use("bytes.__new__", "of a buffer")
     if space.special(value, "__iter__") is None and space.special(value, "__getitem__") is None:
         raise space.error(TypeError, f"cannot convert '{value.type_name(space)}' object to bytes")
     numbers = [space.int_(item) for item in space.iterate(value)]

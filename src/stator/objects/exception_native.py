@@ -31,7 +31,7 @@ def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...]
     named = {k: host_of(space, v) for k, v in kwargs.items()}
     holes = any(isinstance(h, Hole) for h in (*looked_at, *named.values()))
     if holes and _parses(function) and any(isinstance(h, Hole) and issubclass(h.value.cls, _PARSED) for h in looked_at):
-        raise Unsupported(errors.UnsupportedCCall(f"{function.__qualname__} with an argument that is not known"))
+        raise Unsupported(errors.UnsupportedUse(function.__qualname__, "with an argument that is not known"))
     try:
         return function(target, *hosts, **named)
     except (TypeError, ValueError) as e:

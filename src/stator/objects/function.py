@@ -113,11 +113,11 @@ class FunctionValue(Value):
         made = FunctionValue(host, space.trace.globals_from(parts[1]), host.co_name)
         names = space.trace.globals_of(made.globals)
         if names.value(space) is not parts[1]:
-            raise Unsupported(errors.UnsupportedCCall("function.__new__ with a dict that is known by two ways"))
+            raise Unsupported(errors.UnsupportedUse("function.__new__", "with a dict that is known by two ways"))
         inherited = space.trace.builtins_of(space.trace.current_frame.globals)
         usual = inherited is space.trace.globals_of(vars(builtins))
         if names.get_str(space, "__builtins__") is None and not usual:
-            raise Unsupported(errors.UnsupportedCCall("function.__new__ in a frame with builtins of its own"))
+            raise Unsupported(errors.UnsupportedUse("function.__new__", "in a frame with builtins of its own"))
         if parts[2].cls is not type(None):
             made.fields["__name__"] = parts[2]
         made.fields["__module__"] = names.get_str(space, "__name__") or NONE
@@ -305,7 +305,9 @@ class FunctionValue(Value):
     def guard_code(self, space: Space) -> None:
         """The trace depends on what the function's code is."""
         if not runs_its_code(self.host):
-            raise Unsupported(errors.UnsupportedCCall(f"{self.qualname}, whose calls C code has replaced"))
+            raise Unsupported(
+                errors.UnsupportedObject(f"the function {self.qualname}, whose calls C code has replaced,")
+            )
         if self._guarded is not self.code:
             self._guarded = self.code
             if self.source is not None and type(self.source) is not FunctionSource:

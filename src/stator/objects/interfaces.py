@@ -202,7 +202,7 @@ class Trace(Protocol):
     recursion_limit: int
     frame: Any
     recorder: Any
-    shared: dict[int, tuple[Value, int]]
+    shared: dict[int, tuple[Value, int, str]]
     class_overlays: dict[type, dict[str, Value]]
     fresh_classes: dict[type, Value]
     registered: list[tuple[type, type]]

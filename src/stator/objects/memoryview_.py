@@ -10,7 +10,7 @@ from stator.objects.answering import answered
 from stator.objects.bytearray_ import ByteArrayValue
 from stator.objects.instance import InstanceValue
 from stator.objects.iterator import IteratorValue, advanced, iterator_type
-from stator.objects.operands import bool_value, known_host, refuse
+from stator.objects.operands import bool_value, known_host, refuse, refuse_object, refuse_use
 from stator.objects.protocol import NONE, NOT_IMPLEMENTED, models
 from stator.objects.value import Constant, Known, NotKnown, Raised, Value
 
@@ -144,7 +144,7 @@ class MemoryView(Value):
 
     def tp_iter(self, space: Space) -> Value:
         if self.released:
-            raise refuse("memoryview.__iter__ of one that is released")  # CPython has a SystemError for it
+            raise refuse_use("memoryview.__iter__", "of one that is released")  # CPython has a SystemError for it
         try:
             iter(self.host)
         except (TypeError, NotImplementedError) as e:
@@ -187,11 +187,11 @@ class MemoryView(Value):
     def reconstruct(self, writer: Writer) -> str:
         whole = not self.released and self.host.format == "B" and self.host.strides == (1,)
         if not whole or not isinstance(self.obj, (ByteArrayValue, Known)):
-            raise refuse("a memoryview that outlives the compiled function")
+            raise refuse_object("a memoryview that outlives the compiled function")
         if isinstance(self.obj, Known):
             return writer.assign("view", f"{writer.const(memoryview)}({writer.const(self.host.tobytes())})")
         if self.host.readonly or self.obj.changed or len(self.host) != len(self.obj._contents or b""):
-            raise refuse("a memoryview that outlives the compiled function")
+            raise refuse_object("a memoryview that outlives the compiled function")
         return writer.assign("view", f"{writer.const(memoryview)}({writer.expr(self.obj)})")
 
 

@@ -79,7 +79,7 @@ class GlobalsTable(AttrTable):
 
     def _check(self, key: Any) -> None:
         if self.host is builtins.__dict__ and key in RELIED_ON:
-            raise Unsupported(errors.UnsupportedCCall(f"a change of builtins.{key}, which the tracer relies on"))
+            raise Unsupported(errors.UnsupportedObject(f"the module builtins, whose {key} is changed,"))
 
     def guard_presence(self, space: Space, key: Any, present: bool) -> None:
         # What is found is guarded when it is used; a source that is missing fails the load.

@@ -11,7 +11,7 @@ from stator.objects.value import Constant, NotKnown, Unsupported, Value
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
-__all__ = ["bool_value", "check_kind", "hooked", "known_host", "literal", "refuse"]
+__all__ = ["bool_value", "check_kind", "hooked", "known_host", "literal", "refuse", "refuse_object", "refuse_use"]
 
 #: exact types whose instances behave alike wherever they come from, so that CPython may compute with them
 LITERAL_TYPES = frozenset({int, float, complex, bool, str, bytes, type(None)})
@@ -20,6 +20,16 @@ LITERAL_TYPES = frozenset({int, float, complex, bool, str, bytes, type(None)})
 def refuse(function: str) -> Unsupported:
     """`raise refuse("os.fork")`: nothing is known about what the function does."""
     return Unsupported(errors.UnsupportedCCall(function))
+
+
+def refuse_use(function: str, case: str) -> Unsupported:
+    """`raise refuse_use("bytes.__new__", "of a buffer")`: the function is modelled, but not for this use."""
+    return Unsupported(errors.UnsupportedUse(function, case))
+
+
+def refuse_object(what: str) -> Unsupported:
+    """`raise refuse_object("an existing weakref.proxy")`: what the object does cannot be traced."""
+    return Unsupported(errors.UnsupportedObject(what))
 
 
 def bool_value(truth: bool) -> Value:
@@ -34,10 +44,11 @@ def literal(value: Value) -> bool:
 
 def known_host(space: Space, value: Value, function: str) -> Any:
     """The host object of an operand that must be known, or a break that names the function."""
+    value = value.force()
     try:
-        return value.force().as_host(space)
+        return value.as_host(space)
     except NotKnown:
-        raise refuse(function) from None
+        raise Unsupported(errors.UnknownArgument(function, value.describe())) from None
 
 
 def check_kind(space: Space, value: Value, kind: type, message: str) -> Value:

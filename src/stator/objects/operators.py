@@ -360,7 +360,7 @@ class Operators(Space):
         try:
             return self.fresh(_fold_hash(self.int_(result)))
         except NotKnown:
-            raise Unsupported(errors.UnsupportedCCall(f"hash, which is {result.describe()}")) from None
+            raise Unsupported(errors.UnknownArgument("hash", result.describe())) from None
 
     def check_nan(self, value: Value, host: Any) -> None:
         """What is no number hashes by its address."""

@@ -99,7 +99,7 @@ def left_to_run_time(space: Space, categories: Collection[type], name: str) -> N
     """What `name` names would warn: the graph breaks, unless the program ignores such warnings."""
     for category in categories:
         if is_redirected(space) or not _is_ignored(category):
-            raise Unsupported(errors.UnsupportedCCall(f"{name}, which warns")) from None
+            raise Unsupported(errors.FailingCall(name, "warns")) from None
         check = _Ignored(category)
         space.trace.guard(Predicate((ConstSource(warnings, "warnings"),), check, f"{category.__name__} is ignored"))
 

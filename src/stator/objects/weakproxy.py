@@ -78,7 +78,7 @@ def referent_of(space: Space, value: Value) -> Value:
     if not isinstance(value, ProxyValue):
         return value
     if value.source is not None:
-        raise Unsupported(errors.UnsupportedCCall("an existing weakref.proxy"))
+        raise Unsupported(errors.UnsupportedObject("a weakref.proxy that was made outside the compiled function"))
     referent = value.referent
     if referent is None:
         raise space.error(ReferenceError, "weakly-referenced object no longer exists")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.raw import is_heap_type
 from stator.objects.cell import CellValue
 from stator.objects.memoryview_ import MemoryView
-from stator.objects.operands import refuse
+from stator.objects.operands import refuse_use
 from stator.objects.pending import PendingText, joined
 from stator.objects.protocol import bad_call, builtin
 from stator.objects.repr_ import repr_of
@@ -148,7 +148,7 @@ def frame_repr(space: Space, frame: Value, /) -> Value:
     code = space.known(space.getattr(frame, "f_code"))
     line = space.known(space.getattr(frame, "f_lineno"))
     if not isinstance(code, types.CodeType) or type(line) is not int:
-        raise refuse("repr of a frame that is not known")
+        raise refuse_use("repr", "of a frame that is not known")
     where = f", file {code.co_filename!r}, line {line}, code {code.co_name}>"
     return _joined(space, "<frame at ", address(space, frame), where)
 

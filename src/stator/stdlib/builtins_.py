@@ -321,7 +321,7 @@ def import_(
 ) -> Value:
     """`__import__` of what has been imported already; the first import of a module runs its body, for real."""
     if space.int_(level) != 0:
-        raise Unsupported(errors.UnsupportedCCall("__import__ of a relative name"))
+        raise Unsupported(errors.UnsupportedUse("__import__", "of a relative name"))
     full = str(known_host(space, name, "__import__"))
     wanted = full if space.truth(fromlist) else full.partition(".")[0]
     module = space.trace.loaded(full)

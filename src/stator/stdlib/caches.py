@@ -16,7 +16,7 @@ from stator.objects.bookkeeping import Bookkeeping
 from stator.objects.facts import constant, plain_name
 from stator.objects.function import FunctionValue
 from stator.objects.method import BoundMethod
-from stator.objects.operands import known_host, refuse
+from stator.objects.operands import known_host
 from stator.objects.protocol import MODELS, NONE, models
 from stator.objects.value import Constant, ExtensibleValue, Unsupported, Value
 from stator.objects.weakref_ import RefValue
@@ -83,11 +83,11 @@ class Cached(ExtensibleValue):
 
     def info(self, space: Space) -> Value:
         """What `cache_info()` tells."""
-        raise refuse("cache_info of a function with a cache")
+        raise Unsupported(errors.CachedFunction(_name(self.host), "is asked for cache_info()"))
 
     def clear(self, space: Space) -> Value:
         """Forget all results."""
-        raise refuse("cache_clear of a function with a cache")
+        raise Unsupported(errors.CachedFunction(_name(self.host), "is to be cleared"))
 
 
 class ExistingCache(Cached):
@@ -102,7 +102,7 @@ class ExistingCache(Cached):
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         assert self.source is not None
-        name = plain_name(self.host)
+        name = _name(self.host)
         space.guard_identity_of(self.source, self.host)
         if any(_is_symbolic(space, value.force()) for value in (*args, *kwargs.values())):
             return self.traced(space, args, kwargs, name)
@@ -118,11 +118,11 @@ class ExistingCache(Cached):
             if space.trace.effects.matter() or (results.is_full() and results.oldest() in taken):
                 # Once the result is there, the call can be traced.
                 space.trace.guard(NoKey(ConstSource(results.cache, f"cache of {name}"), key))
-                raise refuse(f"{name}, which may depend on side effects not yet performed")
+                raise Unsupported(errors.PendingSideEffects(name))
             try:
                 self.host(*hosts, **named)
             except Exception:
-                raise refuse(f"{name}, which raised") from None
+                raise Unsupported(errors.FailingCall(name, "raises")) from None
             space.trace.done_first.add((id(self.host), key))
         if key not in taken and (id(self.host), key) in space.trace.done_first:
             count.skip = 1
@@ -142,8 +142,8 @@ class ExistingCache(Cached):
         before, step = effects.count, space.trace.steps
         result = space.call(space.existing(function), args, kwargs)
         if effects.count != before:
-            raise refuse(f"{name}, which has a cache and side effects")
-        _share(space, result.force(), step)
+            raise Unsupported(errors.CachedFunction(name, "has side effects"))
+        _share(space, result.force(), step, name)
         space.trace.defer(CountCall(self.host, (), {}), list(args), kwargs)
         return result
 
@@ -166,7 +166,7 @@ class ExistingCache(Cached):
         return self.host
 
     def describe(self) -> str:
-        return f"{plain_name(self.host)} with a cache"
+        return f"{_name(self.host)} with a cache"
 
     def reconstruct(self, writer: Writer) -> str:
         assert self.source is not None
@@ -225,7 +225,7 @@ def _refers_to_new_class(space: Space, value: Value) -> bool:
     return referent is not None and issubclass(referent.cls, type) and space.trace.is_fresh_class(referent.host)  # type: ignore[attr-defined]
 
 
-def _share(space: Space, value: Value, step: int) -> None:
+def _share(space: Space, value: Value, step: int, name: str) -> None:
     """The object, and those in it, will be given to others too."""
     if value.source is not None or isinstance(value, Constant) or value.symbolic:
         return
@@ -234,11 +234,17 @@ def _share(space: Space, value: Value, step: int) -> None:
     elif isinstance(value, MODELS[dict]):
         parts = [item for pair in value.pairs(space) for item in pair]  # type: ignore[attr-defined]
     else:
-        raise refuse(f"a function with a cache, which gives {value.describe()}")
+        raise Unsupported(errors.CachedFunction(name, f"gives {value.describe()}"))
     if not issubclass(value.cls, tuple):
-        space.trace.shared[id(value)] = value, step
+        space.trace.shared[id(value)] = value, step, name
     for part in parts:
-        _share(space, part.force(), step)
+        _share(space, part.force(), step, name)
+
+
+def _name(function: Any) -> str:
+    """How the program calls a function with a cache: for messages."""
+    found = function.__dict__.get("__qualname__")
+    return found if type(found) is str else plain_name(function)
 
 
 class Results:
@@ -257,7 +263,7 @@ class Results:
         own = function.__dict__
         caches = [part for part in gc.get_referents(function) if type(part) is dict and part is not own]
         if len(caches) != 1 or "cache_parameters" not in own or function.cache_parameters()["maxsize"] == 0:
-            raise refuse("a function with a cache of size 0")
+            raise Unsupported(errors.CachedFunction(_name(function), "keeps no results"))
         return cls(function, caches[0])
 
     def is_full(self) -> bool:
@@ -291,14 +297,14 @@ class Results:
     def wrap(self, space: Space, key: Any, name: str) -> Value:
         """The value of the result, found in the cache at each run."""
         if key not in self.cache:
-            raise refuse(f"{name}, whose result was not kept")
+            raise Unsupported(errors.CachedFunction(name, "did not keep its result"))
         place = DictItemSource(ConstSource(self.cache, f"cache of {name}"), key)
         if self.maxsize is None:
             return space.wrap(self.cache[key], place).force()
         stored = next(each for each in self.cache if each == key)
         results = [result for each, result in self._links() if each is stored]
         if len(results) != 1:
-            raise refuse(f"{name}, whose cache cannot be read")
+            raise Unsupported(errors.CachedFunction(name, "has a cache that cannot be read"))
         space.trace.guard(IdIs(place, self.cache[key]))
         return space.existing(results[0], f"result of {name}")
 
@@ -462,7 +468,7 @@ def _operand(space: Space, value: Value, name: str) -> Any:
     by_identity = space.host_lookup(value.cls, "__hash__") is object.__hash__
     host = value.identity(space)
     if value.source is None or isinstance(host, Value) or value.symbolic or not by_identity:
-        raise refuse(f"{name}, which has a cache, with {value.describe()}")
+        raise Unsupported(errors.CachedFunction(name, f"is given {value.describe()}"))
     if type(value.source) is not ConstSource:
         space.guard_identity_of(value.source, host)
     return host

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.bytecode import is_suspendable
 from stator.objects.function import FunctionValue
-from stator.objects.operands import known_host, refuse
+from stator.objects.operands import known_host, refuse_use
 from stator.objects.protocol import NONE, builtin
 from stator.objects.value import Constant, Raised, Value
 
@@ -36,7 +36,7 @@ def compile_(
 ) -> Value:
     text = known_host(space, source, "compile")
     if not isinstance(text, (str, bytes, ast.AST)):
-        raise refuse("compile of what is neither text nor a syntax tree")
+        raise refuse_use("compile", "of what is neither text nor a syntax tree")
     bits = space.int_(flags)
     name, kind = known_host(space, filename, "compile"), known_host(space, mode, "compile")
     if not space.truth(dont_inherit):
@@ -56,7 +56,7 @@ def _compiled(space: Space, text: Any, filename: str, mode: str, flags: int, opt
             failure = e
     globals().pop("__warningregistry__", None)  # CPython notes there what has been said
     if given:  # what becomes of a warning is for the program's own filters to say
-        raise refuse("compile of text with a warning")
+        raise refuse_use("compile", "of text that the compiler warns of")
     if failure is not None:
         raise Raised(space.exception(failure))
     assert code is not None
@@ -73,7 +73,7 @@ def exec_(
     space: Space, source: Value, globals: Value = NONE, locals: Value = NONE, /, *, closure: Value = NONE
 ) -> Value:
     if closure.force().cls is not type(None):
-        raise refuse("exec with a closure")
+        raise refuse_use("exec", "with a closure")
     _run(space, "exec", source, globals, locals)
     return NONE
 
@@ -87,13 +87,13 @@ def _run(space: Space, mode: str, source: Value, globals: Value, locals: Value) 
         text = text.lstrip(" \t") if mode == "eval" and isinstance(text, str) else text
         text = _compiled(space, text, "<string>", mode, frame.code.co_flags & _INHERITED)
     if isinstance(text, bytearray | memoryview):
-        raise refuse(f"{mode} of a buffer")
+        raise refuse_use(mode, "of a buffer")
     if not isinstance(text, types.CodeType):
         raise space.error(TypeError, f"{mode}() arg 1 must be a string, bytes or code object")
     if text.co_freevars:
         raise space.error(TypeError, f"code object passed to {mode}() may not contain free variables")
     if is_suspendable(text):
-        raise refuse(f"{mode} of code that awaits")
+        raise refuse_use(mode, "of code that awaits")
     host = frame.globals
     if globals.cls is type(None):
         namespace = space.call_builtin(builtins.locals, [], {}) if locals.cls is type(None) else locals
@@ -131,12 +131,12 @@ def _globals_of(space: Space, mode: str, globals: Value) -> Any:
     host = space.trace.globals_from(globals)
     names = space.trace.globals_of(host)
     if names.value(space) is not globals:
-        raise refuse(f"{mode} with a dict that is known by two ways")
+        raise refuse_use(mode, "with a dict that is known by two ways")
     if globals.cls is not dict:
-        raise refuse(f"{mode} with globals of a class derived from dict")
+        raise refuse_use(mode, "with globals of a class derived from dict")
     if names.get_str(space, "__builtins__") is None:
         own = space.trace.builtins_of(space.trace.current_frame.globals)
         names.set_str(space, "__builtins__", own.value(space))
     elif not issubclass(names.get_str(space, "__builtins__").force().cls, (dict, types.ModuleType)):
-        raise refuse(f"{mode} with builtins that are no dict")
+        raise refuse_use(mode, "with builtins that are no dict")
     return host

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
-from stator.objects.operands import refuse
+from stator.objects.operands import refuse_use
 from stator.objects.protocol import pure, restricts
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def standard_codecs(space: Space, args: list[Any], kwargs: dict[str, Any]) -> No
     if isinstance(encoding, str) and encodings.normalize_encoding(encoding).lower() not in _STANDARD:
         searches = _search_functions()
         if not _is_standard(searches):
-            raise refuse(f"codecs.lookup({encoding!r})")
+            raise refuse_use("codecs.lookup", f"of {encoding!r}")
         source = ConstSource(searches, "the search functions of codecs")
         space.trace.guard(Predicate((source,), _is_standard, "no codec is the program's own"))
     if not isinstance(errors, str):
@@ -66,4 +66,4 @@ def standard_codecs(space: Space, args: list[Any], kwargs: dict[str, Any]) -> No
             Predicate((ConstSource(errors, repr(errors)),), _is_unhandled, f"{errors!r} handles no errors")
         )
     elif type(codecs.lookup_error(errors)) is not types.BuiltinFunctionType:
-        raise refuse(f"codecs.lookup_error({errors!r})")
+        raise refuse_use("codecs.lookup_error", f"of {errors!r}")

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stator.objects.operands import hooked, known_host, refuse
+from stator.objects.operands import hooked, known_host, refuse_use
 from stator.objects.payload import PayloadValue, makes_itself, payload_type
 from stator.objects.protocol import builtin, impure, register
 from stator.objects.value import Constant, Raised, Value
@@ -33,7 +33,7 @@ def _refuse_callbacks(space: Space, cls: type, base: type) -> None:
     """The C methods of an instance of `cls` must not run code of the program's, which is not traced then."""
     for name in _CALLED_BACK:
         if space.host_lookup(cls, name) is not space.host_lookup(base, name):
-            raise refuse(f"methods of {base.__name__}, which call {cls.__qualname__}.{name}")
+            raise refuse_use(f"{base.__name__}.{name}", f"of {cls.__qualname__}, which overrides it")
 
 
 def _derived(cls: Any, state: Callable[[Any], Any] | None, *remaking: str) -> None:
@@ -82,7 +82,7 @@ def _remaking(host: Any) -> None:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         value = args[0].force() if args else None
         if isinstance(value, PayloadValue) and not makes_itself(space, value.cls):
-            raise refuse(f"{host.__qualname__} of a {value.cls.__qualname__}")
+            raise refuse_use(host.__qualname__, f"of a {value.cls.__qualname__}")
         return hooked(space, host, args, kwargs)
 
     register(host, model)

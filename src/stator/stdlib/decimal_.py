@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource
-from stator.objects.operands import known_host, refuse
+from stator.objects.operands import known_host, refuse_use
 from stator.objects.protocol import HANDLERS, NONE, REALISERS, bad_call, builtin, models, register
 from stator.objects.value import UNLIKE, Constant, ObjectValue, Value
 from stator.stdlib.decimal_context import ContextValue, arithmetic, compute, inner_of, is_template, made
@@ -61,7 +61,7 @@ _ZERO = Constant("0")
 def decimal_new(space: Space, cls: Value, value: Value = _ZERO, context: Value = NONE) -> Value:
     """`Decimal.__new__(cls, value, context)`."""
     if known_host(space, cls, "decimal.Decimal") is not decimal.Decimal:
-        raise refuse("decimal.Decimal.__new__ of a subclass")
+        raise refuse_use("decimal.Decimal.__new__", "of a subclass")
     return compute(space, decimal.Decimal, [value, context], {})
 
 

@@ -15,7 +15,7 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.objects.attributes import attribute_name
-from stator.objects.operands import known_host, refuse
+from stator.objects.operands import known_host, refuse, refuse_object, refuse_use
 from stator.objects.protocol import NONE, bad_call, models
 from stator.objects.value import Constant, ExtensibleValue, Known, NotKnown, ObjectValue, Unsupported, Value
 
@@ -225,9 +225,9 @@ class ContextValue(ExtensibleValue):
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
         if known_host(space, cls, "decimal.Context.__new__") is not decimal.Context:
-            raise refuse("decimal.Context.__new__ of a subclass")
+            raise refuse_use("decimal.Context.__new__", "of a subclass")
         if any(type(host) is decimal.Context and is_template(host) for host in space.trace.effects.changed_hosts()):
-            raise refuse("decimal.Context after a change of decimal.DefaultContext")
+            raise refuse_use("decimal.Context", "after a change of decimal.DefaultContext")
         arithmetic(space)
         source = CallSource(_default, ConstSource(decimal, "decimal"), "default_context")
         host = decimal.Context()
@@ -337,7 +337,7 @@ class ContextValue(ExtensibleValue):
 
     def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
         if self.cls is not decimal.Context:
-            raise refuse("decimal.Context.__reduce__ of a subclass")
+            raise refuse_use("decimal.Context.__reduce__", "of a subclass")
         return space.run_known(decimal.Context.__reduce__, [Known(self.load_flags(space))])
 
     # -- generated code ---------------------------------------------------------------------------------------------
@@ -408,7 +408,7 @@ class SignalsValue(ObjectValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         # It does not say whose it is.
-        raise refuse("flags or traps of a decimal.Context, kept apart from it")
+        raise refuse_object("the dict of flags or traps of a decimal.Context, kept apart from it,")
 
     def _mapping(self, space: Space, *, change: bool = False) -> Any:
         flags = self.kind == "flags"

@@ -6,13 +6,14 @@ import sys
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import asked
 from stator.objects.exception import exc_info
 from stator.objects.frame_ import Frames
 from stator.objects.operands import refuse
 from stator.objects.protocol import NONE, builtin
-from stator.objects.value import Constant
+from stator.objects.value import Constant, Unsupported
 
 if TYPE_CHECKING:
     from stator.objects.space import Space
@@ -30,7 +31,7 @@ def sys_getframe(space: Space, depth: Value = Constant(0), /) -> Value:  # noqa:
     frame = space.trace.current_frame
     for _ in range(space.int_(depth)):
         if frame.parent is None:
-            raise refuse("sys._getframe, of a frame outside the trace")
+            raise Unsupported(errors.OutsideCaller("sys._getframe"))
         frame = frame.parent
     return space.trace.extension(Frames).value(frame)
 

@@ -14,7 +14,7 @@ from stator.objects.attributes import MISSING
 from stator.objects.facts import attribute
 from stator.objects.iterator import reduction
 from stator.objects.method import explicit_call
-from stator.objects.operands import known_host, refuse
+from stator.objects.operands import known_host, refuse_object, refuse_use
 from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, bad_call, builtin, models
 from stator.objects.recursion import entered, repr_piece
@@ -131,7 +131,7 @@ class PartialValue(ExtensibleValue):
         state = state.force()
         parts = [part.force() for part in space.unpack(state)] if issubclass(state.cls, tuple) else []
         if self.source is not None:
-            raise refuse("functools.partial.__setstate__ of an existing object")
+            raise refuse_use("functools.partial.__setstate__", "of an object that was made outside")
         function, args, keywords, attrs = parts if len(parts) == 4 else (NONE, NONE, NONE, NONE)
         callable_ = space.host_lookup(function.cls, "__call__") is not MISSING
         if not callable_ or not issubclass(args.cls, tuple) or not issubclass(keywords.cls, (dict, type(None))):
@@ -145,7 +145,7 @@ class PartialValue(ExtensibleValue):
             self._attrs.dict_owner = None
             self._attrs = None
         if attrs.cls is not type(None) and not assign_dict(space, self, attrs):
-            raise refuse("functools.partial.__setstate__ with a dict of another kind")
+            raise refuse_use("functools.partial.__setstate__", "with a dict of another kind")
         return NONE
 
     def describe(self) -> str:
@@ -199,7 +199,7 @@ class KeyValue(Value):
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        raise refuse("functools.cmp_to_key made outside the compiled function")
+        raise refuse_object("a key of functools.cmp_to_key that was made outside the compiled function")
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         values = [*args, *kwargs.values()]

@@ -18,7 +18,7 @@ from stator.guards.source import CallSource, ConstSource
 from stator.objects.identities import separate, used_as_key
 from stator.objects.keys import IdKey
 from stator.objects.method import BoundMethod
-from stator.objects.operands import bool_value, hooked, refuse
+from stator.objects.operands import bool_value, hooked, refuse_use
 from stator.objects.protocol import bad_call, builtin
 from stator.objects.value import Constant, NotKnown, Unsupported, Value
 
@@ -96,7 +96,7 @@ class HashValue(IdValue):
         return object.__hash__(self.anchor(space))
 
     def key(self, space: Space) -> Any:
-        raise refuse("object.__hash__, whose result is a key")
+        raise refuse_use("object.__hash__", "for a key")
 
     def describe(self) -> str:
         return f"the hash of {self.target.describe()}"
@@ -142,7 +142,7 @@ class MethodHash(HashValue):
         if self.method is other.method:
             return True
         if not space.is_(self.method.function, other.method.function):
-            raise refuse("hash of a method, which is compared with that of another")
+            raise refuse_use("hash", "of a method that is compared with another")
         one = self.anchor(space) is other.anchor(space)
         if not one:
             separate(space, self.method.instance.force(), other.method.instance.force())
@@ -162,7 +162,7 @@ def _method_hash(host: Any) -> None:
             return bad_call(space, host, [method], {})
         if isinstance(method, BoundMethod):
             if space.host_lookup(method.function.force().cls, "__hash__") is not object.__hash__:
-                raise refuse("hash of a method of a callable with a hash of its own")
+                raise refuse_use("hash", "of a method of a callable with a hash of its own")
             return MethodHash(method)
         known = space.identity(method)
         space.guard_identity_of(method.source, known)
@@ -215,7 +215,7 @@ def _comparison(host: Any, same: bool) -> None:
         left, right = left.force(), right.force()
         if isinstance(left, IdValue) and isinstance(right, IdValue) and type(left) is type(right):
             if left.target.symbolic or right.target.symbolic:
-                raise refuse("id of a number that varies")
+                raise refuse_use("id", "of a number that varies")
             return bool_value(left.same(space, right) == same)
         if isinstance(left, IdValue) or isinstance(right, IdValue):  # no computing with an id: the number is fixed
             left, right = (Constant(space.int_(value)) if value.symbolic else value for value in (left, right))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.objects.instance import fill, held_attributes, slot_effects
 from stator.objects.memoryview_ import MemoryView
-from stator.objects.operands import known_host, refuse
+from stator.objects.operands import known_host, refuse, refuse_use
 from stator.objects.protocol import NONE, builtin, models, register
 from stator.objects.slice_ import SliceValue
 from stator.objects.value import Constant, ExtensibleValue, Raised, Unsupported, Value
@@ -71,7 +71,7 @@ class MemoryFile(ExtensibleValue):
     def make(cls, space: Space, owner: Value) -> Value:
         """`cls.__new__(cls, …)`, of the builtin type itself: what else it is given is for `__init__`."""
         if known_host(space, owner, cls.kind.__name__) is not cls.kind:
-            raise refuse(f"io.{cls.kind.__name__}.__new__ of a subclass")
+            raise refuse_use(f"io.{cls.kind.__name__}.__new__", "of a subclass")
         return cls(cls.kind.__new__(cls.kind))
 
     def run(self, space: Space, method: str, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:
@@ -171,7 +171,7 @@ class BytesFile(MemoryFile):
         if method in _CHANGING:
             if not all(view.released for view in self.views):
                 # what it would refuse depends on when the view dies
-                raise refuse(f"BytesIO.{method} while there is a view of its buffer")
+                raise refuse_use(f"io.BytesIO.{method}", "while there is a view of its buffer")
             self.changed = method != "__init__"
         return super().run(space, method, args, kwargs)
 
@@ -226,7 +226,7 @@ def _runner(host: Any, name: str) -> Any:
         file = args[0].force() if args else None
         if isinstance(file, MemoryFile) and getattr(file.cls, name) is host:
             if kwargs and name != "__init__":
-                raise refuse(f"io.{host.__qualname__} with arguments by name")
+                raise refuse_use(f"io.{host.__qualname__}", "with arguments by name")
             return file.run(space, name, args[1:], kwargs)
         raise refuse(f"io.{host.__qualname__}")
 

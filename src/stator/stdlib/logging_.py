@@ -11,13 +11,14 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
+from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.raw import instance_dict
 from stator.guards.source import CallSource, ConstSource, DictItemSource
-from stator.objects.operands import known_host, literal, refuse
+from stator.objects.operands import known_host, literal, refuse_use
 from stator.objects.protocol import FALSE, NONE, register
 from stator.objects.repr_ import str_of
-from stator.objects.value import Constant, Value
+from stator.objects.value import Constant, Unsupported, Value
 from stator.stdlib.text_files import SINKS
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def get_logger(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
         return space.existing(logging.root)
     loggers = logging.Logger.manager.loggerDict
     if not isinstance(loggers.get(name), logging.Logger):
-        raise refuse("logging.getLogger of a logger that does not exist yet")
+        raise refuse_use("logging.getLogger", "of a logger that does not exist yet")
     return space.wrap(loggers[name], DictItemSource(ConstSource(loggers, "logging.Logger.manager.loggerDict"), name))
 
 
@@ -198,7 +199,7 @@ def _caller(space: Space, stacklevel: int) -> tuple[str, int, str]:
             if stacklevel <= 0:
                 return frame.code.co_filename, frame.line(), frame.code.co_name
         frame = frame.parent
-    raise refuse("logging about a caller outside the compiled function")
+    raise Unsupported(errors.OutsideCaller("logging"))
 
 
 def _log_handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

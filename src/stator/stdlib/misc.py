@@ -17,7 +17,7 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from stator.objects.operands import known_host, refuse
+from stator.objects.operands import known_host, refuse_use
 from stator.objects.protocol import NONE, bad_call, builtin, pure, register
 from stator.objects.value import Constant, Raised, Value
 from stator.stdlib.streams import Stream, stream
@@ -53,12 +53,12 @@ pure(type(_charmap).size, *(type(internal).__repr__ for internal in _internals))
 def _find_spec(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`importlib.util.find_spec`: of what is imported the module's own, else what the finders say now."""
     if len(args) != 1 or kwargs:
-        raise refuse("importlib.util.find_spec of a relative name")
+        raise refuse_use("importlib.util.find_spec", "of a relative name")
     name = known_host(space, args[0], "importlib.util.find_spec")
     if space.trace.loaded(name) is not None:
         return space.existing(importlib.util.find_spec).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
     if "." in name and name.rpartition(".")[0] not in sys.modules:
-        raise refuse("importlib.util.find_spec in a package that is not imported yet")
+        raise refuse_use("importlib.util.find_spec", "in a package that is not imported yet")
     try:
         spec = importlib.util.find_spec(name)
     except Exception as e:

@@ -13,7 +13,7 @@ from stator.objects.facts import answer
 from stator.objects.iterator import reduction
 from stator.objects.length_hint import length_hint
 from stator.objects.method import explicit_call
-from stator.objects.operands import bool_value, known_host, refuse
+from stator.objects.operands import bool_value, known_host, refuse_object
 from stator.objects.operators import BINARY, COMPARE, INPLACE
 from stator.objects.pending import concatenated
 from stator.objects.protocol import NONE, builtin, models
@@ -288,7 +288,7 @@ class MethodCaller(Getter):
     def from_host(cls, space: Space, host: Any, source: Source) -> Getter:
         self = super().from_host(space, host, source)
         if answer(space, self, _has_keywords, "has_keywords"):
-            raise refuse("operator.methodcaller with keywords, made outside the compiled function")
+            raise refuse_object("an operator.methodcaller with keywords that was made outside the compiled function")
         return self
 
     @staticmethod

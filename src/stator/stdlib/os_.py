@@ -44,7 +44,7 @@ def _status(space: Space, function: Any, path: Value) -> Value:
     path = path.force() if literal(path.force()) else fspath(space, path).force()
     if space.trace.effects.acts():
         # What has not been performed yet may be a change of the file.
-        raise Unsupported(errors.UnsupportedCCall(f"os.{function.__name__} after side effects"))
+        raise Unsupported(errors.PendingSideEffects(f"os.{function.__name__}"))
     host = known_host(space, path, f"os.{function.__name__}")
     status = _STATUS[function]
     space.trace.guard(Equals(CallSource(status, ConstSource(host, repr(host)), function.__name__), status(host)))

@@ -7,13 +7,14 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
-from stator.objects.operands import known_host, refuse
+from stator.objects.operands import known_host, refuse, refuse_use
 from stator.objects.pending import PendingText
 from stator.objects.protocol import FALSE, NONE, builtin
 from stator.objects.repr_ import str_of
-from stator.objects.value import Constant, Value
+from stator.objects.value import Constant, Unsupported, Value
 from stator.objects.warned import is_redirected
 from stator.stdlib.text_files import SINKS, can_take
 
@@ -102,10 +103,10 @@ def warn(
 ) -> Value:
     """Said after the graph, as coming from the user's line; filters act then, unless one turns warnings into errors."""
     if skip_file_prefixes is not None:
-        raise refuse("warnings.warn with skip_file_prefixes")
+        raise refuse_use("warnings.warn", "with skip_file_prefixes")
     message = message.force()
     if message.cls is not str:
-        raise refuse("warnings.warn of an object that is no str")
+        raise refuse_use("warnings.warn", "of an object that is no str")
     kind = known_host(space, category, "warnings.warn")
     kind = UserWarning if kind is None else kind
     if not (isinstance(kind, type) and issubclass(kind, Warning)):
@@ -154,7 +155,7 @@ def show_warning(message: str, category: type[Warning], filename: str, lineno: i
 @builtin(_warnings._filters_mutated)  # type: ignore[attr-defined]
 def filters_mutated(space: Space) -> Value:
     if space.trace.effects.is_deferred(deliver):
-        raise refuse("a change of the filters for warnings after a warning that is shown later")
+        raise refuse_use("warnings.filterwarnings", "after a warning that is shown later")
     space.trace.defer(_warnings._filters_mutated, [])  # type: ignore[attr-defined]
     return NONE
 
@@ -165,13 +166,13 @@ def _place(space: Space, level: int) -> tuple[str, str, int]:
     for _ in range(level - 1):
         frame = frame.parent if frame is not None else None
     if frame is None:
-        raise refuse("warnings.warn about a caller outside the compiled function")
+        raise Unsupported(errors.OutsideCaller("warnings.warn"))
     module = frame.globals.get("__name__")
     if getattr(sys.modules.get(module), "__dict__", None) is not frame.globals:
-        raise refuse("warnings.warn in code that belongs to no module")
+        raise refuse_use("warnings.warn", "in code that belongs to no module")
     filename = frame.code.co_filename
     if "importlib" in filename and "_bootstrap" in filename:
-        raise refuse("warnings.warn from the import system")
+        raise refuse_use("warnings.warn", "from the import system")
     return module, filename, frame.line()
 
 

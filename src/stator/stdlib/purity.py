@@ -26,7 +26,7 @@ from stator.guards.guard import Equals, IdIs
 from stator.guards.source import CallSource, ConstSource
 from stator.objects.facts import fixed
 from stator.objects.instance import InstanceValue
-from stator.objects.operands import known_host, refuse
+from stator.objects.operands import known_host, refuse_object, refuse_use
 from stator.objects.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register, restricts
 from stator.objects.value import Constant, NotKnown, Raised, Value
 from stator.stdlib.builtins_iter import CallableIterator
@@ -43,7 +43,9 @@ Foreign = Callable[["Space", Any, "Source"], Value]
 
 
 def _refuse_foreign(space: Space, host: Any, source: Source) -> Value:
-    raise refuse(f"an object of class {space.guard_type(host, source).__qualname__}, derived from an immutable C type")
+    raise refuse_object(
+        f"an object of class {space.guard_type(host, source).__qualname__}, derived from an immutable C type,"
+    )
 
 
 def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreign = _refuse_foreign) -> None:
@@ -137,14 +139,14 @@ pure_python(posixpath.normpath, posixpath.isabs, posixpath.commonprefix)
 def no_debugging(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
     """With the flag DEBUG, what is compiled is also printed."""
     if any(isinstance(arg, int) and arg & re.DEBUG for arg in (*args, *kwargs.values())):
-        raise refuse("re.compile with re.DEBUG")
+        raise refuse_use("re.compile", "with re.DEBUG")
 
 
 @restricts(re.Pattern.match, re.Pattern.search, re.Pattern.fullmatch, re.Pattern.finditer)
 def fixed_texts(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
     """A match refers to the text, whose contents may change before it is asked."""
     if any(map(_can_change, (*args, *kwargs.values()))):
-        raise refuse("re.Pattern.match of what can be changed")
+        raise refuse_use("re.Pattern.match", "of what can be changed")
 
 
 def _can_change(text: Any) -> bool:

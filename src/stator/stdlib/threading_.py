@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from stator.objects.instance import InstanceValue
-from stator.objects.operands import bool_value, known_host, refuse
+from stator.objects.operands import bool_value, known_host, refuse, refuse_use
 from stator.objects.protocol import FALSE, NONE, TRUE, builtin, models
 from stator.objects.value import Constant, ObjectValue, Raised, Value
 
@@ -49,7 +49,7 @@ class LockValue(ObjectValue):
         """Acquire, without waiting: a lock that cannot be had would wait for ever."""
         self.check_fresh("acquire")
         if self.depth and self.kind is _LOCK:
-            raise refuse("lock.acquire of a lock that is held")
+            raise refuse_use("lock.acquire", "of a lock that is held")
         space.touch(self)
         self.depth += 1
         return TRUE
@@ -135,7 +135,7 @@ class ReentrantLock(LockValue):
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
         if args or kwargs or known_host(space, cls, "RLock.__new__") is not _RLOCK:
-            raise refuse("RLock.__new__ of a subclass, or with arguments")
+            raise refuse_use("RLock.__new__", "of a subclass, or with arguments")
         return ReentrantLock()
 
     def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
