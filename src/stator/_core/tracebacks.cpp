@@ -26,8 +26,8 @@ bool ends_with(PyObject* text, const char* end) {
     return chars && size >= length && std::strcmp(chars + size - length, end) == 0;
 }
 
-// Is it code of stator.residual.runtime?
-bool is_of_runtime(PyCodeObject* code) { return ends_with(code->co_filename, "stator/residual/runtime.py"); }
+// Is it code of stator.bytecode.runtime?
+bool is_of_runtime(PyCodeObject* code) { return ends_with(code->co_filename, "stator.bytecode.runtime.py"); }
 
 Ref code_of(PyObject* traceback) {
     return Ref::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(reinterpret_cast<PyTracebackObject*>(traceback)->tb_frame)));
