@@ -27,7 +27,7 @@ bool ends_with(PyObject* text, const char* end) {
 }
 
 // Is it code of stator.bytecode.runtime?
-bool is_of_runtime(PyCodeObject* code) { return ends_with(code->co_filename, "stator.bytecode.runtime.py"); }
+bool is_of_runtime(PyCodeObject* code) { return ends_with(code->co_filename, "stator/bytecode/runtime.py"); }
 
 Ref code_of(PyObject* traceback) {
     return Ref::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(reinterpret_cast<PyTracebackObject*>(traceback)->tb_frame)));
