@@ -120,7 +120,7 @@ _WARNED = {
     "strict_precompile": Warned(False, "nothing is compiled ahead"),
     "trace_numpy": Warned(True, "NumPy is traced where the result is NumPy's own"),
     "use_graph_deduplication": Warned(False, "equal parts of a graph are handed over as they are"),
-    "verify_correctness": Warned(False, "`stator.testing.verify` compares with eager execution"),
+    "verify_correctness": Warned(False, "results are not compared with eager execution"),
 }
 
 _BY_REASON = {

@@ -1,0 +1,74 @@
+"""What the documents name exists: files and folders, and names of the package."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "benchmarks" / "README.md"]
+#: the page that names files of torch
+OF_TORCH = "is_compiling.md"
+PLACES = (ROOT, ROOT / "src" / "stator", ROOT / "src" / "stator" / "_core", ROOT / "benchmarks", ROOT / "tests")
+QUOTED = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(r"[\w.-]+(/[\w.-]+)*(/|\.(py|pyi|cpp|h|md|toml|txt|yml))\Z")
+DOTTED = re.compile(r"stator(\.[a-z_]\w*)+\Z")
+#: what is made when something runs, is the reader's own, or belongs to PyPy, multidict, tinygrad
+ELSEWHERE = re.compile(
+    r"build/|dist/|\.venv|\.\./|/tmp|script\.py|pypy/|objspace/|uop/|baseobjspace\.py|scaled\.py|\w+\.html"
+)
+
+
+def words(page):
+    return set(QUOTED.findall(page.read_text(encoding="utf-8")))
+
+
+def paths(page):
+    """The words that are paths of files or folders of ours."""
+    return sorted(word for word in words(page) if PATH.match(word) and not ELSEWHERE.match(word))
+
+
+def exists(word):
+    return any((place / word).exists() for place in PLACES) or any((ROOT / "src" / "stator").rglob(word.rstrip("/")))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != OF_TORCH], ids=lambda page: page.name)
+def test_files_exist(page):
+    assert [word for word in paths(page) if not exists(word)] == []
+
+
+def test_the_tree_is_that_of_the_sources():
+    """docs/architecture.md draws the package: each line begins with a file or folder, and none is left out."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    tree = re.search(r"^src/stator/\n(.*?)^tests/", text, re.M | re.S)[1]
+    drawn = {line.split()[0].rstrip("/") for line in tree.splitlines() if re.match(r"  \w", line)}
+    there = {path.name for path in (ROOT / "src" / "stator").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert drawn == there - {"__pycache__"}
+
+
+def resolves(name):
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:end]))
+        except ImportError:
+            continue
+        for part in parts[end:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_resolve(page):
+    assert [word for word in sorted(words(page)) if DOTTED.match(word) and not resolves(word)] == []
+
+
+def test_a_file_that_is_missing_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("`src/stator/trace.py` and `src/stator/nowhere.py`, made by `build/x.log`")
+    assert [word for word in paths(page) if not exists(word)] == ["src/stator/nowhere.py"]
+    assert not resolves("stator.nowhere")
