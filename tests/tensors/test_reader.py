@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
+import subprocess
+import sys
 
 import pytest
 
@@ -256,31 +257,9 @@ def test_what_lay_in_the_memory_says_nothing_of_the_tensor(reading, soiled, monk
         assert program.check(None, (tensor,))
 
 
-def usable(tensor):
-    return reader._usable(reader.internals.impl_address(tensor))
-
-
 def test_padding_is_found_where_every_impl_gets_a_little_more_than_it_asks_for():
-    known = found_layout()
-    libc = ctypes.CDLL(None)
-    libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
-    libc.free.argtypes = [ctypes.c_void_p]
-    size = min(usable(torch.zeros(3)) for _ in range(9))
-    # What is 16 bytes larger than an impl is free, each between two blocks that are not; what has its size is used up.
-    blocks = [libc.malloc(size + 16) for _ in range(800)]
-    for block in blocks[::2]:
-        libc.free(block)
-    kept = []
-    while len(kept) < 5000 and (len(kept) < 9 or any(usable(tensor) == size for tensor in kept[-9:])):
-        kept.append(torch.zeros(3))
-    try:
-        assert len(kept) < 5000, "no impl gets more than it asks for"
-        tensors = list(reader._in_dirty_memory())
-        assert len({reader._impl(tensor)[known["kind"] // 8] for tensor in tensors}) > 1
-        assert reader._find_layout()["flags_mask"] == known["flags_mask"]
-    finally:
-        for block in blocks[1::2]:
-            libc.free(block)
+    done = subprocess.run([sys.executable, "-m", "tests.tensors.padded_impls"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_padding_that_was_not_found_is_not_taken_for_the_data_type(request, monkeypatch):
