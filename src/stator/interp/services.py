@@ -146,9 +146,7 @@ class Services:
     def _resolved(self, frame: Frame, name: str) -> str:
         """The full name of a relative one: `resolve_name` of `import.c`."""
         if type(frame.globals) is MadeGlobals:
-            raise Unsupported(
-                errors.UnsupportedUse("__import__", "of a relative name, with globals that belong to no module,")
-            )
+            raise Unsupported(errors.UnsupportedUse("__import__", "of a relative name without a module's globals"))
         said = (self.globals_of(frame.globals).get_str(self.space, each) for each in ("__package__", "__name__"))
         package, own = ("" if value is None else self.space.known(value) or "" for value in said)
         return importlib.util.resolve_name(name, package or own.rpartition(".")[0])

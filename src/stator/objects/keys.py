@@ -50,7 +50,7 @@ class IdKey:
 
     def __eq__(self, other: object) -> bool:
         if type(other) is int and other == id(self.anchor) and not isinstance(self.anchor, Value):
-            raise Unsupported(errors.UnsupportedUse("id", "of an object, compared with a number,"))
+            raise Unsupported(errors.UnsupportedUse("id", "of an object, compared with a number"))
         return isinstance(other, IdKey) and other.anchor is self.anchor
 
 
