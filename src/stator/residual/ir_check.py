@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,18 +32,31 @@ class Traced(NamedTuple):
     residual: Residual
 
     @property
-    def sources(self) -> set[Source]:
-        """All sources that the guards look at or that are handed over."""
-        found = {source for guard in self.program.guards for source in guard.sources}
-        for output in self.program.outputs:
-            found.update(output if isinstance(output, tuple) else (output,))
-        return found
+    def guarded(self) -> set[Source]:
+        """The sources that the guards look at."""
+        return {source for guard in self.program.guards for source in guard.sources}
 
     @property
-    def placeholders(self) -> list[Any]:
-        """The nodes of the graph's inputs, in order."""
+    def handed_over(self) -> list[Source]:
+        """The sources that the guard program hands over, to the graph or to the lines around it."""
+        return _one_by_one(self.program.outputs)
+
+    @property
+    def given(self) -> list[Source]:
+        """The sources of the graph's inputs, in order."""
         graph = self.residual.graph
-        return [] if graph is None else [node for node in graph.gm.graph.nodes if node.op == "placeholder"]
+        return [] if graph is None else _one_by_one(graph.inputs)
+
+    @property
+    def nodes(self) -> list[Any]:
+        """The nodes of the graph, in order."""
+        graph = self.residual.graph
+        return [] if graph is None else list(graph.gm.graph.nodes)
+
+
+def _one_by_one(outputs: Iterable[Any]) -> list[Source]:
+    """Sources of which some are handed over together, as a tuple."""
+    return [source for item in outputs for source in (item if isinstance(item, tuple) else (item,))]
 
 
 Rule = Callable[[Traced], Iterator[str]]
@@ -52,7 +65,7 @@ Rule = Callable[[Traced], Iterator[str]]
 def sources_begin_in_the_frame(traced: Traced) -> Iterator[str]:
     """An argument or a free variable that a source begins with is one that the code has."""
     code = traced.code
-    for source in traced.sources:
+    for source in traced.guarded.union(traced.handed_over):
         for step in source.chain():
             if isinstance(step, LocalSource) and step.index >= argument_count(code):
                 yield f"{source.expr()} begins with argument {step.index} of {argument_count(code)}"
@@ -118,26 +131,21 @@ def inputs_are_handed_over(traced: Traced) -> Iterator[str]:
 
     But for an object that the residual program names itself, such as a tensor held by a class.
     """
-    graph = traced.residual.graph
-    if graph is None:
-        return
-    given = [source for item in graph.inputs for source in (item if isinstance(item, tuple) else (item,))]
-    if len(given) != len(traced.placeholders):
-        yield f"the graph has {len(traced.placeholders)} inputs, and is given {len(given)}"
-    outputs = {s for output in traced.program.outputs for s in (output if isinstance(output, tuple) else (output,))}
-    for source in given:
-        if source not in outputs and source.op != "CONST":
+    inputs = sum(node.op == "placeholder" for node in traced.nodes)
+    if inputs != len(traced.given):
+        yield f"the graph has {inputs} inputs, and is given {len(traced.given)}"
+    handed_over = set(traced.handed_over)
+    for source in traced.given:
+        if source not in handed_over and source.op != "CONST":
             yield f"the graph is given {source.expr()}, which the guard program does not hand over"
 
 
 def inputs_are_guarded(traced: Traced) -> Iterator[str]:
     """What an input of the graph is like has been asked under a guard, or what the input is computed from is."""
-    graph = traced.residual.graph
-    guarded = {source for guard in traced.program.guards for source in guard.sources}
-    for item in graph.inputs if graph is not None else ():
-        for source in item if isinstance(item, tuple) else (item,):
-            if _read_from(source) not in guarded:
-                yield f"the graph is given {source.expr()}, of which no guard says anything"
+    guarded = traced.guarded
+    for source in traced.given:
+        if _read_from(source) not in guarded:
+            yield f"the graph is given {source.expr()}, of which no guard says anything"
 
 
 def _read_from(source: Source) -> Source:
@@ -149,10 +157,9 @@ def _read_from(source: Source) -> Source:
 
 def the_graph_is_whole(traced: Traced) -> Iterator[str]:
     """Inputs come first and the output last, and each operation uses results of operations before it."""
-    graph = traced.residual.graph
-    if graph is None:
+    if traced.residual.graph is None:
         return
-    nodes = list(graph.gm.graph.nodes)
+    nodes = traced.nodes
     seen: set[Any] = set()
     for node in nodes:
         for used in node.all_input_nodes:
