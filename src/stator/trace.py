@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator import errors
 from stator._core import calls_left
-from stator.bytecode import is_suspendable
+from stator.bytecode import argument_count, is_suspendable
 from stator.bytecode.continuation import enterable
 from stator.cache.policy import GIVEN_UP
 from stator.effects import Effects
@@ -273,8 +273,7 @@ class Trace(Services):
         """The frame being traced, its arguments unread."""
         value = self._root_function(function)
         value.code = code
-        flags = code.co_flags
-        total = code.co_argcount + code.co_kwonlyargcount + bool(flags & 0x04) + bool(flags & 0x08)
+        total = argument_count(code)
         bound = {
             name: self.space.wrap(arg, LocalSource(i, name))
             for i, (name, arg) in enumerate(zip(code.co_varnames[:total], args, strict=False))

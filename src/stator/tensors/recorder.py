@@ -122,6 +122,9 @@ def part(result: Any, path: tuple[int, ...]) -> Any:
 class Recorder:
     """The graph of one trace."""
 
+    #: what the slots of its tensors do
+    slots = Slots()
+
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         #: what is recorded into, and the graph of the trace, which is that ordinarily
@@ -135,7 +138,6 @@ class Recorder:
         self.extra_guards: list[Guard] = []
         self.tensors: list[TensorValue] = []
         self.state = global_state.State()
-        self.slots = Slots()
         self.keep: set[Any] = set()
         self.state_nodes: set[Any] = set()
         self.ops = 0
