@@ -144,13 +144,13 @@ def reference_lines(path: str) -> list[str]:
     """What torch's own front end traces whole."""
     with open(path, encoding="utf-8") as file:
         name = json.loads(next(file))["adapter"].split("+")[0]
-    totals: dict[str, collections.Counter[str]] = {name: collections.Counter() for name in LISTS}
+    totals: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for row in rows(path, "fullgraph"):
         totals[row["list"]][row["result"]] += 1
     shares = [
-        f"{found['pass']} of {found.total()} of the {LISTS[list]} ({found['pass'] / found.total():.1%})"
-        for list, found in totals.items()
-        if found
+        f"{found['pass']} of {found.total()} of the {label} ({found['pass'] / found.total():.1%})"
+        for key, label in LISTS.items()
+        if (found := totals.get(key))
     ]
     return [f"For comparison, what the front end of {name} traces whole of them: {', '.join(shares)}.", ""]
 

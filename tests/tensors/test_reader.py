@@ -16,20 +16,10 @@ from stator.guards.program import compile_guards  # noqa: E402
 from stator.guards.source import LocalSource  # noqa: E402
 from stator.tensors import reader  # noqa: E402
 from stator.tensors.reader import read_facts, tensor_spec  # noqa: E402
+from tests.tensors.padded_impls import found_layout  # noqa: E402
 
 pytestmark = [pytest.mark.needs_torch, pytest.mark.filterwarnings("ignore")]
 X = LocalSource(0, "x")
-
-
-def found_layout():
-    """The outcome of the experiments, once it is clear."""
-    held = []
-    while True:
-        try:
-            return reader._find_layout()
-        except reader._Unclear:
-            assert len(held) < 20
-            held.append(reader._samples())
 
 
 @pytest.fixture(params=["core", "python"], autouse=True)
