@@ -225,19 +225,22 @@ class Program:
         """
         writer = self.writer
         saved, passed = writer.name("saved"), writer.name("passed")
-        test = " and ".join(checks) or "True"
+        undo = [f"{recovery.undo}({saved})"] if recovery.undo else []
+        again = [*undo, f"return tail({self._again()})"]
         lines = [f"{saved} = {recovery.save}"] if recovery.save else []
-        lines += ["try:", f"    {call}", f"    {passed} = {test}"]
+        lines += ["try:", f"    {call}"]
+        if checks:
+            lines.append(f"    {passed} = {' and '.join(checks)}")
         if recovery.refused:
             lines += ["except Exception as error:", f"    if {recovery.refused.format(saved=saved)}:"]
             lines += [f"        {line}" for line in self._raise_located(located)]
         else:
             lines.append("except Exception:")
         lines += [f"    if {writer.const(self.trace.recorder.is_watched)}():", "        raise"]
-        lines += [f"    {passed} = False", f"if not {passed}:"]
-        if recovery.undo:
-            lines.append(f"    {recovery.undo}({saved})")
-        return [*lines, f"    return tail({self._again()})"]
+        lines += [f"    {line}" for line in again]
+        if checks:
+            lines += [f"if not {passed}:", *(f"    {line}" for line in again)]
+        return lines
 
     def _again(self) -> str:
         """Arguments for `tail`: the frame's function and arguments, to be executed as ordinary Python."""
