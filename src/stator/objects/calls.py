@@ -7,7 +7,6 @@ from typing import Any
 
 from stator import errors
 from stator._core import has_buffer
-from stator.objects.answering import answered
 from stator.objects.attributes import is_generic
 from stator.objects.operators import BINARY, COMPARE, callable_name
 from stator.objects.protocol import CALL_HOOKS, HANDLERS, NOT_IMPLEMENTED, bad_call, is_pure
@@ -89,17 +88,6 @@ class Calls(Space):
         if not formats and not issubclass(other.cls, (owner, int, float, complex)):
             return NOT_IMPLEMENTED
         return None
-
-    def answered(self, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value | None:
-        """Run a pure host function for real, on stand-ins for operands that are not known; None where unsound."""
-        owner = getattr(host, "__objclass__", None) or getattr(host, "__self__", None)
-        if isinstance(owner, type) and owner.__module__ != "builtins":
-            return None  # others may ask for more than slots: a Decimal compares itself with any Rational
-        try:
-            result = answered(self, host, args, kwargs or {})
-        except NotKnown:
-            return None
-        return self.fresh(result)
 
     def call_method(self, value: Value, name: str, *args: Value) -> Value:
         """`value.name(*args)`."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stator._core import has_buffer
-from stator.objects.int_ import strict_subclass
-from stator.objects.operands import hooked, known_host, literal
+from stator.objects.operands import hooked, known_host, literal, strict_subclass
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import builtin, register
 from stator.objects.value import Constant, Value

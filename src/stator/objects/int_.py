@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stator._core import has_buffer
-from stator.objects.operands import hooked, known_host, literal
+from stator.objects.operands import hooked, known_host, literal, strict_subclass
 from stator.objects.payload import PayloadValue
 from stator.objects.protocol import FALSE, TRUE, builtin
 from stator.objects.value import Constant, Value
@@ -67,12 +67,6 @@ def _of_trunc(space: Space, result: Value) -> Value:
 
 def _exact(space: Space, result: Value) -> Value:
     return result if result.cls is int else Constant(int.__int__(known_host(space, result, "int")))
-
-
-def strict_subclass(words: str, kind: type) -> str:
-    """What is said of a conversion that gives an instance of a strict subclass."""
-    deprecated = f"The ability to return an instance of a strict subclass of {kind.__name__} is deprecated"
-    return f"{words}.  {deprecated}, and may be removed in a future version of Python."
 
 
 @builtin(bool.__new__)

@@ -28,9 +28,7 @@ class Iteration(Space):
                 raise self.error(TypeError, f"iter() returned non-iterator of type '{result.type_name(self)}'")
             return result
         if host is MISSING and self.special(value, "__getitem__") is not None and not issubclass(value.cls, dict):
-            from stator.objects.iterator import SequenceIterator
-
-            return SequenceIterator(value)
+            return self.sequence_iterator(value)
         raise self.error(TypeError, f"'{value.type_name(self)}' object is not iterable")
 
     def next(self, iterator: Value) -> Value | None:

@@ -11,8 +11,6 @@ from stator.objects.value import Constant, NotKnown, Unsupported, Value
 if TYPE_CHECKING:
     from stator.objects.space import Space
 
-__all__ = ["bool_value", "check_kind", "hooked", "known_host", "literal", "refuse", "refuse_object", "refuse_use"]
-
 #: exact types whose instances behave alike wherever they come from, so that CPython may compute with them
 LITERAL_TYPES = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
@@ -57,6 +55,12 @@ def check_kind(space: Space, value: Value, kind: type, message: str) -> Value:
     if not issubclass(value.cls, kind):
         raise space.error(TypeError, message)
     return value
+
+
+def strict_subclass(words: str, kind: type) -> str:
+    """What is said of a conversion that gives an instance of a strict subclass."""
+    deprecated = f"The ability to return an instance of a strict subclass of {kind.__name__} is deprecated"
+    return f"{words}.  {deprecated}, and may be removed in a future version of Python."
 
 
 def hooked(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:

@@ -16,6 +16,7 @@ from stator.guards.raw import is_heap_type
 from stator.objects.attributes import MISSING
 from stator.objects.facts import fixed
 from stator.objects.identities import ShownAddresses, separate
+from stator.objects.operands import strict_subclass
 from stator.objects.protocol import AMBIENT, FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE, is_pure
 from stator.objects.signals import DoFirst
 from stator.objects.space import Space
@@ -336,8 +337,6 @@ class Operators(Space):
         if not issubclass(result.cls, int):
             raise self.error(TypeError, f"__index__ returned non-int (type {result.type_name(self)})")
         if result.cls is not int:
-            from stator.objects.int_ import strict_subclass
-
             words = f"__index__ returned non-int (type {result.type_name(self)})"
             self.warn(DeprecationWarning, strict_subclass(words, int))
         return result

@@ -102,12 +102,10 @@ def compared(space: Space, left: Value, right: Value, call: Callable[[], T]) -> 
 
 def repr_piece(space: Space, value: Value) -> str | PendingText:
     """`repr(value)` as a piece of a longer text."""
-    from stator.objects.repr_ import repr_of
-
     value = value.force()
     if type(value) is Constant and _is_short(value.host):
         return repr(value.host)  # long containers are shown: the call of `repr` is spared
-    shown = repr_of(space, value).force()
+    shown = space.repr(value).force()
     return shown if isinstance(shown, PendingText) else space.str_(shown)
 
 

@@ -94,6 +94,9 @@ class Space(ABC):
     def note_unlike(self, cls: type) -> None: ...
 
     @abstractmethod
+    def sequence_iterator(self, value: Value) -> Value: ...
+
+    @abstractmethod
     def own_attr_dict(self, value: ObjectValue) -> Any: ...
 
     @abstractmethod
@@ -295,7 +298,7 @@ class Space(ABC):
     @abstractmethod
     def isinstance_of(self, value: Value, cls: type) -> bool: ...
 
-    # -- text: text.py ------------------------------------------------------------------------------------------------
+    # -- text: standard_space.py ---------------------------------------------------------------------------------------
 
     @abstractmethod
     def repr(self, value: Value) -> Value: ...

@@ -17,7 +17,6 @@ from stator.objects.value import Constant, Known, Lazy, NotKnown, Raised, Unsupp
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
-    from stator.objects.cell import CellValue
 
 #: types whose instances are equal when they print equal, so that a guard compares values rather than identities
 LITERALS: frozenset[type] = frozenset(
@@ -100,14 +99,6 @@ class Wrapping(Space):
         """The trace depended on `host` being what is found at `source`."""
         if source is not None and type(source) is not ConstSource:
             self.trace.guard(IdIs(source, host))
-
-    def existing_cell(self, host: types.CellType, source: Source, contents: Source | None = None) -> CellValue:
-        """The value of an existing closure cell."""
-        known = self._by_id.get(id(host))
-        if known is None:
-            known = self._by_id[id(host)] = MODELS[types.CellType].from_host(self, host, source, contents)  # type: ignore[attr-defined]
-            self._kept.append(host)
-        return known  # type: ignore[no-any-return]
 
     # -- fresh objects ----------------------------------------------------------------------------------------------
 
