@@ -97,8 +97,8 @@ matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
 	@$(STEP) matrix-$* "the whole suite, with torch $(TORCH_$*), on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
 # `make test` asks a sample of their questions.
-WHOLE_FAMILIES := tests/completeness tests/tensors/test_module_completeness.py tests/tensors/test_tensor_facts.py \
-  tests/tensors/test_failure_everywhere.py
+WHOLE_FAMILIES := tests/completeness tests/pytorch/test_module_completeness.py tests/pytorch/test_tensor_facts.py \
+  tests/pytorch/test_failure_everywhere.py
 
 # Its environment is made anew each time: a nightly build of torch is one day's.
 .PHONY: nightly

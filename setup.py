@@ -17,7 +17,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror"] if os.environ.get("STATOR_WERROR") ==
 
 def sources() -> list[str]:
     """The C++ files for the running interpreter."""
-    reason = runpy.run_path("src/stator/support.py")["refusal_here"]()
+    reason = runpy.run_path("src/stator/host/support.py")["refusal_here"]()
     if reason:
         raise SystemExit(f"error: {reason}")
     if sys.platform == "win32":

@@ -1,7 +1,7 @@
 # needs: torch
 """Tensor programs of several steps, with things done between them: logs, handlers, contexts, generators, caches.
 
-Any of their operations may fail: tests/tensors/test_failure_everywhere.py makes each of them fail in turn. Those that
+Any of their operations may fail: tests/pytorch/test_failure_everywhere.py makes each of them fail in turn. Those that
 are called `drawing_*` give something else each time, so that only that test runs them.
 """
 

@@ -1,6 +1,6 @@
 """Collection without torch, and a clean slate for every test.
 
-What needs torch is collected away where torch is missing: the folders tests/tensors and tests/backends, files
+What needs torch is collected away where torch is missing: the folders tests/pytorch and tests/backends, files
 whose first line is `# needs: torch`, and tests marked `needs_torch`.
 """
 
@@ -13,7 +13,7 @@ import pytest
 import stator
 from tests.needs import FOLDERS, HAS_TORCH, needs_torch
 
-#: what a trace leaves is checked for consistency after each trace of each test (stator/residual/ir_check.py)
+#: what a trace leaves is checked for consistency after each trace of each test (stator/codegen/ir_check.py)
 stator.config.check_ir = True
 
 

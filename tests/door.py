@@ -1,4 +1,4 @@
-"""Finds where the tracer reads something off an existing object by other ways than through `objects/facts.py`.
+"""Finds where the tracer reads something off an existing object by other ways than through `space/facts.py`.
 
 A *host* here is an object of the program's that exists outside the trace: what an expression `….host` gives, a local
 name bound to one, and the parameter `host` of a function that also has a `source`.
@@ -17,7 +17,7 @@ _ASKING = frozenset(
     "callable int float bytes sum any all enumerate zip map reversed min max format hash".split()
 )
 #: modules that are the door, or stand below it: they read what guards and sources compare
-EXEMPT = ("guards/", "objects/facts.py", "objects/wrapping.py", "objects/value.py")
+EXEMPT = ("guards/", "space/facts.py", "space/wrapping.py", "space/value.py")
 
 
 class Read(NamedTuple):

@@ -6,7 +6,7 @@ from pathlib import Path
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 MARK = "# needs: torch"
 # Folders of tests about layers that import torch.
-FOLDERS = ("tensors", "backends")
+FOLDERS = ("pytorch", "backends")
 
 
 def needs_torch(path: Path) -> bool:

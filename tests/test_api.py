@@ -167,7 +167,7 @@ def test_generated_source_is_readable():
 
 HALF = """
 import stator
-from stator.tensors import reader
+from stator.pytorch.tensors import reader
 
 def failing():
     raise ImportError("no such part of torch")

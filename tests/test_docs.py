@@ -69,6 +69,6 @@ def test_names_resolve(page):
 
 def test_a_file_that_is_missing_is_found(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("`src/stator/trace.py` and `src/stator/nowhere.py`, made by `build/x.log`")
+    page.write_text("`src/stator/interp/trace.py` and `src/stator/nowhere.py`, made by `build/x.log`")
     assert [word for word in paths(page) if not exists(word)] == ["src/stator/nowhere.py"]
     assert not resolves("stator.nowhere")

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from stator import cli, support
+from stator import cli
+from stator.host import support
 
-SOURCE = Path(support.__file__).parent
+PACKAGE = Path(support.__file__).parent.parent
 
 
 def import_stator(setting: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -18,6 +19,13 @@ def import_stator(setting: str, path: Path | None = None) -> subprocess.Complete
     code = f"import sys, types\n{setting}\nimport stator"
     env = os.environ if path is None else dict(os.environ, PYTHONPATH=str(path))
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=env)
+
+
+def begin_package(folder: Path) -> None:
+    """What `import stator` reads before the core."""
+    (folder / "stator" / "host").mkdir(parents=True)
+    for name in ("__init__.py", "host/__init__.py", "host/support.py"):
+        (folder / "stator" / name).write_text((PACKAGE / name).read_text())
 
 
 def last_line(done: subprocess.CompletedProcess[str]) -> str:
@@ -47,18 +55,15 @@ def test_import_on_another_implementation_is_refused_with_one_sentence():
 
 def test_import_without_a_core_for_this_python_says_what_to_do(tmp_path):
     """As in a source tree that is not built, where the folder of the C++ sources imports as a package."""
-    (tmp_path / "stator" / "_core").mkdir(parents=True)
-    for name in ("__init__.py", "support.py"):
-        (tmp_path / "stator" / name).write_text((SOURCE / name).read_text())
+    begin_package(tmp_path)
+    (tmp_path / "stator" / "_core").mkdir()
     line = last_line(import_stator("", tmp_path))
     assert line.startswith("ImportError: Stator's C++ core is not there for CPython")
     assert "pip install -e ." in line
 
 
 def test_import_with_a_core_that_does_not_load_says_why(tmp_path):
-    (tmp_path / "stator").mkdir()
-    for name in ("__init__.py", "support.py"):
-        (tmp_path / "stator" / name).write_text((SOURCE / name).read_text())
+    begin_package(tmp_path)
     (tmp_path / "stator" / "_core.py").write_text("raise ImportError('undefined symbol: _Py_Gone')")
     assert "undefined symbol: _Py_Gone" in last_line(import_stator("", tmp_path))
 

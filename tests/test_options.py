@@ -10,7 +10,7 @@ import torch
 
 import stator
 from stator.guards.program import GuardProgram
-from stator.tensors.memo import MEMO
+from stator.pytorch.fake.memo import MEMO
 from stator.testing import CountingBackend
 
 SOURCES = pathlib.Path(stator.__file__).parent
@@ -122,7 +122,7 @@ def test_verbose(monkeypatch, capsys):
     def program(x):
         return x @ x
 
-    monkeypatch.setattr("stator.tensors.recorder.Recorder.record", fails)
+    monkeypatch.setattr("stator.pytorch.graph.recorder.Recorder.record", fails)
     x = torch.ones(2, 2)
     assert torch.equal(stator.compile(program, backend="eager")(x), program(x))
     assert "a defect" not in capsys.readouterr().err
@@ -274,7 +274,7 @@ def test_show_tracer():
 
 
 def test_check_ir(monkeypatch):
-    from stator.residual import ir_check
+    from stator.codegen import ir_check
 
     checked = []
     monkeypatch.setattr(ir_check, "complaints", lambda traced: checked.append(traced) or [])

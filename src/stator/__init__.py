@@ -1,11 +1,24 @@
 """Stator: a just-in-time tracer for PyTorch programs."""
 
-from stator.support import require
+from stator.host.support import require
+
+#: the build reads it from the source, without importing the package
+__version__ = "0.1.0.dev0"
 
 require()  # before what an unsupported interpreter would stumble over
 
 from stator import config, testing
-from stator.api import compile, generated_source, install, list_backends, reset, stats, substitute_in_graph, uninstall
+from stator.api.compile import (
+    compile,
+    generated_source,
+    install,
+    list_backends,
+    reset,
+    stats,
+    substitute_in_graph,
+    uninstall,
+)
+from stator.api.leaf import leaf_function
 from stator.errors.exceptions import (
     BackendError,
     ConfigError,
@@ -14,18 +27,16 @@ from stator.errors.exceptions import (
     RecompileLimitError,
     StatorError,
 )
-from stator.leaf import leaf_function
-from stator.marks import (
+from stator.marks.dims import mark_dynamic, mark_static, mark_unbacked
+from stator.marks.functions import (
     allow_in_graph,
     assume_constant_result,
     disable,
     graph_break,
     is_compiling,
 )
+from stator.marks.stance import set_stance
 from stator.report.stats import Stats
-from stator.stance import set_stance
-from stator.tensor_marks import mark_dynamic, mark_static, mark_unbacked
-from stator.version import __version__
 
 __all__ = [
     "BackendError",

@@ -145,7 +145,7 @@ def configure_tensors(
     flags: int,
     requires_grad: int,
 ) -> None:
-    """Tell where a TensorImpl keeps its metadata; see stator.tensors.reader.  A zero vtable: nowhere."""
+    """Tell where a TensorImpl keeps its metadata; see stator.pytorch.tensors.reader.  A zero vtable: nowhere."""
 
 def read_tensor(tensor: object, /) -> tuple[int, bool, tuple[int, ...], tuple[int, ...]] | None:
     """(keys, requires_grad, sizes, strides) as the core reads them, or None if it cannot."""

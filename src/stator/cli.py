@@ -14,8 +14,8 @@ import sysconfig
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stator import errors, support
-from stator.version import __version__
+from stator import __version__, errors
+from stator.host import support
 
 FINE, FAILED, BAD_USAGE = 0, 1, 2
 
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run_script(options: argparse.Namespace) -> int:
     import runpy
 
-    from stator.api import install
+    from stator.api.compile import install
 
     if not os.path.isfile(options.script):
         print(f"stator run: no such file: {options.script}", file=sys.stderr)
@@ -121,7 +121,7 @@ def _check_torch() -> dict[str, Any]:
     except importlib.metadata.PackageNotFoundError:
         return _check("torch", True, "not installed; functions without tensors are traced")
     try:
-        from stator.tensors import internals
+        from stator.pytorch import internals
 
         fits, words = internals.verdict()
     except Exception as error:  # a torch that cannot be imported

@@ -96,7 +96,7 @@ class Config:
     )
     show_tracer: bool = _option(False, "Let profilers, debuggers and coverage see what Stator itself does in tracing.")
     check_ir: bool = _option(
-        False, "Check after each trace that graph, guards and residual program agree (see residual/ir_check.py)."
+        False, "Check after each trace that graph, guards and residual program agree (see codegen/ir_check.py)."
     )
 
     def replace(self, **changes: Setting) -> Config:

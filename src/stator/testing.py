@@ -63,7 +63,7 @@ def break_everywhere(
     Raises:
         AssertionError: a run gave another result or exception than eager.
     """
-    from stator.api import compile
+    from stator.api.compile import compile
 
     expected = _outcome(fn, copy.deepcopy(args))
     position = 1

@@ -62,7 +62,7 @@ def _mutations(count: int, seed: int | None, tensors: bool, most: int) -> int:
 
 def _keep_operations() -> None:
     """Have all operations run: those whose result nobody uses do not run else, and cannot fail."""
-    from stator.tensors import finish
+    from stator.pytorch.graph import finish
 
     finish.eliminate = lambda recorder: recorder.keep.update(recorder.graph.nodes)
 

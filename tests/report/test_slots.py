@@ -15,8 +15,8 @@ import pytest
 import stator
 from stator import cli
 from stator.errors import GraphBreakError
-from stator.objects.protocol import IMMUTABLE, OF_EXISTING
 from stator.report import slots
+from stator.space.protocol import IMMUTABLE, OF_EXISTING
 from tests.report.samples import MAKERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "slots.md"

@@ -178,9 +178,9 @@ PyObject* class_of(PyObject* object, void*) {
 
 PyObject* compiled_repr(PyObject* object) { return PyUnicode_FromFormat("<compiled %R>", as_compiled(object)->function); }
 
-// How it is copied and pickled is said in Python: stator/copies.py.
+// How it is copied and pickled is said in Python: stator/compiler/copies.py.
 PyObject* ask_copies(const char* name, PyObject* self, PyObject* argument) {
-    Ref module = Ref::steal(PyImport_ImportModule("stator.copies"));
+    Ref module = Ref::steal(PyImport_ImportModule("stator.compiler.copies"));
     Ref function = Ref::steal(module ? PyObject_GetAttrString(module.get(), name) : nullptr);
     return function ? PyObject_CallFunctionObjArgs(function.get(), self, argument, nullptr) : nullptr;
 }

@@ -2,7 +2,7 @@
 //
 // A plan says of each tensor what it is: data type, device, dispatch keys, size of an element.  What is kept are the
 // elements of all of them, one after the other, in a bytes object that belongs to the call.  Tensors that are not as the
-// plan says are left to Python: see tensors/undo.py.
+// plan says are left to Python: see pytorch/graph/undo.py.
 #pragma once
 #include "ref.h"
 

@@ -1,7 +1,7 @@
 // Whether tensors that a graph writes lie apart from the others it is given.
 //
 // A backend that gathers writes, or changes the order of reads and writes, is right only for tensors that lie apart in
-// memory.  The rule is that of tensors/memory.py, which also words the operand.
+// memory.  The rule is that of pytorch/graph/memory.py, which also words the operand.
 #pragma once
 #include "tensors.h"
 

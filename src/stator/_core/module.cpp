@@ -190,7 +190,7 @@ PyMethodDef functions[] = {
      "again when the namespace has changed"},
     {"set_strict", set_strict, METH_O, "Re-check every decision with the Python twin; returns what was set before"},
     {"configure_tensors", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(configure_tensors)),
-     METH_VARARGS | METH_KEYWORDS, "Tell where a TensorImpl keeps its metadata; see stator.tensors.reader"},
+     METH_VARARGS | METH_KEYWORDS, "Tell where a TensorImpl keeps its metadata; see stator.pytorch.tensors.reader"},
     {"set_thread_local_symbol", set_thread_local_symbol, METH_VARARGS,
      "Name the thread-local variable that probes read; is there one of that name?"},
     {"tail", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_tail)), METH_FASTCALL,

@@ -1,6 +1,6 @@
 // Reading the metadata of tensors straight from their TensorImpl, without torch's headers.
 //
-// Where its fields lie is found out by experiment at run time (tensors/reader.py) and told to configure_tensors().
+// Where its fields lie is found out by experiment at run time (pytorch/tensors/reader.py) and told to configure_tensors().
 // What cannot be read with certainty that way is left to the spec's own `matches`, in Python.
 #pragma once
 #include "program.h"
@@ -59,7 +59,7 @@ bool read_dense(PyObject* tensor, size_t itemsize, Dense* dense);
 // Whether the object is a tensor as the operation's spec says; asks Python where it must.
 bool check_tensor(const Op& op, PyObject* object);
 
-// configure_tensors(**offsets and masks): see tensors/reader.py.
+// configure_tensors(**offsets and masks): see pytorch/tensors/reader.py.
 PyObject* configure_tensors(PyObject* module, PyObject* args, PyObject* kwargs);
 
 // read_tensor(tensor): (keys, requires_grad, sizes, strides) as the core reads them, or None if it cannot.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stator.errors import ConfigError
-from stator.tensors import internals
+from stator.pytorch import internals
 
 __all__ = ["Inductor"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stator.errors import UnknownBackendError
-from stator.tensors import internals
+from stator.pytorch import internals
 
 __all__ = ["Backend", "list_backends", "lookup_backend", "register_backend", "resolve"]
 

@@ -13,7 +13,7 @@ class Control(NamedTuple):
     Attributes:
         name: how a program writes it.
         does: what it does under Stator.
-        test: the file and the function that show it, below `tests/tensors`.
+        test: the file and the function that show it, below `tests/pytorch`.
     """
 
     name: str

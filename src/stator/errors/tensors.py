@@ -71,7 +71,7 @@ class PrintOfTensor(Break):
     code: ClassVar[str] = "SB0206"
     title: ClassVar[str] = "text of a tensor's value"
     template: ClassVar[str] = "{operation} needs the value of a tensor as text"
-    hint: ClassVar[str] = "print its shape or dtype, or use stator.print, which does not break the graph"
+    hint: ClassVar[str] = "print its shape or dtype, or return it and print it outside of the compiled function"
     operation: str
 
 

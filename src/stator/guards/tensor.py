@@ -35,7 +35,7 @@ class TensorFacts(NamedTuple):
 class TensorSpec:
     """The expected class and metadata of a tensor; ``read`` gives a tensor's facts.
 
-    >>> TensorMatch(source, tensor_spec(x, dynamic_dims={0}))  # from stator.tensors.reader
+    >>> TensorMatch(source, tensor_spec(x, dynamic_dims={0}))  # from stator.pytorch.tensors.reader
     """
 
     cls: type

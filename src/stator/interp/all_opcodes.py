@@ -1,17 +1,8 @@
 """Imports every opcode module and every model, and checks that the canonical set is complete."""
 
-from stator import objects, stdlib
-from stator.interp import ops_build, ops_calls, ops_exceptions, ops_generators, ops_operators, ops_stack
+from stator import models
 from stator.interp.frame import check_complete
+from stator.interp.opcodes import build, calls, exceptions, generators, operators, stack
 
 check_complete()
-__all__ = [
-    "objects",
-    "ops_build",
-    "ops_calls",
-    "ops_exceptions",
-    "ops_generators",
-    "ops_operators",
-    "ops_stack",
-    "stdlib",
-]
+__all__ = ["build", "calls", "exceptions", "generators", "models", "operators", "stack"]

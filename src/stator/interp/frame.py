@@ -13,16 +13,16 @@ from stator.bytecode.canonical import CANONICAL
 from stator.bytecode.continuation import Lasti as HostLasti
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import Decoded, Instr, decode
-from stator.objects.cell import CellValue
-from stator.objects.globals_ import MadeGlobals
-from stator.objects.protocol import models
-from stator.objects.signals import BreakHere, FrameState, Restart
-from stator.objects.value import NULL, Constant, Raised, Unsupported, Value
+from stator.models.functions.cell import CellValue
+from stator.space.globals_ import MadeGlobals
+from stator.space.protocol import models
+from stator.space.signals import BreakHere, FrameState, Restart
+from stator.space.value import NULL, Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
-    from stator.objects.interfaces import Trace
-    from stator.objects.space import Space
+    from stator.space.interfaces import Trace
+    from stator.space.space import Space
 
 Opcode = Callable[["Frame", Instr], None]
 #: canonical opcode name → what executes it; filled by the opcode modules

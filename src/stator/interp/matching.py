@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stator.objects.protocol import NONE
-from stator.objects.value import Constant, Raised, Value
+from stator.space.protocol import NONE
+from stator.space.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
-    from stator.objects.space import Space
+    from stator.space.space import Space
 
 #: `_Py_TPFLAGS_MATCH_SELF`: one positional pattern matches the subject itself
 _MATCH_SELF = 1 << 22

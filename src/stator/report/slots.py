@@ -1,7 +1,7 @@
 """What of the builtin types is traced: `stator slots`, and the page `docs/slots.md` made of the same text.
 
 The types, their slots, methods and attributes are those of the running interpreter; what becomes of each is read from
-the tables that the tracer itself goes by (`stator.objects.protocol`).
+the tables that the tracer itself goes by (`stator.space.protocol`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 
 from stator.guards.raw import is_heap_type
 from stator.interp import all_opcodes  # noqa: F401  all models are registered with them
-from stator.objects.attributes import is_generic
-from stator.objects.protocol import HANDLERS, IMMUTABLE, OF_EXISTING, SLOTS, is_pure, model_for
-from stator.objects.value import Value
+from stator.space.attributes import is_generic
+from stator.space.protocol import HANDLERS, IMMUTABLE, OF_EXISTING, SLOTS, is_pure, model_for
+from stator.space.value import Value
 
 __all__ = ["MODELLED", "STATUSES", "builtin_types", "entries", "find", "groups", "page", "status", "tables"]
 

@@ -1,0 +1,1 @@
+"""What users call; `stator` re-exports it."""

@@ -1,0 +1,291 @@
+"""Continuing after a graph break: the continuation of every frame of the chain, with its stack, locals and cells."""
+
+from __future__ import annotations
+
+import contextlib
+from inspect import CO_ASYNC_GENERATOR
+from types import CellType, CodeType
+from typing import TYPE_CHECKING, Any
+
+from stator._core import called_from
+from stator.bytecode.continuation import (
+    continuation,
+    continuation_freevars,
+    is_continuation,
+    make_function,
+    original_of,
+    variant,
+)
+from stator.bytecode.decode import decode
+from stator.bytecode.liveness import live_names
+from stator.guards.source import ItemSource, LocalSource
+from stator.interp.frame import ExcInfo, Lasti
+from stator.models.functions.cell import CellValue
+from stator.space.globals_ import MadeGlobals
+from stator.space.protocol import IMMUTABLE
+from stator.space.value import NULL, Lazy, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.models.functions.suspendable import Suspendable
+    from stator.space.interfaces import Frame, Writer
+    from stator.space.signals import FrameState
+
+
+class Link:
+    """One frame's continuation: the expression of its function, and those of its stack values and locals."""
+
+    def __init__(self, function: str, state: list[str], code: CodeType) -> None:
+        self.function = function
+        self.state = state
+        self.code = code
+
+
+def link(
+    writer: Writer,
+    frame: Frame,
+    index: int,
+    stack: list[Value],
+    *,
+    mode: str,
+    results: int = 1,
+    nulls: tuple[int, ...] = (),
+    target: int | None = None,
+    inner: CodeType | None = None,
+) -> Link:
+    """Emit what the continuation of one frame needs; `inner` is the continuation it calls (mode "call")."""
+    kinds, values, raised = stack_state(writer, frame, stack)
+    names, locals_ = _locals(writer, frame, index, mode, target)
+    code = continuation(
+        frame.code,
+        index,
+        mode=mode,
+        stack=kinds,
+        names=names,
+        results=results,
+        target=target,
+        cleared=_cleared(frame),
+        raised=raised,
+    )
+    if inner is not None:
+        code = variant(code, inner)
+    return Link(_function(writer, frame, code), values + locals_, code)
+
+
+def _cleared(frame: Frame) -> frozenset[str]:
+    """Variables with a cell of which an inlined comprehension has emptied the slot."""
+    return frozenset(n for n in frame.decoded.cellvars if n not in frame.cells and n not in frame.locals)
+
+
+def stack_state(writer: Writer, frame: Frame, stack: list[Value]) -> tuple[tuple[str, ...], list[str], tuple[int, ...]]:
+    """The kinds of stack entries, the expressions of those that are passed, and what the "lasti" entries name."""
+    kinds: list[str] = []
+    values: list[str] = []
+    raised: list[int] = []
+    seen: set[int] = set()
+    for entry in stack:
+        if entry is NULL:
+            kinds.append("null")
+        elif isinstance(entry, ExcInfo):
+            kind = "value" if entry not in frame.handlers else "previous" if id(entry) in seen else "handler"
+            seen.add(id(entry))
+            kinds.append(kind)
+            if kind != "previous":
+                # An entry that is no longer a handler's is a value nobody reads.
+                values.append(writer.expr(entry.current) if kind == "handler" else "None")
+        elif isinstance(entry, Lasti):
+            kinds.append("lasti")
+            raised.append(entry.index)
+        else:
+            kinds.append("value")
+            values.append(writer.expr(entry))
+    return tuple(kinds), values, tuple(raised)
+
+
+def _locals(
+    writer: Writer, frame: Frame, index: int, mode: str, target: int | None
+) -> tuple[tuple[str, ...], list[str]]:
+    starts = {index} if mode in ("enter", "throw") else {index + 1 if target is None else target}
+    if mode == "call":
+        starts.add(index)
+    live: set[str] = set()
+    for start in starts:
+        live |= live_names(frame.decoded, start)
+    names = _restored(frame, live | _held(frame))
+    return names, [writer.expr(frame.locals[n]) for n in names]
+
+
+def _held(frame: Frame) -> set[str]:
+    """Variables not needed any more whose objects nothing but a continuation's frame may keep alive."""
+    fresh = frame.trace.fresh_classes  # what they derive from knows of them
+    kept = {n for n, v in frame.locals.items() if fresh and not v.lazy and any(v is made for made in fresh.values())}
+    if frame.trace.calls_back:
+        kept |= {n for n, v in frame.locals.items() if v.source is None and v is not NULL}
+    if not is_continuation(frame.trace.root_code):
+        return kept  # the frame that is traced keeps its arguments itself
+    return kept | {n for n, v in frame.locals.items() if _from_arguments(v.source) and not _timeless(v)}
+
+
+def _from_arguments(source: Source | None) -> bool:
+    while type(source) is ItemSource:
+        source = source.base
+    return type(source) is LocalSource
+
+
+def _timeless(value: Value) -> bool:
+    return (type(value.host) if isinstance(value, Lazy) else value.cls) in IMMUTABLE
+
+
+def _restored(frame: Frame, live: set[str] | frozenset[str]) -> tuple[str, ...]:
+    """The live locals that have a value, those that an inlined comprehension put in a cell's slot included."""
+    plain = [n for n in frame.decoded.varnames if n in live and n in frame.locals and frame.locals[n] is not NULL]
+    return (*plain, *(n for n in frame.decoded.cellvars if n not in frame.cells and n in frame.locals))
+
+
+def _function(writer: Writer, frame: Frame, code: CodeType) -> str:
+    """The continuation's function: one object for good where it needs no cells."""
+    free = continuation_freevars(code)
+    if not free and type(frame.globals) is not MadeGlobals:
+        return writer.const(make_function(code, frame.globals), f"resume_{frame.code.co_name}")
+    cells = ", ".join(writer.expr(frame.cells.get(name) or CellValue()) for name in free)
+    make = writer.const(make_function)
+    parts = f"{writer.const(code)}, {writer.globals(frame.globals)}, ({cells},)"
+    return writer.assign(f"resume_{frame.code.co_name}", f"{make}({parts})")
+
+
+#: the parser takes about 200 levels of parentheses
+_DEEPEST = 50
+
+
+def _level(link_: Link, payload: list[str]) -> str:
+    return f"({link_.function}, ({''.join(f'{part}, ' for part in [*payload, *link_.state])}))"
+
+
+def nested(levels: list[tuple[Any, tuple[Any, ...]]]) -> tuple[Any, ...]:
+    """Arguments for `run`, from those of each continuation, innermost first."""
+    function, args = levels[0]
+    for outer, state in levels[1:]:
+        function, args = outer, (function, args, *state)
+    return (function, *args)
+
+
+def chain(writer: Writer, links: list[Link], payload: list[str]) -> str:
+    """Arguments for `run`: the outermost continuation, which calls the next inner one, and so on to the innermost."""
+    if len(links) > _DEEPEST:
+        levels = ", ".join(_level(n, payload if n is links[0] else []) for n in links)
+        return f"*{writer.const(nested)}([{levels}])"
+    args = ", ".join([*payload, *links[0].state])
+    function = links[0].function
+    for outer in links[1:]:
+        inner = f"({args},)" if args else "()"
+        args = ", ".join([function, inner, *outer.state])
+        function = outer.function
+    return f"{function}, {args}" if args else function
+
+
+def outer_links(writer: Writer, states: list[FrameState], inner: CodeType) -> list[Link]:
+    """The continuations of the frames around the innermost one, whose own continuation is `inner`."""
+    links: list[Link] = []
+    for s in states:
+        links.append(link(writer, s.frame, s.instr.index, s.stack, mode="call", inner=inner))
+        inner = links[-1].code
+    return links
+
+
+def callers(writer: Writer, states: list[FrameState]) -> str:
+    """Arguments for `run`: the call after them finds the program's frames above it, with what is live there."""
+    places, values = [], []
+    for state in reversed(states):
+        frame = state.frame
+        code, at = original_of(frame.code, state.instr.index)
+        held = _variables(writer, frame, state.instr.index)
+        slots = [(slot, held[name]) for slot, name in enumerate(_slot_names(code)) if name in held]
+        values += [text for _, text in slots]
+        function = _frame_function(writer, frame, code)
+        places.append(f"({function}, {decode(code).instrs[at].offset}, {tuple(slot for slot, _ in slots)})")
+    return f"{writer.const(called_from)}, ({', '.join(places)},), ({''.join(f'{v}, ' for v in values)})"
+
+
+def _variables(writer: Writer, frame: Frame, index: int) -> dict[str, str]:
+    """The live variables of a frame, and its cells."""
+    names, values = _locals(writer, frame, index, "value", None)
+    cells = {name: writer.expr(cell) for name, cell in frame.cells.items()}
+    return {**dict(zip(names, values, strict=True)), **cells}
+
+
+def _slot_names(code: CodeType) -> tuple[str, ...]:
+    names = code.co_varnames + tuple(name for name in code.co_cellvars if name not in code.co_varnames)
+    return names + code.co_freevars
+
+
+def _frame_function(writer: Writer, frame: Frame, code: CodeType) -> str:
+    """A function with the code and the globals of a frame."""
+    cells = tuple(CellType() for _ in code.co_freevars)
+    if type(frame.globals) is not MadeGlobals:
+        return writer.const(make_function(code, frame.globals, cells), frame.code.co_name)
+    return (
+        f"{writer.const(make_function)}({writer.const(code)}, {writer.globals(frame.globals)}, {writer.const(cells)})"
+    )
+
+
+def suspended_generator(writer: Writer, value: Suspendable) -> str:
+    """A generator of the traced program that is still suspended, as a real one."""
+    frame = value.frame
+    if frame is None:
+        assert value.names is not None
+        called = ", ".join([writer.expr(name) for name in value.names])
+        return writer.assign("finished", f"{writer.const(finished)}({writer.const(value.code)}, {called})")
+    if not value.started:
+        return writer.assign(frame.code.co_name, _first_call(writer, frame))
+    index = frame.index - 1
+    kinds, values, raised = stack_state(writer, frame, frame.stack)
+    live = live_names(frame.decoded, frame.index) | live_names(frame.decoded, index)
+    names = _restored(frame, live)
+    code = continuation(
+        frame.code,
+        index,
+        mode="value",
+        stack=kinds,
+        names=names,
+        generator=True,
+        cleared=_cleared(frame),
+        raised=raised,
+    )
+    args = ", ".join(values + [writer.expr(frame.locals[n]) for n in names])
+    name = writer.assign(frame.code.co_name, f"{_function(writer, frame, code)}({args})")
+    writer.line(value.first_step(writer, name))
+    return name
+
+
+def _first_call(writer: Writer, frame: Frame) -> str:
+    """The call that makes a generator nobody has advanced yet."""
+    code = frame.code
+    bound: dict[str, Value] = frame.locals
+    names = code.co_varnames
+    parts = [writer.expr(bound[n]) for n in names[: code.co_argcount]]
+    slot = code.co_argcount + code.co_kwonlyargcount
+    if code.co_flags & 0x04:
+        parts.append(f"*{writer.expr(bound[names[slot]])}")
+        slot += 1
+    keyword_only = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    parts += [f"{n}={writer.expr(bound[n])}" for n in keyword_only]
+    if code.co_flags & 0x08:
+        parts.append(f"**{writer.expr(bound[names[slot]])}")
+    return f"{writer.expr(frame.function)}({', '.join(parts)})"
+
+
+def finished(code: CodeType, name: str, qualname: str) -> Any:
+    """A generator, coroutine or async generator of this code and these names that has nothing more to give."""
+    function: Any = make_function(code, {}, tuple(CellType() for _ in code.co_freevars))
+    function.__name__, function.__qualname__ = name, qualname
+    keyword_only = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    made = function(*[None] * code.co_argcount, **dict.fromkeys(keyword_only))
+    if code.co_flags & CO_ASYNC_GENERATOR:
+        with contextlib.suppress(StopIteration):
+            made.aclose().send(None)
+    else:
+        made.close()
+    return made
+
+
+__all__ = ["CellType", "Link", "chain", "link", "outer_links", "suspended_generator"]

@@ -1,0 +1,94 @@
+"""Copying and pickling what `compile()` has made: what comes of it is compiled alike, with caches of its own."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import sys
+from typing import TYPE_CHECKING, Any
+
+from stator._core import Compiled
+
+if TYPE_CHECKING:
+    from stator.compiler.region import Bucket
+
+__all__ = ["Compiling", "copied", "deep_copied", "reduced", "reduced_to"]
+
+
+def copied(compiled: Any) -> Any:
+    """`copy.copy(compiled)`"""
+    return _with_attributes(_again(compiled, compiled.__wrapped__), compiled.__dict__)
+
+
+def deep_copied(compiled: Any, memo: dict[int, Any]) -> Any:
+    """`copy.deepcopy(compiled)`: functions are never copied, but the objects of bound methods are."""
+    function = copy.deepcopy(compiled.__wrapped__, memo)
+    made = memo.get(id(compiled))  # the object may refer to its compiled method
+    if made is None:
+        made = memo[id(compiled)] = _again(compiled, function)
+        _with_attributes(made, copy.deepcopy(_attributes(compiled.__dict__), memo))
+    return made
+
+
+def reduced(compiled: Any, protocol: Any) -> Any:
+    """`compiled.__reduce_ex__(protocol)`"""
+    name = compiled.__dict__.get("__qualname__")
+    if _found(compiled.__dict__.get("__module__"), name) is compiled:
+        return name
+    return (*reduced_to(compiled.__wrapped__, compiled.region.owner), _attributes(compiled.__dict__))
+
+
+def _found(module: Any, name: Any) -> Any:
+    """What a module has by a name, which may be a path through classes."""
+    if not isinstance(name, str) or "<locals>" in name:
+        return None
+    return functools.reduce(lambda at, part: getattr(at, part, None), name.split("."), sys.modules.get(module))
+
+
+class Compiling:
+    """Compiles functions as one `compile()` call would, into its caches: torch's `compiled_module.dynamo_ctx`.
+
+    >>> model.training_step = compiled.dynamo_ctx(model.training_step)
+    """
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+
+    def __call__(self, function: Any) -> Any:
+        made = Compiled(function, self._bucket.region)
+        made.__dict__["_stator_bucket"] = self._bucket
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiling:
+        return Compiling(self._bucket.copy())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        remake, (_, *settings) = reduced_to(None, self._bucket)
+        return _compiling, (remake, *settings)
+
+
+def _compiling(remake: Any, *settings: Any) -> Compiling:
+    return Compiling(remake(_nothing, *settings).region.owner)
+
+
+def _nothing() -> None:
+    """What is compiled for its settings alone."""
+
+
+def reduced_to(model: Any, bucket: Bucket) -> tuple[Any, ...]:
+    """How pickle makes it again: the function or module, compiled with these settings."""
+    return bucket.remake, (model, bucket.own_config, bucket.asked, bucket.settings())
+
+
+def _again(compiled: Any, function: Any) -> Any:
+    return Compiling(compiled.region.owner.copy())(function)
+
+
+def _attributes(own: dict[str, Any]) -> dict[str, Any]:
+    """What a compiled callable's dict holds but its caches."""
+    return {key: value for key, value in own.items() if key != "_stator_bucket"}
+
+
+def _with_attributes(made: Any, own: dict[str, Any]) -> Any:
+    made.__dict__.update(_attributes(own))
+    return made

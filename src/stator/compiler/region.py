@@ -1,0 +1,256 @@
+"""One `stator.compile()` call: its settings, its cache entries, and its recompile policy."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator._core import Entry, Region, calls_left, set_code_policy
+from stator.bytecode import is_suspendable
+from stator.bytecode.by_code import ByCode
+from stator.bytecode.continuation import is_continuation, unvaried
+from stator.controls.dynamo_config import under_torchs
+from stator.guards.guard import Predicate
+from stator.guards.program import compile_guards
+from stator.guards.source import FunctionSource
+from stator.interp.policy import is_left_alone, is_run_as_it_is
+from stator.report.stats import STATS, BreakRecord
+
+if TYPE_CHECKING:
+    from stator.config import Config
+    from stator.guards.guard import Guard
+    from stator.guards.program import GuardProgram
+
+#: the program's own warnings and what it has put in place of sys.stderr are left alone
+LOG = logging.getLogger("stator")
+if not LOG.handlers:
+    LOG.addHandler(logging.StreamHandler(sys.__stderr__))
+
+#: all buckets alive, so that `reset()` can clear them
+BUCKETS: weakref.WeakSet[Bucket] = weakref.WeakSet()
+
+#: options of which torch does not heed its own values where a break is an error
+_KEPT_BY_FULLGRAPH = frozenset({"capture_scalar_outputs"})
+
+
+class Bucket:
+    """The owner of a `_core.Region`: what torch calls an isolated compile region.
+
+    Args:
+        config: settings in force for this compile() call.
+        backend: callable `(gm, example_inputs) -> callable`, or None without torch.
+        asked: what the backend was asked for by: the `backend`, `mode` and options of `compile()`.
+        remake: compiles another callable like this: given it, `config`, `asked` and `settings()`.
+        resolve: gives the backend that is asked for so.
+        given: the names of the options that the compile() call has set itself.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        backend: Any,
+        fullgraph: bool,
+        dynamic: bool | None,
+        name: str | None,
+        asked: tuple[Any, str | None, dict[str, Any]],
+        remake: Callable[..., Any],
+        resolve: Callable[..., Any],
+        given: frozenset[str] = frozenset(),
+    ) -> None:
+        self.own_config = config.replace(trace_step_limit=config.fullgraph_step_limit) if fullgraph else config
+        self.given = given
+        self.backend = backend
+        self.fullgraph = fullgraph
+        self.dynamic = dynamic
+        self.name = name
+        self.asked = asked
+        self.remake = remake
+        self.resolve = resolve
+        self.region = Region(self)
+        #: the code of the frame that compile() was asked for: traced whatever file it is in
+        self.root: CodeType | None = None
+        self.forced: dict[CodeType | None, int] = {}
+        self.forced_hit = False
+        #: whether this is another bucket's for first calls
+        self.is_first = False
+        self._first_calls: Bucket | None = None
+        self._states = ByCode[dict[Any, Any]]()
+        self._over_limit = ByCode[bool]()
+        #: with so many calls left to the thread, or fewer, they have been found to meet the recursion limit
+        self._too_deep = ByCode[int]()
+        self._compiled = ByCode[bool]()
+        BUCKETS.add(self)
+
+    @property
+    def config(self) -> Config:
+        """The settings now: torch's own are asked each time."""
+        return under_torchs(self.own_config, self.given | _KEPT_BY_FULLGRAPH if self.fullgraph else self.given)
+
+    def copy(self) -> Bucket:
+        """A bucket with the same settings, and nothing compiled."""
+        return self._like(self.backend, self.asked)
+
+    def for_first_calls(self) -> Bucket:
+        """What compiles first calls under the stance aot_eager_then_compile: the same, but for the backend."""
+        if self._first_calls is None:
+            asked = ("aot_eager", None, dict[str, Any]())
+            made = self._like(self.resolve(*asked), asked)
+            made.is_first = True
+            self._first_calls = made
+        return self._first_calls
+
+    def _like(self, backend: Any, asked: tuple[Any, str | None, dict[str, Any]]) -> Bucket:
+        """A bucket with the same settings, and perhaps another backend."""
+        made_by: dict[str, Any] = {"remake": self.remake, "resolve": self.resolve}
+        return Bucket(self.own_config, backend=backend, asked=asked, **made_by, **self.settings())
+
+    def settings(self) -> dict[str, Any]:
+        """The keywords of this bucket besides the backend, to make another."""
+        return {"fullgraph": self.fullgraph, "dynamic": self.dynamic, "name": self.name, "given": self.given}
+
+    def clear(self) -> None:
+        """Forget everything compiled."""
+        self.region.clear()
+        self.root = None
+        self._states.clear()
+        self._over_limit.clear()
+        self._too_deep.clear()
+        self._compiled.clear()
+        self._first_calls = None
+
+    def state_of(self, code: CodeType) -> dict[Any, Any]:
+        """What earlier traces of this code left for the next (dynamic dimensions …)."""
+        return self._states.of(unvaried(code), lambda code: {})
+
+    def forced_stop(self, code: CodeType) -> tuple[int, Any]:
+        """The step at which a test wants this trace to break, and the reason; (0, None) ordinarily."""
+        step = self.forced.pop(None, 0)
+        return (step, errors.ForcedBreak(step)) if step else (0, None)
+
+    # -- recompiling ------------------------------------------------------------------------------------------------
+
+    def may_compile(self, code: CodeType, function: Any, args: list[Any], config: Config) -> bool:
+        """Whether another entry may be made for the code; notes why the ones there are did not fit."""
+        if self.runs_eagerly(code):
+            return False
+        entries = self.region.entries(code)
+        if not entries:
+            return True
+        where = f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})"
+        reason = failure_of(entries[-1], function, args)
+        if config.error_on_recompile:
+            raise errors.RecompileError(f"{where} would be compiled again (error_on_recompile): {reason}")
+        for name, limit, count in self._limits(code, config):
+            if count >= limit:
+                self._limit_reached(code, config, (name, limit), where, reason)
+                return False
+        STATS.recompiled(where, reason)
+        return True
+
+    def runs_eagerly(self, code: CodeType) -> bool:
+        """Whether frames of the code that no entry fits are left to Python."""
+        return unvaried(code) in self._over_limit or calls_left() <= self._depth(code)
+
+    def _limits(self, code: CodeType, config: Config) -> Iterator[tuple[str, int, int]]:
+        """The limits that there are: name, value, entries that count."""
+        yield "recompile_limit", config.recompile_limit, len(self.region.entries(code))
+        if config.accumulated_recompile_limit:
+            count = sum(len(bucket.region.entries(code)) for bucket in list(BUCKETS))
+            yield "accumulated_recompile_limit", config.accumulated_recompile_limit, count
+
+    def _limit_reached(self, code: CodeType, config: Config, limit: tuple[str, int], where: str, reason: str) -> None:
+        name, most = limit
+        if self.fullgraph or config.fail_on_recompile_limit_hit:
+            text = f"{where} was compiled {most} times ({name}); last failed guard: {reason}"
+            raise errors.RecompileLimitError(text)
+        self._over_limit.keep(unvaried(code), True)
+        brk = errors.RecompileLimit(code.co_qualname, most, reason)
+        STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
+        LOG.warning("%s: %s. %s.", where, brk.reason, brk.hint)
+
+    def runs_out(self, code: CodeType) -> None:
+        """A trace of the code nests deeper than the program may here."""
+        self._too_deep.keep(unvaried(code), max(calls_left(), self._depth(code)))
+
+    def _depth(self, code: CodeType) -> int:
+        found = self._too_deep.find(unvaried(code))
+        return -1 if found is None else found
+
+    def add(self, code: CodeType, entry: Entry) -> None:
+        """Put a new entry first in the cache of the code."""
+        self._compiled.keep(code, True)
+        entry.program.strict = self.own_config.strict
+        self.region.add(code, entry)
+
+    def give_up(self, code: CodeType, why: str, guards: list[Guard]) -> Entry | None:
+        """This frame runs as ordinary Python, for arguments like these; its callees may still be traced."""
+        brk = errors.FrameGivenUp(code.co_qualname, why)
+        if self.fullgraph:
+            raise brk.error(where=f"{code.co_filename}:{code.co_firstlineno}")
+        STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
+        if is_suspendable(code):
+            set_code_policy(code, 1)
+            return None
+        entry = Entry(compile_guards(guards), None)
+        self.add(code, entry)
+        return entry
+
+    def keep_decision(self, code: CodeType, alone: bool) -> Entry:
+        """Frames of a code that many functions share run as ordinary Python: what was decided for one of the functions
+        is an entry for all of which the same is decided, so that it is not asked for in Python at each call."""
+        ask, text = (is_left_alone, "is left alone") if alone else (is_run_as_it_is, "is run as it is")
+        source = FunctionSource()
+        entry = Entry(compile_guards([Predicate((source,), ask, f"{source.expr()} {text}")]), None)
+        entry.alone = alone
+        self.add(code, entry)
+        return entry
+
+    def leave_to(self, other: str, code: CodeType) -> Entry | None:
+        """This once, the frame runs as ordinary Python, and so does all that it calls: another tracer is at work.
+
+        The rest of a frame that has been resumed may outlast the other's work, and so may its calls: they are asked
+        each for itself.
+        """
+        brk = errors.FrameGivenUp(code.co_qualname, other)
+        seen = self.state_of(code).setdefault("left to", set())
+        if other not in seen:
+            seen.add(other)
+            STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
+        return None if is_continuation(code) else ALONE
+
+    def codes(self) -> list[CodeType]:
+        """The code objects that have entries here."""
+        return self._compiled.codes()
+
+    def hits(self) -> int:
+        """How often an entry of this bucket was used."""
+        return sum(entry.hits for code in self.codes() for entry in self.region.entries(code))
+
+
+def _alone() -> Entry:
+    entry = Entry(compile_guards([]), None)
+    entry.alone = True
+    return entry
+
+
+#: leaves a frame and all that it calls alone. It is put into no cache: whether another tracer is at work is asked at
+#: each call that no entry fits
+ALONE = _alone()
+
+
+def failure_of(entry: Entry, function: Any, args: list[Any]) -> str:
+    """The first guard of the entry that these arguments fail, as text."""
+    program: GuardProgram = entry.program  # type: ignore[assignment]
+    return program.failure(function, tuple(args)) or "the guards hold now"
+
+
+def forget_all() -> None:
+    """Forget what every `compile()` call has compiled."""
+    for bucket in list(BUCKETS):
+        bucket.clear()

@@ -1,0 +1,1 @@
+"""The opcodes, one method each."""

@@ -1,0 +1,114 @@
+"""Opcodes: calls, returns, context managers."""
+
+from __future__ import annotations
+
+from stator import errors
+from stator.bytecode.decode import Instr
+from stator.interp.frame import Frame, opcode
+from stator.space.value import Unsupported, Value
+
+
+@opcode
+def CALL(f: Frame, instr: Instr) -> None:
+    """function(a, b, key=c)"""
+    count, names = instr.arg
+    args = f.popn(count)
+    _call(f, args, names)
+
+
+@opcode
+def CALL_KW(f: Frame, instr: Instr) -> None:
+    """function(a, key=b), the names on the stack"""
+    names = f.pop().as_host(f.space)
+    _call(f, f.popn(instr.arg), names)
+
+
+def _call(f: Frame, args: list[Value], names: tuple[str, ...]) -> None:
+    function, receiver = f.pop_callable()
+    split = len(args) - len(names)
+    kwargs = dict(zip(names, args[split:], strict=True))
+    f.push(f.space.call(function, receiver + args[:split], kwargs, True))
+
+
+@opcode
+def CALL_FUNCTION_EX(f: Frame, instr: Instr) -> None:
+    """function(*args, **kwargs)"""
+    keywords = f.pop().force() if instr.arg else None
+    positional = f.pop()
+    function, receiver = f.pop_callable()
+    args = receiver + f.trace.star_args(positional, function)
+    kwargs = {} if keywords is None else f.trace.keyword_args(keywords, function)
+    f.push(f.space.call(function, args, kwargs, True))
+
+
+@opcode
+def RETURN_VALUE(f: Frame, instr: Instr) -> None:
+    """return value"""
+    f.result = f.pop()
+
+
+@opcode
+def BEFORE_WITH(f: Frame, instr: Instr) -> None:
+    """with manager:"""
+    manager = f.pop().force()
+    space = f.space
+    enter = space.special(manager, "__enter__")
+    exit_ = space.special(manager, "__exit__")
+    if enter is None:
+        raise _no_protocol(f, manager, "")
+    if exit_ is None:
+        raise _no_protocol(f, manager, " (missed __exit__ method)")
+    bound = space.bind(exit_, manager)
+    f.push(bound)
+    f.push(space.call(space.bind(enter, manager), [], {}))
+
+
+def _no_protocol(f: Frame, manager: Value, missed: str, kind: str = "") -> Exception:
+    return f.space.error(
+        TypeError, f"'{manager.type_name(f.space)}' object does not support the {kind}context manager protocol{missed}"
+    )
+
+
+@opcode
+def BEFORE_ASYNC_WITH(f: Frame, instr: Instr) -> None:
+    """async with manager:"""
+    manager = f.pop().force()
+    space = f.space
+    enter = space.special(manager, "__aenter__")
+    exit_ = space.special(manager, "__aexit__")
+    if enter is None:
+        raise _no_protocol(f, manager, "", "asynchronous ")
+    if exit_ is None:
+        raise _no_protocol(f, manager, " (missed __aexit__ method)", "asynchronous ")
+    f.push(space.bind(exit_, manager))
+    f.push(space.call(space.bind(enter, manager), [], {}))
+
+
+@opcode
+def IMPORT_STAR(f: Frame, instr: Instr) -> None:
+    """from module import *"""
+    raise Unsupported(errors.UnsupportedOpcode(instr.raw))
+
+
+def _unsupported(name: str) -> None:
+    def refuse(f: Frame, instr: Instr) -> None:
+        raise Unsupported(errors.UnsupportedOpcode(instr.raw))
+
+    refuse.__name__ = name
+    refuse.__doc__ = "Type parameters and interactive expressions run as ordinary Python."
+    opcode(refuse)
+
+
+for _name in [
+    "PRINT_EXPR",
+    "TYPEVAR",
+    "PARAMSPEC",
+    "TYPEVARTUPLE",
+    "SUBSCRIPT_GENERIC",
+    "TYPEALIAS",
+    "TYPEVAR_WITH_BOUND",
+    "TYPEVAR_WITH_CONSTRAINTS",
+    "SET_TYPEPARAM_DEFAULT",
+    "SET_FUNCTION_TYPE_PARAMS",
+]:
+    _unsupported(_name)

@@ -1,0 +1,139 @@
+"""Opcodes: raising and handling exceptions."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from stator import errors
+from stator._core import raise_unchanged
+from stator.bytecode.continuation import caught
+from stator.bytecode.decode import Instr
+from stator.interp.frame import ExcInfo, Frame, Lasti, opcode
+from stator.models.exceptions import exception
+from stator.space.protocol import FALSE, NONE, TRUE, builtin, register
+from stator.space.value import Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+
+def _raise_unchanged(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    exc = args[0].force()
+    if not issubclass(exc.cls, BaseException):
+        given_up = errors.FrameGivenUp("a continuation", "an exception comes up in the handler")
+        space.trace.unresumable = given_up
+        raise Unsupported(given_up)
+    raise Raised(exc)
+
+
+register(raise_unchanged, _raise_unchanged)
+
+
+@builtin(caught)
+def _caught(space: Space, exc: Value, /) -> Value:
+    return exc
+
+
+@opcode
+def PUSH_EXC_INFO(f: Frame, instr: Instr) -> None:
+    """except: the exception becomes the one being handled."""
+    value = f.pop()
+    info = ExcInfo(value)
+    f.handlers.append(info)
+    f.push(info)
+    f.push(value)
+    f.handled = value
+
+
+@opcode
+def POP_EXCEPT(f: Frame, instr: Instr) -> None:
+    """The end of an except clause."""
+    info = f.pop()
+    assert isinstance(info, ExcInfo)
+    f.handlers.remove(info)
+    # Around a handler of a generator, what those are handling who resume it now.
+    f.handled = f.handlers[-1].current if f.handlers else f.handled_outside()
+
+
+@opcode
+def CHECK_EXC_MATCH(f: Frame, instr: Instr) -> None:
+    """except pattern:"""
+    pattern = f.pop()
+    f.push(TRUE if exception.matches(f.space, f.peek(), pattern) else FALSE)
+
+
+def _wrapped_is_traced() -> bool:
+    """Whether the group that `except*` wraps around an exception has a traceback: since 3.12.9 and 3.13.2."""
+    traced = False
+    try:
+        raise ValueError
+    except* ValueError as group:
+        traced = group.__traceback__ is not None
+    return traced
+
+
+_WRAPPED_IS_TRACED = _wrapped_is_traced()
+
+
+@opcode
+def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
+    """except* pattern:"""
+    pattern, value = f.pop(), f.pop()
+    rest, match = exception.match_group(f.space, value, pattern)
+    if _WRAPPED_IS_TRACED and match is not NONE and not issubclass(value.cls, BaseExceptionGroup):
+        match.add_traceback(f, instr)  # type: ignore[attr-defined]
+    if match is NONE and sys.version_info < (3, 12):
+        rest = value  # later it is what split() has made, a copy
+    f.push(rest)
+    f.push(match)
+    if match is not NONE:
+        f.handled = f.handlers[-1].current = match
+
+
+@opcode
+def PREP_RERAISE_STAR(f: Frame, instr: Instr) -> None:
+    """The end of the except* clauses: what is left to be raised, or None."""
+    raised, original = f.pop(), f.pop()
+    f.push(exception.prepare_reraise(f.space, original, raised))
+
+
+@opcode
+def RERAISE(f: Frame, instr: Instr) -> None:
+    """The exception goes on as if it had not been caught."""
+    value = f.pop()
+    raised_at = f.peek(instr.arg) if instr.arg else None
+    if isinstance(raised_at, Lasti):
+        f.reraised = raised_at.index
+    raise Raised(value)
+
+
+@opcode
+def RAISE_VARARGS(f: Frame, instr: Instr) -> None:
+    """raise; raise exc; raise exc from cause"""
+    space = f.space
+    cause = f.pop() if instr.arg == 2 else None
+    if instr.arg == 0:
+        handled = f.being_handled()
+        if handled is None:
+            raise space.error(RuntimeError, "No active exception to reraise")
+        raise Raised(handled.force())
+    value = exception.normalize(space, f.pop())
+    if cause is not None:
+        exception.set_cause(space, value, cause)
+    exception.set_context(space, value, f.handled)
+    raise Raised(value)
+
+
+@opcode
+def WITH_EXCEPT_START(f: Frame, instr: Instr) -> None:
+    """The exit of a with statement whose body has raised."""
+    value, exit_ = f.peek(1), f.peek(4)
+    f.push(f.space.call(exit_, exception.exc_info(f.space, value), {}))
+
+
+@opcode
+def STOPITERATION_ERROR(f: Frame, instr: Instr) -> None:
+    """A StopIteration that leaves a generator's body becomes a RuntimeError."""
+    value: Value = f.pop()
+    f.push(exception.stop_iteration_error(f.space, value, f.code))

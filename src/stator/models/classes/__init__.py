@@ -1,0 +1,1 @@
+"""Classes, their instances, and the descriptors in them."""

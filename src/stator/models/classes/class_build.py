@@ -1,0 +1,452 @@
+"""Classes made by the traced program: `class` statements, `type(name, bases, namespace)`, `type_new`."""
+
+from __future__ import annotations
+
+import _abc  # type: ignore[import-not-found]
+import builtins
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.raw import is_subtype
+from stator.models.classes.descriptors import ClassMethod, StaticMethod
+from stator.models.classes.type_ import ClassValue
+from stator.models.containers.mappingproxy import MappingProxyValue
+from stator.models.exceptions import exception
+from stator.models.functions.cell import CellValue
+from stator.models.functions.function import FunctionValue
+from stator.space.attributes import MISSING
+from stator.space.deferred import concatenated
+from stator.space.globals_ import name_in
+from stator.space.protocol import NONE, builtin
+from stator.space.recursion import repr_piece
+from stator.space.skeleton import HELD, SKELETONS, SkeletonError, blank_class, is_data_descriptor_of
+from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+_CONFLICT = (
+    "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the metaclasses "
+    "of all its bases"
+)
+
+
+#: what `type.__setattr__` does not put into the class's own namespace
+_OF_TYPE = frozenset(
+    (
+        *("__bases__", "__mro__", "__dict__", "__name__", "__base__", "__basicsize__", "__itemsize__", "__flags__"),
+        *("__weakrefoffset__", "__dictoffset__", "__text_signature__"),
+    )
+)
+
+
+#: containers whose order says nothing about the layout, as slots are sorted
+_SLOT_LISTS = (tuple, list, dict, set, frozenset)
+#: what the layout of a class tells, and the text it was made with
+_OF_LAYOUT = ("__flags__", "__basicsize__", "__itemsize__", "__dictoffset__", "__weakrefoffset__", "__text_signature__")
+
+
+# -- the class statement ----------------------------------------------------------------------------------------------
+
+
+@builtin(builtins.__build_class__)
+def build_class(space: Space, function: Value, name: Value, /, *bases: Value, **kwargs: Value) -> Value:
+    function = function.force()
+    if not isinstance(function, FunctionValue):
+        raise space.error(TypeError, "__build_class__: func must be a function")
+    if not issubclass(name.force().cls, str):
+        raise space.error(TypeError, "__build_class__: name is not a string")
+    given = [base.force() for base in bases]
+    resolved = _resolve_bases(space, given)
+    meta = kwargs.pop("metaclass", None)
+    meta = _default_metaclass(space, resolved) if meta is None else meta.force()
+    if issubclass(meta.cls, type):
+        meta = _winner(space, meta, resolved)
+    bases_value = space.new_tuple(resolved)
+    namespace = _prepare(space, meta, name, bases_value, kwargs)
+    cell = space.trace.inline_class_body(function, namespace)
+    if len(given) != len(resolved) or any(a is not b for a, b in zip(given, resolved, strict=True)):
+        space.setitem(namespace, Constant("__orig_bases__"), space.new_tuple(given))
+    made = space.call(meta, [name, bases_value, namespace], kwargs).force()
+    _check_cell(space, cell, made)
+    return made
+
+
+def _resolve_bases(space: Space, bases: list[Value]) -> list[Value]:
+    """`update_bases`: what `__mro_entries__` puts in place of bases that are no classes."""
+    resolved: list[Value] = []
+    for base in bases:
+        entries = None if issubclass(base.cls, type) else space.getattr_or_none(base, "__mro_entries__")
+        if entries is None:
+            resolved.append(base)
+            continue
+        found = space.call(entries, [space.new_tuple(bases)], {}).force()
+        if not issubclass(found.cls, tuple):
+            raise space.error(TypeError, "__mro_entries__ must return a tuple")
+        resolved += [item.force() for item in space.unpack(found)]
+    return resolved
+
+
+def _default_metaclass(space: Space, bases: list[Value]) -> Value:
+    return space.class_value(bases[0].cls if bases else type)
+
+
+def _winner(space: Space, meta: Value, bases: list[Value]) -> Value:
+    """`_PyType_CalculateMetaclass`."""
+    winner: type = meta.as_host(space)
+    for base in bases:
+        if is_subtype(winner, base.cls):
+            continue
+        if not is_subtype(base.cls, winner):
+            raise space.error(TypeError, _CONFLICT)
+        winner = base.cls
+    return space.class_value(winner)
+
+
+def _prepare(space: Space, meta: Value, name: Value, bases: Value, kwargs: dict[str, Value]) -> Value:
+    prepare = space.getattr_or_none(meta, "__prepare__")
+    if prepare is None:
+        return space.new_dict([])
+    namespace = space.call(prepare, [name, bases], dict(kwargs)).force()
+    if space.special(namespace, "__getitem__") is None:
+        shown = space.class_name(meta.host) if isinstance(meta, ClassValue) else "<metaclass>"
+        raise space.error(TypeError, f"{shown}.__prepare__() must return a mapping, not {namespace.type_name(space)}")
+    return namespace
+
+
+def _check_cell(space: Space, cell: Value, made: Value) -> None:
+    """The `__class__` cell of the body must have been filled by `type.__new__`."""
+    cell = cell.force()
+    if not isinstance(cell, CellValue) or not isinstance(made, ClassValue):
+        return
+    if cell.contents is None:
+        text = f"__class__ not set defining {space.class_name(made.host)!r} as {_shown(space, made)}. "
+        raise space.error(RuntimeError, f"{text}Was __classcell__ propagated to type.__new__?")
+    if cell.contents.force() is not made:
+        named = f"{space.class_name(made.host)!r} as {_shown(space, made)}"
+        raise space.error(TypeError, f"__class__ set to {_shown(space, cell.contents)} defining {named}")
+
+
+def _shown(space: Space, value: Value) -> str:
+    return space.str_(concatenated(repr_piece(space, value)))
+
+
+# -- type.__new__ -----------------------------------------------------------------------------------------------------
+
+
+def type_new(space: Space, meta: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`type.__new__(meta, name, bases, namespace, **kwargs)`."""
+    if len(args) != 3:
+        raise space.error(TypeError, f"type.__new__() takes exactly 3 arguments ({len(args)} given)")
+    name, bases, namespace = (a.force() for a in args)
+    for index, (value, kind) in enumerate(((name, str), (bases, tuple), (namespace, dict)), 1):
+        if not issubclass(value.cls, kind):
+            text = f"type.__new__() argument {index} must be {kind.__name__}, not {value.type_name(space)}"
+            raise space.error(TypeError, text)
+    base_values = _checked_bases(space, bases)
+    winner = _winner(space, meta, base_values)
+    if winner is not meta:
+        new = space.getattr(winner, "__new__")
+        if space.identity(new) is not type.__dict__["__new__"]:
+            return space.call(new, [winner, *args], kwargs)
+        meta = winner
+    made = _FreshClass(space, meta, space.str_(name), base_values, namespace).value
+    _announce(space, made, kwargs)
+    return made
+
+
+def _checked_bases(space: Space, bases: Value) -> list[Value]:
+    values = [item.force() for item in space.unpack(bases)]
+    for base in values:
+        if not issubclass(base.cls, type):
+            if space.getattr_or_none(base, "__mro_entries__") is not None:
+                text = "type() doesn't support MRO entry resolution; use types.new_class()"
+                raise space.error(TypeError, text)
+            if issubclass(type, base.cls):
+                raise space.error(TypeError, "bases must be types")
+            # `_PyType_CalculateMetaclass` comes before the look at the bases themselves.
+            words = "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the "
+            raise space.error(TypeError, f"{words}metaclasses of all its bases")
+    return values or [space.class_value(object)]
+
+
+def _announce(space: Space, made: ClassValue, kwargs: dict[str, Value]) -> None:
+    """`__set_name__` of the attributes, then `__init_subclass__` of the parent."""
+    for name, value in list(made.recipe.attributes.items()):
+        hook = space.special(value, "__set_name__")
+        if hook is None:
+            continue
+        try:
+            space.call(hook, [value, made, Constant(name)], {})
+        except Raised as e:
+            raise _set_name_failed(space, e, name, value, made) from None
+    parent = space.call(space.class_value(super), [made, made], {})
+    space.call(space.getattr(parent, "__init_subclass__"), [], kwargs)
+
+
+def _set_name_failed(space: Space, raised: Raised, name: str, value: Value, made: ClassValue) -> Raised:
+    text = (
+        f"Error calling __set_name__ on '{value.type_name(space)}' instance {name!r} in {space.class_name(made.host)!r}"
+    )
+    if sys.version_info >= (3, 12):
+        space.call_method(raised.value, "add_note", Constant(text))
+        return raised
+    error: Raised = space.error(RuntimeError, text)
+    exception.set_cause(space, error.value, raised.value)
+    exception.set_context(space, error.value, raised.value)
+    return error
+
+
+class _FreshClass:
+    """What generated code needs to make a class of the traced program, and what the trace knows of it."""
+
+    def __init__(self, space: Space, meta: Value, name: str, bases: list[Value], namespace: Value) -> None:
+        self.space = space
+        self.meta = meta
+        self.name = name
+        self.bases = bases
+        self.attributes: dict[str, Value] = {}
+        self.fields: dict[str, Value] = {}
+        self.slots: Value | None = None
+        self.is_abstract_base = False
+        self.annotations_made = False
+        cell = self._read(namespace)
+        self.skeleton = self._make_skeleton()
+        self.value = ClassValue(self.skeleton)
+        self.value.cls = meta.as_host(space)
+        self.value.recipe = self
+        space.trace.fresh_classes[self.skeleton] = self.value
+        space.trace.class_overlays[self.skeleton] = self.attributes
+        space._by_id[id(self.skeleton)] = self.value
+        space._kept.append(self.skeleton)
+        if cell is not None:
+            cell.set(space, self.value)
+
+    # -- making -----------------------------------------------------------------------------------------------------
+
+    def _read(self, namespace: Value) -> CellValue | None:
+        """Take the attributes out of the namespace; returns the `__class__` cell."""
+        space = self.space
+        cell: CellValue | None = None
+        for key, value in namespace.pairs(space):  # type: ignore[attr-defined]
+            key = key.force()
+            if not issubclass(key.cls, str):
+                raise self._refuse("its namespace has a key that is no string")
+            name = space.str_(key)
+            value = value.force()
+            if name == "__classcell__":
+                if not isinstance(value, CellValue):
+                    text = f"__classcell__ must be a nonlocal cell, not <class '{value.type_name(space)}'>"
+                    raise space.error(TypeError, text)
+                cell = value
+            elif name == "__qualname__":
+                if not issubclass(value.cls, str):
+                    text = f"type __qualname__ must be a str, not {value.type_name(space)}"
+                    raise space.error(TypeError, text)
+                self.fields[name] = value
+            else:
+                self.attributes[name] = self._converted(name, value)
+        self.slots = self.attributes.get("__slots__")
+        module = name_in(space, space.trace.frame.globals, "__name__")
+        if module is not None:
+            self.attributes.setdefault("__module__", module)
+        self.fields["__name__"] = Constant(self.name)
+        self.fields.setdefault("__qualname__", Constant(self.name))
+        return cell
+
+    @staticmethod
+    def _converted(name: str, value: Value) -> Value:
+        if value.cls is types.FunctionType:
+            if name == "__new__":
+                return StaticMethod(staticmethod, value)
+            if name in ("__init_subclass__", "__class_getitem__"):
+                return ClassMethod(classmethod, value)
+        return value
+
+    def _refuse(self, why: str) -> Unsupported:
+        return Unsupported(errors.UnsupportedClassCreation(self.name, why))
+
+    def _make_skeleton(self) -> type:
+        space = self.space
+        namespace = {name: self._placeholder(name, value) for name, value in self.attributes.items()}
+        namespace["__qualname__"] = str(space.known(self.fields["__qualname__"]))
+        meta: type = self.meta.as_host(space)
+        bases = tuple(base.as_host(space) for base in self.bases)
+        if space.host_lookup(meta, "mro") is not type.__dict__["mro"]:
+            raise self._refuse("its metaclass has a method mro")
+        if "__abstractmethods__" in self.attributes:
+            raise self._refuse("its namespace has __abstractmethods__")
+        try:
+            skeleton = blank_class(meta, self.name, bases, namespace)
+        except SkeletonError as e:
+            if type(e.__cause__) in (TypeError, ValueError) and not str(e).startswith("__bases__ assignment"):
+                raise Raised(space.exception(e.__cause__)) from None  # type: ignore[arg-type]
+            raise self._refuse(str(e)) from None
+        SKELETONS.add(skeleton)
+        return skeleton
+
+    def _placeholder(self, name: str, value: Value) -> Any:
+        if type(value) is Constant:
+            return value.host
+        if name == "__slots__":
+            slots = self.space.known(value) if value.cls in _SLOT_LISTS else NotKnown
+            if slots is NotKnown:
+                raise self._refuse("its __slots__ are not known")
+            return slots
+        return HELD
+
+    # -- attributes -------------------------------------------------------------------------------------------------
+
+    def assign(self, space: Space, name: str, value: Value | None) -> None:
+        """`cls.name = value` after the class was made."""
+        space.touch(self.value)
+        if value is None:
+            try:
+                type.__delattr__(self.skeleton, name)
+            except AttributeError as e:
+                raise Raised(space.exception(e)) from None
+            self.attributes.pop(name, None)
+        else:
+            value = value.force()
+            self.attributes[name] = value
+            type.__setattr__(self.skeleton, name, self._placeholder(name, value))
+        for key in [k for k in space._lookups if k[1] == name]:
+            del space._lookups[key]
+        space.forget_class_attribute(name)
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """A C-level attribute of the class."""
+        if name in self.fields:
+            return self.fields[name]
+        if name in ("__bases__", "__mro__"):
+            return space.new_tuple([space.class_value(c) for c in type.__dict__[name].__get__(self.skeleton)])
+        if name == "__base__":
+            return space.class_value(type.__dict__[name].__get__(self.skeleton))
+        if name in ("__module__", "__doc__", "__annotations__", "__type_params__"):
+            return self._own(space, name)
+        if name == "__dict__":
+            return self._namespace(space)
+        if name == "__abstractmethods__":
+            raise space.error(AttributeError, name)
+        if name in _OF_LAYOUT:
+            return Constant(type.__dict__[name].__get__(self.skeleton))
+        raise Unsupported(errors.UnsupportedAttribute("type", name))
+
+    def _own(self, space: Space, name: str) -> Value:
+        value = self.attributes.get(name)
+        if value is not None:
+            if name == "__doc__" and space.host_lookup(value.cls, "__get__") is not MISSING:
+                return space.descr_get(value, None, self.skeleton)
+            return value
+        if name == "__annotations__":
+            self.attributes[name] = space.new_dict([])
+            return self.attributes[name]
+        return space.new_tuple([]) if name == "__type_params__" else NONE
+
+    def _namespace(self, space: Space) -> Value:
+        items = dict(self.attributes)
+        for name, host in type.__dict__["__dict__"].__get__(self.skeleton).items():
+            if name not in items:
+                items[name] = space.existing(host) if host is not None else NONE
+        return MappingProxyValue(space.new_dict([(Constant(k), v) for k, v in items.items()]))
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        """Assign a C-level attribute of the class."""
+        if value is None:
+            return False
+        if name in ("__name__", "__qualname__"):
+            if type(value.force()) is not Constant:
+                return False
+            try:
+                type.__setattr__(self.skeleton, name, value.force().as_host(space))
+            except (TypeError, ValueError) as e:
+                raise Raised(space.exception(e)) from None
+            space.touch(self.value)
+            self.fields[name] = value
+            return True
+        if name in ("__module__", "__doc__", "__annotations__"):
+            if name == "__module__" and sys.version_info >= (3, 13) and "__firstlineno__" in self.attributes:
+                self.assign(space, "__firstlineno__", None)  # it was one in the file of the module before
+            self.assign(space, name, value)
+            return True
+        if name == "__abstractmethods__":
+            return self._set_abstract(space, value)
+        return False
+
+    def _set_abstract(self, space: Space, value: Value) -> bool:
+        names = space.known(value)
+        if names is NotKnown:
+            return False
+        space.touch(self.value)
+        type.__dict__["__abstractmethods__"].__set__(self.skeleton, names)
+        self.fields["__abstractmethods__"] = value
+        return True
+
+    # -- generated code ---------------------------------------------------------------------------------------------
+
+    def shell(self, writer: Writer) -> str:
+        """A class with its layout and the places of its attributes, made without running any of the program's code."""
+        bases = ", ".join(writer.expr(base) for base in self.bases)
+        places = [f"{name!r}: {self._place(writer, name, value)}" for name, value in self.attributes.items()]
+        places.append(f"'__qualname__': {writer.expr(self.fields['__qualname__'])}")
+        function = writer.const(blank_class)
+        return f"{function}({writer.expr(self.meta)}, {self.name!r}, ({bases},), {{{', '.join(places)}}})"
+
+    def _only_at_creation(self, name: str) -> bool:
+        """Whether `type.__setattr__` would not put the attribute into the class's own namespace."""
+        return name == "__slots__" or name in _OF_TYPE or is_data_descriptor_of(self.meta.as_host(self.space), name)
+
+    def _place(self, writer: Writer, name: str, value: Value) -> str:
+        if self._only_at_creation(name):
+            return writer.expr(value)
+        return writer.const(value.host) if type(value) is Constant else writer.const(HELD)
+
+    def reconstruct(self, writer: Writer) -> str:
+        """The class, then its attributes."""
+        name = writer.early(self.value)
+        writer.name_value(self.value, name)
+        setter = f"{writer.const(type)}.__setattr__"
+        for attribute, value in list(self.attributes.items()):
+            if type(value) is not Constant and not self._only_at_creation(attribute):
+                writer.line(f"{setter}({name}, {attribute!r}, {writer.expr(value)})")
+        if self.skeleton.__name__ != self.name:  # not earlier: private names in `__slots__` go by the first
+            writer.line(f"{setter}({name}, '__name__', {writer.expr(self.fields['__name__'])})")
+        if self.is_abstract_base:
+            writer.line(f"{writer.const(_abc._abc_init)}({name})")
+        elif "__abstractmethods__" in self.fields:
+            writer.line(f"{name}.__abstractmethods__ = {writer.expr(self.fields['__abstractmethods__'])}")
+        return name
+
+
+# -- abc --------------------------------------------------------------------------------------------------------------
+
+
+@builtin(_abc._abc_init)
+def abc_init(space: Space, cls: Value, /) -> Value:
+    """`compute_abstract_methods`, and the registry."""
+    cls = cls.force()
+    if not isinstance(cls, ClassValue) or not isinstance(cls.recipe, _FreshClass):
+        raise Unsupported(errors.UnsupportedCCall("_abc._abc_init"))
+    names = [n for n, v in cls.recipe.attributes.items() if _is_abstract(space, v)]
+    for base in cls.recipe.bases:
+        inherited = space.getattr_or_none(base, "__abstractmethods__")
+        for item in () if inherited is None else space.unpack(inherited):
+            name = space.str_(item)
+            value = space.getattr_or_none(cls, name)
+            if value is not None and _is_abstract(space, value):
+                names.append(name)
+    try:
+        _abc._abc_init(cls.recipe.skeleton)
+    except TypeError as e:
+        raise Raised(space.exception(e)) from None
+    cls.recipe._set_abstract(space, space.fresh(frozenset(names)))
+    cls.recipe.is_abstract_base = True
+    return NONE
+
+
+def _is_abstract(space: Space, value: Value) -> bool:
+    found = space.getattr_or_none(value, "__isabstractmethod__")
+    return found is not None and space.truth(found)

@@ -1,0 +1,444 @@
+"""C-level attributes (getset and member descriptors, `__slots__`), static methods and class methods."""
+
+from __future__ import annotations
+
+import sys
+import types
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.guard import Distinct, Predicate
+from stator.guards.raw import class_dict, is_mutable_type, is_subtype, type_lookup
+from stator.guards.source import CallSource, GetAttrSource, Source
+from stator.models.functions.method import BoundMethod, Named
+from stator.space.attributes import MISSING
+from stator.space.facts import fixed, part
+from stator.space.protocol import HANDLERS, NONE, is_pure, models, pure, restricts
+from stator.space.samples import stand_in_of
+from stator.space.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
+from stator.space.wrapping import LITERALS
+
+if TYPE_CHECKING:
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+_PLAIN_READERS = (object.__getattribute__, type.__getattribute__)
+
+
+@models(types.GetSetDescriptorType, types.MemberDescriptorType)
+class FieldDescriptor(Named):
+    """The descriptor of a C-level attribute.
+
+    A model of the instance answers by `get_field(space, name)` and `set_field(space, name, value or None)`; a handler
+    registered for the descriptor itself comes first. What nobody models is read from the existing object.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> FieldDescriptor:
+        self = cls(host, source)
+        space.guard_identity(self)
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return space.existing(host)
+
+    def describe(self) -> str:
+        return f"attribute {self.qualname}"
+
+    def reconstruct(self, writer: Writer) -> str:
+        """One of a class that the program has made is found in that class: `host` is of its stand-in."""
+        fresh = writer.trace.fresh_class_value(self.owner)
+        if fresh is None:
+            return super().reconstruct(writer)
+        if class_dict(self.owner).get(self.name) is not self.host:  # the program has taken it out of the class
+            raise Unsupported(errors.NotReconstructible(self.describe()))
+        return writer.assign("descriptor", f"{writer.const(field_of)}({writer.expr(fresh)}, {self.name!r})")
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """The host names the stand-in of a class that the program has made; all else is told right by the host."""
+        return space.trace.fresh_class_value(self.owner) if name == "__objclass__" else None
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        if instance is None:
+            return self
+        instance = instance.force()
+        self._check(space, instance)
+        host = self.host
+        handler = HANDLERS.get(id(host))
+        if handler is not None:
+            modelled = handler(space, [instance], {})
+            if modelled is not None:
+                return modelled
+        if self.name == "__dict__":
+            attrs = instance.attr_dict(space)
+            if attrs is not None:
+                return attrs.value(space)  # type: ignore[no-any-return]
+        if is_slot(host):
+            return self._slot(space, instance)
+        getter = getattr(instance, "get_field", None)
+        value = None if getter is None else getter(space, self.name)
+        return self.read_existing(space, instance) if value is None else value
+
+    def _slot(self, space: Space, instance: Value) -> Value:
+        """A variable of the program's own `__slots__`."""
+        slots = getattr(instance, "slots", None)
+        if slots is not None and self.host in slots:
+            value: Value | None = slots[self.host]
+            if value is None:
+                raise self._unset(space, instance)
+            return value
+        if instance.source is None:
+            if slots is None:
+                raise self.unmodelled(instance)
+            raise self._unset(space, instance)
+        obj = instance.identity(space)
+        if is_set(self.host, obj):
+            # A guard that only loads: the slot must hold something, even if what it holds is never looked at.
+            space.trace.guard(Distinct(self.source_in(instance.source, obj), ()))
+            return self.read_existing(space, instance)
+        text = f"{instance.source.expr()}.{self.name} is unset"
+        space.trace.guard(Predicate((instance.source,), Unset(self.host), text))
+        raise self._unset(space, instance)
+
+    def _unset(self, space: Space, instance: Value) -> Raised:
+        """`PyMember_GetOne` names the class in full from 3.13 on."""
+        shown = space.full_name(instance.cls) if sys.version_info >= (3, 13) else None
+        return space.attribute_error(instance, self.name, shown)
+
+    def read_existing(self, space: Space, instance: Value) -> Value:
+        """Let C code read the attribute of an existing object that the trace has not changed."""
+        host = self.host
+        if type(instance) is Constant:
+            return space.run_known(host.__get__, [instance])
+        if instance.source is None:
+            if not isinstance(instance, Known) or not is_pure(host):
+                raise self.unmodelled(instance)
+            return space.fresh(host.__get__(instance.host))
+        obj = instance.identity(space)
+        try:
+            found = host.__get__(obj)
+            again = host.__get__(obj)
+        except Exception as e:
+            raise self.unmodelled(instance) from e
+        if found is not again and not (type(found) in LITERALS and _same(found, again)):
+            raise self.unmodelled(instance)
+        return space.wrap(found, self.source_in(instance.source, obj))
+
+    def source_in(self, base: Source, obj: Any) -> Source:
+        """Where generated code and guards find the attribute."""
+        cls = type(obj)
+        name = self.name
+        plain = type_lookup(cls, "__getattribute__") in _PLAIN_READERS and type_lookup(cls, name) is self.host
+        if plain and not issubclass(cls, type):
+            return GetAttrSource(base, name)
+        return CallSource(reader(self.host), base, f"{self.qualname}.__get__")
+
+    def unmodelled(self, instance: Value) -> Unsupported:
+        return Unsupported(errors.UnsupportedAttribute(instance.cls.__name__, self.name))
+
+    def __get__(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
+        instance = instance.force()
+        if instance.cls is type(None):
+            return self
+        return self.descr_get(space, instance, instance.cls, False)
+
+    def _check(self, space: Space, instance: Value) -> None:
+        if not is_subtype(instance.cls, self.owner):
+            name, owner = self.name, space.type_name(self.owner)
+            text = f"descriptor '{name}' for '{owner}' objects doesn't apply to a '{instance.type_name(space)}' object"
+            raise space.error(TypeError, text)
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def __set__(self, space: Space, instance: Value, value: Value, /) -> Value:
+        return self._assign(space, instance.force(), value)
+
+    def __delete__(self, space: Space, instance: Value, /) -> Value:
+        return self._assign(space, instance.force(), None)
+
+    def _assign(self, space: Space, instance: Value, value: Value | None) -> Value:
+        self._check(space, instance)
+        if is_slot(self.host):
+            return self._assign_slot(space, instance, value)
+        if self.name == "__dict__":
+            from stator.models.classes.attr_dict import assign_dict
+
+            if assign_dict(space, instance, value):
+                return NONE
+        setter = getattr(instance, "assign_field", None) or getattr(instance, "set_field", None)
+        if setter is None or not setter(space, self.name, value):
+            self._refuse_if_readonly(space, value)
+            raise Unsupported(errors.UnsupportedMutation(f"setting '{self.name}'", instance.describe()))
+        return NONE
+
+    def _refuse_if_readonly(self, space: Space, value: Value | None) -> None:
+        """Whether it can be written at all is tried on an empty object of the type."""
+        blank = _blank(self.owner)
+        try:
+            if value is None:
+                self.host.__delete__(blank)
+            else:
+                self.host.__set__(blank, None)
+        except (AttributeError, TypeError) as e:
+            if str(e) in _READONLY or str(e).endswith("objects is not writable"):
+                raise Raised(space.exception(e)) from None
+        except Exception:
+            pass
+
+    def _assign_slot(self, space: Space, instance: Value, value: Value | None) -> Value:
+        slots = getattr(instance, "slots", None)
+        if slots is None:
+            raise Unsupported(errors.UnsupportedMutation(f"setting '{self.name}'", instance.describe()))
+        if value is None:
+            try:
+                self._slot(space, instance)
+            except Raised:
+                raise space.error(AttributeError, self.name) from None  # PyMember_SetOne says no more
+        space.touch(instance)
+        slots[self.host] = value
+        return NONE
+
+
+for _cls in (types.MemberDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType):
+    pure(_cls.__reduce__, _cls.__repr__)
+pure(types.GetSetDescriptorType.__repr__, types.ClassMethodDescriptorType.__repr__)
+
+
+@restricts(types.MemberDescriptorType.__repr__, types.GetSetDescriptorType.__repr__)
+def _name_owner(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """Their texts name the class."""
+    for descriptor in args:
+        if isinstance(descriptor, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+            space.class_name(fixed(descriptor, "__objclass__"))
+
+
+_READONLY = ("readonly attribute", "cannot delete __dict__")
+
+
+def _blank(cls: Any) -> Any:
+    """An object of a C type, None where none can be had by its constructor alone."""
+    if is_mutable_type(cls):
+        return None
+    made = stand_in_of(cls)
+    if made is not None:
+        return made
+    for args in ((), (len,), (0,)):
+        try:
+            return cls.__new__(cls, *args)
+        except Exception:
+            continue
+    return None
+
+
+def field_of(cls: type, name: str) -> Any:
+    """The descriptor in the class's own dict."""
+    return class_dict(cls)[name]
+
+
+def is_slot(host: Any) -> bool:
+    """Whether a member descriptor was made by `__slots__`."""
+    if not isinstance(host, types.MemberDescriptorType):
+        return False
+    owner = host.__objclass__
+    return is_mutable_type(owner) and "__slots__" in owner.__dict__
+
+
+def is_set(descriptor: Any, obj: Any) -> bool:
+    """Whether the slot of the object holds something."""
+    try:
+        descriptor.__get__(obj)
+    except AttributeError:
+        return False
+    return True
+
+
+class Unset:
+    """Check that a slot is (still) empty."""
+
+    def __init__(self, descriptor: Any) -> None:
+        self.descriptor = descriptor
+
+    def __call__(self, obj: Any) -> bool:
+        return not is_set(self.descriptor, obj)
+
+
+class Reader:
+    """`descriptor.__get__(obj)` as a load of guards and generated code."""
+
+    def __init__(self, descriptor: Any) -> None:
+        self.descriptor = descriptor
+
+    def __call__(self, obj: Any) -> Any:
+        return self.descriptor.__get__(obj)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reader_of, (self.descriptor.__objclass__, self.descriptor.__name__)
+
+
+#: by the id of the descriptor, which the reader holds
+_READERS: weakref.WeakValueDictionary[int, Reader] = weakref.WeakValueDictionary()
+
+
+def reader(descriptor: Any) -> Reader:
+    """The reader of a descriptor, one object for each, as sources are interned by it."""
+    known = _READERS.get(id(descriptor))
+    if known is None:
+        known = _READERS[id(descriptor)] = Reader(descriptor)
+    return known
+
+
+def _reader_of(cls: type, name: str) -> Reader:
+    return reader(cls.__dict__[name])
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a == b or a != a)
+
+
+# -- staticmethod and classmethod -------------------------------------------------------------------------------------
+
+#: the attributes of the function that a static or class method copies
+_COPIED = tuple(vars(staticmethod(lambda: None)))
+
+
+class _Wrapper(ExtensibleValue):
+    """A callable wrapped into a static or class method."""
+
+    __slots__ = ("_function", "slots")
+    FIELDS = frozenset({"__func__", "__isabstractmethod__", "__wrapped__"})
+
+    def __init__(self, cls: type, function: Value | None = None) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self.host: Any = None
+        self._function = function
+        self._attrs: Any = None
+        self.slots: dict[Any, Value | None] = {}
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Any:
+        self = cls(space.guard_type(host, source), part(space, host, source, "__func__"))
+        self.source = source
+        self.host = host
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return space.existing(host)
+
+    @property
+    def function(self) -> Value:
+        """The callable inside."""
+        if self._function is None:
+            raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, "__func__"))
+        return self._function
+
+    def tp_init(self, space: Space, function: Value, /) -> Value:
+        if self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
+        space.touch(self)
+        self._function = function
+        attrs = self.attr_dict(space)
+        for name in _COPIED:
+            value = space.getattr_or_none(function, name)
+            if value is not None:
+                attrs.set_str(space, name, value)
+        return NONE
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if name in ("__func__", "__wrapped__"):
+            return self.function
+        if name == "__isabstractmethod__":
+            found = space.getattr_or_none(self.function, name)
+            return Constant(False if found is None else space.truth(found))
+        return None
+
+    def shell(self, writer: Writer) -> str:
+        return f"{self.cls.__mro__[-2].__name__}.__new__({writer.const(self.cls)})"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        if self._function is None:
+            return writer.shell_of(self) or writer.assign("method", self.shell(writer))
+        function = writer.expr(self.function)
+        shell = writer.shell_of(self)
+        if shell is not None:
+            writer.line(f"{self.cls.__mro__[-2].__name__}.__init__({shell}, {function})")
+            return shell
+        return writer.assign("method", f"{writer.const(self.cls)}({function})")
+
+
+@models(staticmethod)
+class StaticMethod(_Wrapper):
+    """A static method."""
+
+    __slots__ = ()
+    tp_init = _Wrapper.tp_init
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        return StaticMethod(_class_of(space, cls))
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        if space.host_lookup(self.cls, "__get__") is not staticmethod.__get__:
+            return overridden_get(space, self, instance, owner)
+        return self.function
+
+    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+        return self.function
+
+    def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
+        return space.call(self.function, list(args), kwargs)
+
+
+@models(classmethod)
+class ClassMethod(_Wrapper):
+    """A class method."""
+
+    __slots__ = ()
+    tp_init = _Wrapper.tp_init
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        return ClassMethod(_class_of(space, cls))
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        if space.host_lookup(self.cls, "__get__") is not classmethod.__get__:
+            return overridden_get(space, self, instance, owner)
+        return self.bound_to(space, space.class_value(owner))
+
+    def bound_to(self, space: Space, owner: Value) -> Value:
+        """The function bound to the class."""
+        function = self.function.force()
+        chained = sys.version_info < (3, 13) and space.host_lookup(function.cls, "__get__") is not MISSING
+        if chained and function.cls is not types.FunctionType:
+            getter = space.lookup(function.cls, "__get__")
+            assert getter is not None
+            return space.call(getter, [function, owner, owner], {})
+        if space.host_lookup(function.cls, "__call__") is MISSING:
+            raise Unsupported(errors.UnsupportedMethod("classmethod", "__get__"))
+        return BoundMethod(function, owner)
+
+    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+        if owner.force().cls is type(None):
+            owner = space.class_value(instance.force().cls)
+        return self.bound_to(space, owner)
+
+
+def _class_of(space: Space, cls: Value) -> type:
+    host: type = cls.force().as_host(space)
+    return host
+
+
+def overridden_get(space: Space, descriptor: Value, instance: Value | None, owner: type) -> Value:
+    """`__get__` of a subclass that overrides it."""
+    getter = space.lookup(descriptor.cls, "__get__")
+    assert getter is not None
+    return space.call(getter, [descriptor, instance or NONE, space.class_value(owner)], {})

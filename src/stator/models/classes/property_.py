@@ -1,0 +1,248 @@
+"""property: `property` of `Objects/descrobject.c`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.models.classes.descriptors import overridden_get
+from stator.space.facts import answer, attribute, part
+from stator.space.protocol import NONE, models
+from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+_PARTS = ("fget", "fset", "fdel")
+
+
+@models(property)
+class PropertyValue(ExtensibleValue):
+    """A property, or an instance of a subclass."""
+
+    __slots__ = ("_doc", "getter_doc", "name", "parts", "slots")
+    FIELDS = frozenset({"__doc__", "__isabstractmethod__", "fdel", "fget", "fset"})
+
+    def __init__(self, cls: type = property) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self.host: Any = None
+        self.parts: dict[str, Value] = dict.fromkeys(_PARTS, NONE)
+        self._doc: Value = NONE
+        self.getter_doc = False
+        #: what `__set_name__` was told, for error messages
+        self.name: str | None = None
+        self._attrs: Any = None
+        self.slots: dict[Any, Value | None] = {}
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> PropertyValue:
+        self = cls(space.guard_type(host, source))
+        self.source = source
+        self.host = host
+        self.parts = {name: part(space, host, source, name) for name in _PARTS}
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return space.existing(host)
+
+    # -- making -----------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        return PropertyValue(cls.force().as_host(space))
+
+    def tp_init(
+        self, space: Space, fget: Value = NONE, fset: Value = NONE, fdel: Value = NONE, doc: Value = NONE
+    ) -> Value:
+        if self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
+        space.touch(self)
+        self.parts = {"fget": fget.force(), "fset": fset.force(), "fdel": fdel.force()}
+        self._doc = doc.force()
+        self.getter_doc = False
+        if _none(self._doc) and not _none(fget):
+            found = space.getattr_or_none(fget, "__doc__")
+            if found is not None and not _none(found):
+                self._doc = found
+                self.getter_doc = True
+        if self.cls is not property:
+            self._keep_doc(space)
+        return NONE
+
+    def _keep_doc(self, space: Space) -> None:
+        """An instance of a subclass has its documentation as an ordinary attribute, where there is room for it."""
+        if sys.version_info < (3, 12) and not self.getter_doc:
+            return
+        try:
+            space.setattr(self, "__doc__", self._doc)
+        except Raised as e:
+            if self.getter_doc or not issubclass(e.value.cls, AttributeError):
+                raise
+
+    def getter(self, space: Space, function: Value, /) -> Value:
+        return self._copy(space, fget=function)
+
+    def setter(self, space: Space, function: Value, /) -> Value:
+        return self._copy(space, fset=function)
+
+    def deleter(self, space: Space, function: Value, /) -> Value:
+        return self._copy(space, fdel=function)
+
+    def _copy(self, space: Space, **changed: Value) -> Value:
+        parts = {k: v if _none(changed.get(k, NONE)) else changed[k] for k, v in self.parts.items()}
+        doc = NONE if self._has_getter_doc(space) and not _none(parts["fget"]) else self._doc_value(space)
+        made = space.call(space.class_value(self.cls), [*parts.values(), doc], {}).force()
+        if isinstance(made, PropertyValue) and made.source is None:
+            made.name = self.name if self.host is None else _host_name(self.host)
+        return made
+
+    def _has_getter_doc(self, space: Space) -> bool:
+        return self.getter_doc if self.host is None else bool(answer(space, self, _getter_doc, "getter_doc"))
+
+    def _doc_value(self, space: Space) -> Value:
+        if self.source is None:
+            return self._doc
+        return attribute(space, self, "__doc__")
+
+    def tp_set_name(self, space: Space, owner: Value, name: Value, /) -> Value:
+        if self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod("property", "__set_name__"))
+        space.touch(self)
+        self.name = str(space.known(name))
+        return NONE
+
+    # -- the descriptor protocol --------------------------------------------------------------------------------------
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        if space.host_lookup(self.cls, "__get__") is not property.__get__:
+            return overridden_get(space, self, instance, owner)
+        return self if instance is None else self._read(space, instance, tail)
+
+    def _read(self, space: Space, instance: Value, tail: bool = False) -> Value:
+        function = self.parts["fget"].force()
+        if _none(function):
+            raise self._refuse(space, instance, "__get__")
+        return space.call(function, [instance], {}, tail)
+
+    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+        instance = instance.force()
+        return self if _none(instance) else self._read(space, instance)
+
+    def tp_set(self, space: Space, instance: Value, value: Value, /) -> Value:
+        function = self.parts["fset"].force()
+        if _none(function):
+            raise self._refuse(space, instance, "__set__")
+        space.call(function, [instance, value], {})
+        return NONE
+
+    def tp_delete(self, space: Space, instance: Value, /) -> Value:
+        function = self.parts["fdel"].force()
+        if _none(function):
+            raise self._refuse(space, instance, "__delete__")
+        space.call(function, [instance], {})
+        return NONE
+
+    def _shown_name(self, space: Space) -> str | None:
+        """`property_name`: the name given to it, else from 3.13 on that of its getter."""
+        name = self.name if self.host is None else _host_name(self.host)
+        if name is not None or self.host is not None or sys.version_info < (3, 13) or _none(self.parts["fget"]):
+            return name
+        found = space.getattr_or_none(self.parts["fget"], "__name__")  # type: ignore[unreachable]
+        return space.str_(found) if found is not None and issubclass(found.force().cls, str) else None
+
+    def _refuse(self, space: Space, instance: Value, method: str) -> Raised:
+        """CPython words the AttributeError: a property as empty as this one, used on an object of a class so named."""
+        name = self._shown_name(space)
+        probe = property()
+        if name is not None:
+            probe.__set_name__(object, name)  # type: ignore[attr-defined]
+        cls = type("Probe", (), {"__qualname__": instance.force().cls.__qualname__})
+        try:
+            getattr(probe, method)(*[cls(), None][: 2 if method == "__set__" else 1])
+        except AttributeError as e:
+            return Raised(space.exception(e))
+        raise AssertionError("an empty property has no accessors")
+
+    # -- attributes, reconstruction -----------------------------------------------------------------------------------
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if name in _PARTS:
+            return self.parts[name]
+        if name == "__doc__":
+            return self._doc_value(space)
+        if name == "__isabstractmethod__":
+            return Constant(any(self._is_abstract(space, part) for part in self.parts.values()))
+        if name == "__name__" and self.source is None and self.name is not None:
+            return Constant(self.name)
+        return None
+
+    def _is_abstract(self, space: Space, part: Value) -> bool:
+        found = None if _none(part) else space.getattr_or_none(part, "__isabstractmethod__")
+        return found is not None and space.truth(found)
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        if name != "__doc__" or self.source is not None:
+            return False
+        space.touch(self)
+        self._doc = NONE if value is None else value
+        return True
+
+    def shell(self, writer: Writer) -> str:
+        return f"{writer.const(property)}.__new__({writer.const(self.cls)})"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        name: str = writer.early(self)
+        parts = [writer.expr(part) for part in self.parts.values()]
+        doc = "None" if self.getter_doc else writer.expr(self._doc)
+        writer.line(f"{writer.const(property)}.__init__({name}, {', '.join(parts)}, {doc})")
+        if self.name is not None:
+            writer.line(f"{name}.__set_name__(None, {self.name!r})")
+        if self._attrs is not None:
+            self._attrs.write(writer, name)
+        return name
+
+
+def _none(value: Value) -> bool:
+    return value.force().cls is type(None)
+
+
+def _host_name(host: property) -> str | None:
+    """The name an existing property gives in its error messages."""
+    if sys.version_info >= (3, 13):
+        name = getattr(host, "__name__", None)
+        return name if isinstance(name, str) else None
+    return _named(host)
+
+
+def _named(host: property) -> str | None:
+    # 3.11 and 3.12 show the name only in a message; an accessor that exists would run, so ask for one that is missing.
+    for method, accessor in (("__get__", host.fget), ("__set__", host.fset), ("__delete__", host.fdel)):
+        if accessor is None:
+            try:
+                getattr(property, method)(host, *[_NoClass(), None][: 2 if method == "__set__" else 1])
+            except AttributeError as e:
+                words = str(e).split(" of ")[0].split("'")
+                return words[1] if len(words) > 2 else None
+    return None
+
+
+class _NoClass:
+    """An object to try a property on."""
+
+
+def _documented(instance: object) -> None:
+    """Something that nothing else says of itself."""
+
+
+def _getter_doc(host: property) -> bool:
+    """Whether the documentation was taken from the function that reads it, which may have another by now."""
+    if type(host) is property:  # a flag that only the copying shows
+        return property.getter(host, _documented).__doc__ is _documented.__doc__
+    return host.__doc__ is not None and host.__doc__ is getattr(host.fget, "__doc__", None)

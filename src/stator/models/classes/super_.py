@@ -1,0 +1,177 @@
+"""super: `Objects/typeobject.c`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.source import GetAttrSource
+from stator.space.attributes import MISSING, attribute_name
+from stator.space.protocol import NONE, models
+from stator.space.value import Constant, ExtensibleValue, NotKnown, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+
+@models(super)
+class SuperValue(ExtensibleValue):
+    """`super(this, obj)`: attributes of `obj` looked up after the class `this`."""
+
+    __slots__ = ("obj", "obj_type", "slots", "this")
+    FIELDS = frozenset({"__self__", "__self_class__", "__thisclass__"})
+
+    def __init__(self, cls: type = super) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self.host: Any = None
+        self.this: type | None = None
+        self.obj: Value | None = None
+        self.obj_type: type | None = None
+        self._attrs: Any = None
+        self.slots: dict[Any, Value | None] = {}
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> SuperValue:
+        self = cls(space.guard_type(host, source))
+        self.source = source
+        self.host = host
+        fields = {n: super.__dict__[n].__get__(host) for n in ("__thisclass__", "__self__", "__self_class__")}
+        for name in ("__thisclass__", "__self_class__"):
+            space.guard_identity_of(GetAttrSource(source, name), fields[name])
+        self.this, self.obj_type = fields["__thisclass__"], fields["__self_class__"]
+        if self.obj_type is not None:
+            self.obj = space.wrap(fields["__self__"], GetAttrSource(source, "__self__")).force()
+        return self
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        if len(args) > 2:
+            raise space.error(TypeError, f"super expected at most 2 arguments, got {len(args)}")
+        return SuperValue(cls.force().as_host(space))
+
+    def tp_init(self, space: Space, this: Value | None = None, obj: Value = NONE, /) -> Value:
+        if self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod("super", "__init__"))
+        if this is None:
+            this, obj = _from_frame(space)
+        this, obj = this.force(), obj.force()
+        if not issubclass(this.cls, type):
+            raise space.error(TypeError, f"super() argument 1 must be a type, not {this.type_name(space)}")
+        self.this = this.as_host(space)
+        if obj.cls is not type(None):
+            self.obj_type = self._check(space, obj)
+            self.obj = obj
+        return NONE
+
+    def _check(self, space: Space, obj: Value) -> type:
+        """`supercheck`: the class in whose MRO the search goes on."""
+        assert self.this is not None
+        if issubclass(obj.cls, type):
+            host: type = obj.as_host(space)
+            if space.derives(host, self.this):
+                return host
+        if space.derives(obj.cls, self.this):
+            return obj.cls
+        claimed = space.getattr_or_none(obj, "__class__")
+        if claimed is not None and issubclass(claimed.force().cls, type):
+            host = claimed.force().as_host(space)
+            if host is not obj.cls and space.derives(host, self.this):
+                return host
+        raise space.error(TypeError, self._refusal(space, obj))
+
+    def _refusal(self, space: Space, obj: Value) -> str:
+        assert self.this is not None
+        if sys.version_info < (3, 13):
+            return "super(type, obj): obj must be an instance or subtype of type"
+        known = space.known(obj)  # type: ignore[unreachable]
+        is_class = known is not NotKnown and issubclass(type(known), type)
+        shown = f"type {space.class_name(known)}" if is_class else f"instance of {obj.type_name(space)}"
+        return f"super(type, obj): obj ({shown}) is not an instance or subtype of type ({space.class_name(self.this)})."
+
+    # -- attributes -------------------------------------------------------------------------------------------------
+
+    def getattr(self, space: Space, name: str, tail: bool = False) -> Value:
+        """`super_getattro`."""
+        if self.obj_type is not None and name != "__class__":
+            found = self._after(space, name)
+            if found is not None:
+                assert self.obj is not None
+                if space.host_lookup(found.cls, "__get__") is MISSING:
+                    return found
+                bound = None if self._on_class() else self.obj
+                return space.descr_get(found, bound, self.obj_type, tail)
+        return space.generic_getattr(self, name, tail)
+
+    def _on_class(self) -> bool:
+        """Whether `super(this, cls)` was asked of the class itself, so that nothing is bound."""
+        assert self.obj is not None
+        return issubclass(self.obj.cls, type) and getattr(self.obj, "host", None) is self.obj_type
+
+    def _after(self, space: Space, name: str) -> Value | None:
+        """The attribute in the MRO after `this`."""
+        assert self.obj_type is not None
+        mro = space.mro(self.obj_type)
+        start = mro.index(self.this) + 1 if self.this in mro else len(mro)
+        for base in mro[start:]:
+            overlay = space.trace.class_overlays.get(base)
+            if (overlay is not None and name in overlay) or name in base.__dict__:
+                return space.lookup(base, name)
+            space.host_lookup(base, name)  # guards that this class goes on having none of its own
+        return None
+
+    def tp_getattribute(self, space: Space, name: Value, /) -> Value:
+        return self.getattr(space, attribute_name(space, name))
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if name == "__self__":
+            return self.obj or NONE
+        host = {"__thisclass__": self.this, "__self_class__": self.obj_type}.get(name)
+        return NONE if host is None else space.class_value(host)
+
+    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+        instance = instance.force()
+        if instance.cls is type(None) or self.obj is not None:
+            return self
+        assert self.this is not None
+        return space.call(space.class_value(self.cls), [space.class_value(self.this), instance], {})
+
+    def tp_repr(self, space: Space) -> Value:
+        this = "NULL" if self.this is None else space.class_name(self.this)
+        shown = "NULL" if self.obj_type is None else f"<{space.class_name(self.obj_type)} object>"
+        return Constant(f"<super: <class '{this}'>, {shown}>")
+
+    # -- the value protocol -----------------------------------------------------------------------------------------
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        if self.cls is not super or self.this is None:
+            return super().reconstruct(writer)
+        parts = [writer.const(self.this)] + ([] if self.obj is None else [writer.expr(self.obj)])
+        return writer.assign("parent", f"{writer.const(super)}({', '.join(parts)})")
+
+
+def _from_frame(space: Space) -> tuple[Value, Value]:
+    """What `super()` without arguments finds in the frame that calls it."""
+    frame = space.trace.frame
+    code = frame.code
+    if not code.co_argcount:
+        raise space.error(RuntimeError, "super(): no arguments")
+    first = code.co_varnames[0]
+    cell = frame.cells.get(first)
+    obj = frame.locals.get(first) if cell is None else cell.contents
+    if obj is None:
+        raise space.error(RuntimeError, "super(): arg[0] deleted")
+    if "__class__" not in code.co_freevars:
+        raise space.error(RuntimeError, "super(): __class__ cell not found")
+    this = frame.cells["__class__"].contents
+    if this is None:
+        raise space.error(RuntimeError, "super(): empty __class__ cell")
+    this = this.force()
+    if not issubclass(this.cls, type):
+        raise space.error(RuntimeError, f"super(): __class__ is not a type ({this.type_name(space)})")
+    return this, obj

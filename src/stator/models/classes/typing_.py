@@ -1,0 +1,63 @@
+"""Forms of `typing`.
+
+`typing.Generic`, in C from 3.12 on, calls the Python functions it was made of before.
+"""
+
+from __future__ import annotations
+
+import sys
+import typing
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.source import ConstSource
+from stator.models.classes.instance import InstanceValue
+from stator.space.protocol import models, register
+from stator.space.value import NotKnown, Unsupported
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+    from stator.space.value import Value
+
+
+@models(typing._Final)
+class FormValue(InstanceValue):
+    """An existing form: its classes are final and never change an instance, so that one is known by its identity."""
+
+    __slots__ = ()
+
+    def as_host(self, space: Space) -> Any:
+        changed = self._attrs is not None and any(self._attrs.table.plan())
+        if self.source is None or self.class_set or self.slots or changed:
+            raise NotKnown(self)
+        if type(self.source) is not ConstSource:
+            space.guard_identity(self)
+        return self.host
+
+
+def _forward(name: str, function: Any) -> None:
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return space.call(space.existing(function), args, kwargs)
+
+    register(typing.Generic.__dict__[name], model)
+
+
+def _evaluated(cls: type, name: str) -> None:
+    """An attribute that the program's own code computes when it is asked for first."""
+
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        raise Unsupported(errors.UnsupportedAttribute(cls.__name__, name))
+
+    register(vars(cls)[name], model)
+
+
+if sys.version_info >= (3, 12):
+    _evaluated(typing.TypeAliasType, "__value__")
+    for _name in ("__bound__", "__constraints__"):
+        _evaluated(typing.TypeVar, _name)
+    _forward("__class_getitem__", typing._generic_class_getitem)  # type: ignore[attr-defined]
+    _forward("__init_subclass__", typing._generic_init_subclass)  # type: ignore[attr-defined]
+
+if sys.version_info >= (3, 13):
+    for _kind in (typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple):
+        _evaluated(_kind, "__default__")

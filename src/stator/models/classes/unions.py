@@ -1,0 +1,41 @@
+"""`int | str` and `list[int]`: what they compare and unite with."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator.space.operands import hooked
+from stator.space.protocol import NOT_IMPLEMENTED, bad_call, register
+from stator.space.value import Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+_UNITED: tuple[type, ...] = (type, types.GenericAlias, types.UnionType, type(None))
+if sys.version_info >= (3, 12):
+    import typing
+
+    _UNITED += (typing.TypeAliasType,)
+
+
+def _with(host: Any, others: tuple[type, ...]) -> None:
+    """The slot leaves an operand of another type to that type's own."""
+
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if kwargs or len(args) != 2 or not issubclass(args[0].force().cls, host.__objclass__):
+            return bad_call(space, host, args, kwargs)
+        if not issubclass(args[1].force().cls, others):
+            return NOT_IMPLEMENTED
+        return hooked(space, host, args)
+
+    register(host, model)
+
+
+for _cls in (type, types.GenericAlias, types.UnionType):
+    _with(_cls.__or__, _UNITED)
+    _with(_cls.__ror__, _UNITED)
+for _cls in (types.GenericAlias, types.UnionType):
+    _with(_cls.__eq__, (_cls,))
+    _with(_cls.__ne__, (_cls,))

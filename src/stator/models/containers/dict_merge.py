@@ -1,0 +1,100 @@
+"""`dict(…)`, `update`, `|=`: `dict_update_arg`, `PyDict_Merge` and `PyDict_MergeFromSeq2`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator import errors
+from stator.space.value import Constant, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.models.containers.dict_ import DictValue
+    from stator.space.space import Space
+
+
+def merge(space: Space, target: DictValue, other: Value | None, kwargs: dict[str, Value]) -> None:
+    """Put the entries of a mapping or of an iterable of pairs, then those of the keywords, into the dict."""
+    if other is not None:
+        _merge_any(space, target, other.force())
+    if kwargs:
+        target.touch(space)
+        for name, item in kwargs.items():
+            target.table.put(space, name, Constant(name), item)
+
+
+def _merge_any(space: Space, target: DictValue, other: Value) -> None:
+    if plain_dict(space, other):
+        _merge_dict(space, target, other)  # type: ignore[arg-type]
+        return
+    keys = space.getattr_or_none(other, "keys")
+    if keys is not None:
+        for key in _listed(space, other, space.call(keys, [], {}).force()):
+            target.tp_setitem(space, key, space.getitem(other, key))
+    else:
+        _merge_pairs(space, target, other)
+
+
+def plain_dict(space: Space, value: Value) -> bool:
+    """Whether CPython reads the dict's entries directly: its class has not changed how it is iterated."""
+    from stator.models.containers.dict_ import DictValue
+
+    return isinstance(value, DictValue) and space.host_lookup(value.cls, "__iter__") is dict.__iter__
+
+
+def _merge_dict(space: Space, target: DictValue, other: DictValue) -> None:
+    if other is target or (other.table.complete and not other.table.entries):
+        return
+    entries = list(other.table.finish(space).items())
+    target.touch(space)
+    if target.table.complete and not target.table.entries:
+        target.table.fill_from(other.table)  # CPython copies the whole table
+        return
+    version = other.table.version
+    for key, entry in entries:
+        assert entry.item is not None
+        target.table.put(space, key, entry.key, entry.item)
+        if other.table.version != version:
+            _refuse_changed(space, other, len(entries))
+
+
+def _refuse_changed(space: Space, other: DictValue, size: int) -> None:
+    """A comparison of keys has changed the dict that is being read."""
+    if other.table.size(space) >= size or not other.table.entries:
+        raise space.error(RuntimeError, "dict mutated during update")
+    # CPython goes on past entries that were deleted.
+    raise Unsupported(errors.UnsupportedMutation("deleting keys", "a dict that update() is reading"))
+
+
+def _listed(space: Space, other: Value, keys: Value) -> list[Value]:
+    """`PyMapping_Keys`: all keys before the first is looked up."""
+    if space.special(keys, "__iter__") is None and space.special(keys, "__getitem__") is None:
+        text = f"{other.type_name(space)}.keys() returned a non-iterable (type {keys.type_name(space)})"
+        raise space.error(TypeError, text)
+    return space.unpack(keys)
+
+
+def merge_mapping(space: Space, target: DictValue, other: Value, keys: Value) -> None:
+    """Copy through `keys()` and `other[key]`, as for any mapping."""
+    for key in space.iterate(space.call(keys, [], {})):
+        target.tp_setitem(space, key, space.getitem(other, key))
+
+
+def _merge_pairs(space: Space, target: DictValue, other: Value) -> None:
+    for index, element in enumerate(space.iterate(other)):
+        pair = _pair(space, index, element)
+        if len(pair) != 2:
+            length = len(pair)
+            raise space.error(
+                ValueError, f"dictionary update sequence element #{index} has length {length}; 2 is required"
+            )
+        target.tp_setitem(space, pair[0], pair[1])
+
+
+def _pair(space: Space, index: int, element: Value) -> list[Value]:
+    try:
+        return space.unpack(element)
+    except Raised as e:
+        if not issubclass(e.value.cls, TypeError):
+            raise
+        text = f"cannot convert dictionary update sequence element #{index} to a sequence"
+        raise space.error(TypeError, text) from None

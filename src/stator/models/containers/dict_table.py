@@ -1,0 +1,464 @@
+"""The contents of a traced dict: what is known of the existing one, and what the traced program did to it.
+
+A table is *complete* when `entries` holds everything, in order, as a host dict keyed by hashable stand-ins: CPython's
+own algorithm then runs on it. The table of an existing dict begins partial: single keys are looked up, and guarded, one
+by one, and what is written goes into `overlay`; only order and size make it complete.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from stator import errors
+from stator._core import dict_hashes, write_dict
+from stator.guards.guard import Equals, HasKey, KeysAre, Length, NoKey
+from stator.guards.raw import ABSENT, dict_get, dict_keys, dict_values
+from stator.guards.source import CallSource, DictItemSource, DictKeySource, Source
+from stator.space.identity.keys import (
+    OF_IDS,
+    IdentityKey,
+    grounded,
+    is_lasting,
+    is_plain,
+    runs_methods,
+    stored_key,
+    written_hash,
+)
+from stator.space.identity.reachability import missing
+from stator.space.value import Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stator.space.space import Space
+
+#: the number of entries that the smallest dict has room for, with those deleted meanwhile
+_FIRST_ROOM = 5
+
+
+class Entry:
+    """A key and its item; the key stays the first of equal keys, the item is replaced. Item None: deleted."""
+
+    __slots__ = ("item", "key")
+
+    def __init__(self, key: Value, item: Value | None) -> None:
+        self.key = key
+        self.item = item
+
+
+class Original(NamedTuple):
+    """An entry as it was before the trace."""
+
+    key: Any
+    key_value: Value
+    item: Value | None
+
+
+class Plan(NamedTuple):
+    """How to change the real dict into the traced one: first clear or delete, then assign in order."""
+
+    clear: bool
+    deleted: list[Value]
+    assigned: list[tuple[Value, Value]]
+
+
+class Table:
+    """What a DictValue contains. The caller touches the dict around what changes it."""
+
+    __slots__ = (
+        "_quiet",
+        "_seen",
+        "_text",
+        "before",
+        "cleared",
+        "complete",
+        "entries",
+        "host",
+        "moved",
+        "overlay",
+        "source",
+        "version",
+    )
+
+    def __init__(self, host: dict[Any, Any] | None = None, source: Source | None = None) -> None:
+        self.host = host
+        self.source = source
+        self.complete = host is None
+        #: the contents, once complete
+        self.entries: dict[Any, Entry] = {}
+        #: partial: what was assigned or deleted, by key, in the order in which new keys would appear
+        self.overlay: dict[Any, Entry] = {}
+        #: partial: keys of the overlay that were deleted and assigned again, and so are last in order
+        self.moved: set[Any] = set()
+        #: the entries before the trace, once an existing dict is complete
+        self.before: list[Original] = []
+        self.cleared = False
+        #: counts insertions and deletions: what invalidates iterators
+        self.version = 0
+        self._seen: dict[Any, Entry | None] = {}
+        self._quiet: bool | None = None
+        self._text = True
+
+    # -- where the parts of an existing dict are found ---------------------------------------------------------------
+
+    def item_source(self, key: Any) -> Source:
+        assert self.source is not None
+        return DictItemSource(self.source, key)
+
+    def guard_presence(self, space: Space, key: Any, present: bool) -> None:
+        assert self.source is not None
+        space.trace.guard(HasKey(self.source, key) if present else NoKey(self.source, key))
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def _grounded(self, space: Space, key: Any) -> Any:
+        """The key as the keys of an existing dict are compared with it."""
+        return grounded(space, key) if self.host is not None and dict.__len__(self.host) else key
+
+    def locate(self, space: Space, key: Any) -> Entry | None:
+        """The entry under a key (from `space.key`), or None."""
+        if type(key) in OF_IDS:
+            key = self._grounded(space, key)
+        if self.complete:
+            return self.entries.get(key)
+        if self.overlay:
+            entry = self._overlaid(space, key)
+            if entry is not None:
+                return entry if entry.item is not None else None
+        return self.original(space, key)
+
+    def _overlaid(self, space: Space, key: Any) -> Entry | None:
+        if not self._direct(key):
+            return self.finish(space).get(key)
+        return self.overlay.get(key)
+
+    def original(self, space: Space, key: Any) -> Entry | None:
+        """The entry of the dict as it was before the trace; its presence or absence is guarded."""
+        try:
+            return self._seen[key]
+        except KeyError:
+            pass
+        if not self._direct(key):
+            return self.finish(space).get(key)
+        host_key = key.anchor if type(key) is IdentityKey else key
+        assert self.host is not None
+        found = dict_get(self.host, host_key)
+        self.guard_presence(space, host_key, found is not ABSENT)
+        entry = None
+        if found is not ABSENT:
+            entry = Entry(_stable_key(space, host_key), space.wrap(found, self.item_source(host_key)))
+        self._seen[key] = entry
+        return entry
+
+    def is_known(self, key: Any) -> bool:
+        """Whether the trace depends on what the existing dict has, or has not, under the key."""
+        return self.complete or key in self._seen
+
+    def held(self) -> list[Value]:
+        """The keys and items there are, as far as they have been looked at."""
+        entries = self.entries
+        if not self.complete:
+            entries = {key: entry for key, entry in self._seen.items() if entry is not None} | self.overlay
+        return [part for entry in entries.values() if entry.item is not None for part in (entry.key, entry.item)]
+
+    def dropped(self, hosts: list[Any]) -> list[Any]:
+        """Which of the existing objects that the dict held before the trace are neither keys nor items any more."""
+        if self.complete:
+            return missing(hosts, self.held())
+        assert self.host is not None
+        gone: list[Any] = []
+        for key, entry in self.overlay.items():
+            host_key = key.anchor if type(key) is IdentityKey else key
+            kept = [] if entry.item is None else [entry.key, entry.item]
+            gone += missing([host_key, dict_get(self.host, host_key)], kept)
+        return [host for host in hosts if any(host is other for other in gone)]
+
+    def _direct(self, key: Any) -> bool:
+        """Whether the host dict itself may be asked for the key: no code of the program's would run."""
+        if type(key) is IdentityKey:
+            if not is_lasting(key.anchor):
+                return False
+        elif not is_plain(key) and not isinstance(key, type):
+            return False
+        if self._quiet is None:
+            assert self.host is not None
+            self._quiet = all(map(_is_quiet, set(map(type, dict_keys(self.host)))))
+        return self._quiet
+
+    def size(self, space: Space) -> int:
+        if not self.complete and not self.overlay:
+            assert self.host is not None
+            assert self.source is not None
+            size = dict.__len__(self.host)
+            space.trace.guard(Length(self.source, size))
+            return size
+        return len(self.finish(space))
+
+    def finish(self, space: Space) -> dict[Any, Entry]:
+        """The entries, all of them, in order; keys and order of an existing dict are guarded."""
+        if self.complete:
+            return self.entries
+        self.before = self._read_all(space)
+        self.entries = filled([(o.key, Entry(o.key_value, o.item)) for o in self.before], self._hashes(space))
+        self.complete = True
+        for key, entry in self.overlay.items():
+            if entry.item is None or key in self.moved:
+                self.entries.pop(key, None)
+            if entry.item is not None:
+                self.entries.setdefault(key, entry).item = entry.item
+        self.overlay = {}
+        return self.entries
+
+    def _hashes(self, space: Space) -> list[int | None]:
+        """The hashes of keys that methods of the program's have hashed, as the existing dict has stored them."""
+        traced = [runs_methods(original.key) for original in self.before]
+        if not any(traced):
+            return [None] * len(traced)
+        assert self.host is not None
+        assert self.source is not None
+        stored = stored_hashes(self.host)
+        space.trace.guard(Equals(CallSource(stored_hashes, self.source, "hashes"), stored))
+        return [number if mine else None for number, mine in zip(stored, traced, strict=True)]
+
+    def _read_all(self, space: Space) -> list[Original]:
+        assert self.host is not None
+        assert self.source is not None
+        keys = list(dict_keys(self.host))
+        if len(keys) != dict.__len__(self.host):
+            raise Unsupported(errors.OpaqueIterator("an OrderedDict that was changed by methods of dict"))
+        stable = all(type(k) is str or is_plain(k) or is_lasting(k) for k in keys)
+        space.trace.guard(KeysAre(self.source, tuple(keys)) if stable else Length(self.source, len(keys)))
+        result: list[Original] = []
+        hashes = keys if stable else stored_hashes(self.host)
+        for index, (host_key, host_item) in enumerate(zip(keys, dict_values(self.host), strict=True)):
+            if stable:
+                key_value = _stable_key(space, host_key)
+                key = host_key if type(host_key) is str else space.key(key_value)
+            else:
+                key_value = space.wrap(host_key, DictKeySource(self.source, index))
+                key = stored_key(space, key_value, hashes[index])
+            seen = None if runs_methods(key) else self._seen.get(key)
+            if seen is not None:
+                item = seen.item
+            else:
+                nth = f"item{index}"
+                source = self.item_source(host_key) if stable else CallSource(nth_item(index), self.source, nth)
+                item = space.wrap(host_item, source)
+            result.append(Original(key, key_value, item))
+        return result
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def put(self, space: Space, key: Any, key_value: Value, item: Value) -> None:
+        """`d[key] = item`."""
+        if type(key) in OF_IDS:
+            key = self._grounded(space, key)
+        if not self.complete:
+            if self._direct(key):
+                self._put_overlay(key, key_value, item)
+                return
+            self.finish(space)
+        new = Entry(key_value, item)
+        old = self.entries.setdefault(key, new)
+        if old is new:
+            self._added(key_value)
+        else:
+            old.item = item
+
+    def setdefault(self, space: Space, key: Any, key_value: Value, item: Value) -> tuple[Entry, bool]:
+        """The entry under the key, and whether it had to be added: the key is looked for once."""
+        new = Entry(key_value, item)
+        if self.complete or not self._direct(key):
+            entry = self.finish(space).setdefault(key, new)
+            if entry is new:
+                self._added(key_value)
+            return entry, entry is new
+        found = self.locate(space, key)
+        if found is not None:
+            return found, False
+        self._put_overlay(key, key_value, item)
+        return new, True
+
+    def _put_overlay(self, key: Any, key_value: Value, item: Value) -> None:
+        old = self.overlay.get(key)
+        if old is None:
+            self.overlay[key] = Entry(key_value, item)
+        elif old.item is None:
+            del self.overlay[key]
+            self.overlay[key] = Entry(key_value, item)
+            self.moved.add(key)
+        else:
+            old.item = item
+
+    def take(self, space: Space, key: Any) -> Entry | None:
+        """Remove and return the entry, or None if there is none."""
+        if type(key) in OF_IDS:
+            key = self._grounded(space, key)
+        if not self.complete:
+            if self._direct(key):
+                return self._take_overlay(space, key)
+            self.finish(space)
+        entry = self.entries.pop(key, None)
+        if entry is not None:
+            self.version += 1
+        return entry
+
+    def _take_overlay(self, space: Space, key: Any) -> Entry | None:
+        old = self.overlay.get(key)
+        if old is not None and old.item is None:
+            return None
+        original = self.original(space, key)
+        if old is not None:
+            del self.overlay[key]
+            self.moved.discard(key)
+        if original is not None:
+            self.overlay[key] = Entry(original.key, None)
+        return old or original
+
+    def clear(self) -> None:
+        self.cleared = self.host is not None
+        self.complete = True
+        self.entries = {}
+        self.overlay = {}
+        self.before = []
+        self.laid_out_anew()
+
+    def _added(self, key: Value) -> None:
+        if self._text and key.force().cls is not str:
+            self._text = False
+            if self.version:  # there is another layout for dicts that have other keys than strings
+                self.laid_out_anew()
+        self.version += 1
+
+    def laid_out_anew(self) -> None:
+        """Entries may lie elsewhere than where they were added."""
+        self.version += _FIRST_ROOM + 1
+
+    @property
+    def lies_as_added(self) -> bool:
+        """Whether each entry lies where it was added: the dict is new, and was never laid out anew."""
+        return self.host is None and self.version <= _FIRST_ROOM
+
+    def fill_from(self, other: Table) -> None:
+        """Fill an empty, complete table with what another, complete one holds: nothing is hashed or compared."""
+        self.entries = other.copied()
+        for entry in self.entries.values():
+            self._added(entry.key)
+
+    def remove_stored(self, key: Any) -> Entry:
+        """Remove an entry of a complete table by its own stored key: nothing is compared."""
+        self.version += 1
+        if next(reversed(self.entries)) is key:
+            return self.entries.popitem()[1]
+        index, entry = next((i, e) for i, (k, e) in enumerate(self.entries.items()) if k is key)
+        self._arrange([*range(index), *range(index + 1, len(self.entries))])
+        return entry
+
+    def move(self, key: Any, to_end: bool) -> None:
+        """Move an entry of a complete table to one of the ends."""
+        self.version += 1
+        index = next(i for i, k in enumerate(self.entries) if k is key)
+        others = [*range(index), *range(index + 1, len(self.entries))]
+        self._arrange([*others, index] if to_end else [index, *others])
+
+    def _arrange(self, order: list[int]) -> None:
+        entries, hashes = list(self.entries.items()), dict_hashes(self.entries)
+        self.entries = filled([entries[i] for i in order], [hashes[i] for i in order])
+
+    def copied(self) -> dict[Any, Entry]:
+        """Entries for a dict that is to have the same keys and items, with the same hashes."""
+        return filled([(k, Entry(e.key, e.item)) for k, e in self.entries.items()], dict_hashes(self.entries))
+
+    # -- writing back -----------------------------------------------------------------------------------------------
+
+    def plan(self) -> Plan:
+        """The least changes that turn the existing dict into the traced one."""
+        if not self.complete:
+            deleted = [e.key for k, e in self.overlay.items() if e.item is None or k in self.moved]
+            return Plan(False, deleted, [(e.key, e.item) for e in self.overlay.values() if e.item is not None])
+        kept = self._kept()
+        clear = self.cleared or bool(self.before and not kept)
+        deleted = [] if clear else [o.key_value for o in self.before if id(o.key) not in kept]
+        assigned = []
+        for key, entry in self.entries.items():
+            if entry.item is not None and (id(key) not in kept or kept[id(key)] is not entry.item):
+                assigned.append((entry.key, entry.item))
+        return Plan(clear, deleted, assigned)
+
+    def runs_methods(self) -> bool:
+        """Whether hashing or comparing the keys may run methods of the program's."""
+        keys = [*self.entries, *(original.key for original in self.before)] if self.complete else []
+        return any(map(runs_methods, keys))
+
+    def written_hashes(self) -> dict[int, int | None]:
+        """The hashes of the keys for generated code, by id of the key's value; None where it may ask for them."""
+        hashes = zip(self.entries.items(), dict_hashes(self.entries), strict=True)
+        return {id(entry.key): written_hash(key, number) for (key, entry), number in hashes}
+
+    def has_other_keys(self) -> bool:
+        """Whether keys of an existing dict were added, removed or moved, so that writing back changes its structure."""
+        if not self.complete:
+            return bool(self.overlay)
+        return self.cleared or len(self._kept()) != len(self.entries) or len(self.entries) != len(self.before)
+
+    def _kept(self) -> dict[int, Value | None]:
+        """The keys (by id) that can stay where they are, with the items they had: a common start, in the old order."""
+        place = {id(o.key): (index, o.item) for index, o in enumerate(self.before)}
+        kept: dict[int, Value | None] = {}
+        last = -1
+        for key in self.entries:
+            index, item = place.get(id(key), (-1, None))
+            if index <= last:
+                break
+            last = index
+            kept[id(key)] = item
+        return kept
+
+
+def stored_hashes(host: dict[Any, Any]) -> tuple[int, ...]:
+    """The hashes of the keys, as the dict has stored them."""
+    return dict_hashes(host)
+
+
+def filled(entries: list[tuple[Any, Entry]], hashes: Sequence[int | None]) -> dict[Any, Entry]:
+    """A dict of the stand-ins and entries: those that hash alike are not compared."""
+    made: dict[Any, Entry] = write_dict({}, (), [k for k, _ in entries], [e for _, e in entries], hashes)
+    return made
+
+
+def _stable_key(space: Space, host: Any) -> Value:
+    return space.existing(host) if is_lasting(host) else space.fresh(host)
+
+
+def _is_quiet(cls: type) -> bool:
+    """Whether hashing and comparing objects of the class runs no Python code."""
+    return not isinstance(getattr(cls, "__hash__", None), types.FunctionType) and not isinstance(
+        getattr(cls, "__eq__", None), types.FunctionType
+    )
+
+
+def key_error(space: Space, key: Value) -> Raised:
+    """`KeyError(key)`, the key being its argument as it is."""
+    return space.error(KeyError, key.force())
+
+
+class _NthItem:
+    """The item under the n-th key of a dict."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __call__(self, mapping: dict[Any, Any]) -> Any:
+        return next(islice(dict_values(mapping), self.index, None))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return nth_item, (self.index,)
+
+
+@functools.cache
+def nth_item(index: int) -> _NthItem:
+    """The loader of the n-th item, one object for each n, as sources are interned by it."""
+    return _NthItem(index)

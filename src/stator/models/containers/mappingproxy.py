@@ -1,0 +1,135 @@
+"""mappingproxy: `Objects/descrobject.c`, a view of a mapping that cannot change it."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.source import CallSource, Source
+from stator.models.containers.dict_ import DictValue
+from stator.models.containers.dict_views import viewed
+from stator.space.deferred import concatenated
+from stator.space.protocol import NONE, models
+from stator.space.recursion import repr_piece
+from stator.space.value import NotKnown, ObjectValue, Value
+
+if TYPE_CHECKING:
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+
+@models(types.MappingProxyType)
+class MappingProxyValue(ObjectValue):
+    """A read-only view of `shown`, any mapping."""
+
+    __slots__ = ("shown",)
+
+    def __init__(self, shown: Value) -> None:
+        self.cls = types.MappingProxyType
+        self.source: Source | None = None
+        self.host: Any = None
+        self.shown = shown
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> MappingProxyValue:
+        space.guard_type(host, source)
+        self = cls(space.wrap(viewed(host), CallSource(viewed, source, "viewed")).force())
+        self.host = host
+        self.source = source
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> MappingProxyValue:
+        return cls(space.fresh(viewed(host)))
+
+    def as_host(self, space: Space) -> Any:
+        if self.source is not None:
+            return self.host
+        raise NotKnown(self)
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        return writer.assign("proxy", f"{writer.const(types.MappingProxyType)}({writer.expr(self.shown)})")
+
+    @staticmethod
+    def tp_new(space: Space, cls_value: Value, mapping: Value, /) -> Value:
+        mapping = mapping.force()
+        if space.special(mapping, "__getitem__") is None or issubclass(mapping.cls, (list, tuple)):
+            text = f"mappingproxy() argument must be a mapping, not {mapping.type_name(space)}"
+            raise space.error(TypeError, text)
+        return MappingProxyValue(mapping)
+
+    def tp_getitem(self, space: Space, key: Value, /) -> Value:
+        return space.getitem(self.shown, key)
+
+    def tp_len(self, space: Space) -> Value:
+        return space.len(self.shown)
+
+    def tp_contains(self, space: Space, key: Value, /) -> Value:
+        return space.contains(self.shown, key)
+
+    def tp_iter(self, space: Space) -> Value:
+        return space.iter(self.shown)
+
+    def tp_reversed(self, space: Space) -> Value:
+        return space.call(space.existing(reversed), [self.shown], {})
+
+    def get(self, space: Space, key: Value, default: Value = NONE, /) -> Value:
+        return space.call_method(self.shown, "get", key, default)
+
+    def keys(self, space: Space) -> Value:
+        return space.call_method(self.shown, "keys")
+
+    def values(self, space: Space) -> Value:
+        return space.call_method(self.shown, "values")
+
+    def items(self, space: Space) -> Value:
+        return space.call_method(self.shown, "items")
+
+    def copy(self, space: Space) -> Value:
+        return space.call_method(self.shown, "copy")
+
+    def tp_repr(self, space: Space) -> Value:
+        return concatenated("mappingproxy(", repr_piece(space, self.shown), ")")
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        return space.compare("==", self.shown, other)
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        return space.compare("!=", self.shown, other)
+
+    def tp_lt(self, space: Space, other: Value, /) -> Value:
+        return space.compare("<", self.shown, other)
+
+    def tp_le(self, space: Space, other: Value, /) -> Value:
+        return space.compare("<=", self.shown, other)
+
+    def tp_gt(self, space: Space, other: Value, /) -> Value:
+        return space.compare(">", self.shown, other)
+
+    def tp_ge(self, space: Space, other: Value, /) -> Value:
+        return space.compare(">=", self.shown, other)
+
+    def tp_str(self, space: Space) -> Value:
+        return space.str(self.shown)
+
+    def tp_hash(self, space: Space) -> Value:
+        return space.hash(self.shown)
+
+    def tp_or(self, space: Space, other: Value, /) -> Value:
+        return space.binary("|", self.shown, _shown(other))
+
+    def tp_ror(self, space: Space, other: Value, /) -> Value:
+        return space.binary("|", _shown(other), self.shown)
+
+    def tp_ior(self, space: Space, other: Value, /) -> Value:
+        raise space.error(TypeError, f"'|=' is not supported by {self.type_name(space)}; use '|' instead")
+
+
+def _shown(value: Value) -> Value:
+    value = value.force()
+    return value.shown if isinstance(value, MappingProxyValue) else value
+
+
+__all__ = ["DictValue", "MappingProxyValue"]

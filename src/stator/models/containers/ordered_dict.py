@@ -1,0 +1,372 @@
+"""OrderedDict: `Objects/odictobject.c`."""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.models.containers.dict_ import DictValue
+from stator.models.containers.dict_iterators import KeyIterator, ReverseKeyIterator, look_up
+from stator.models.containers.dict_merge import merge_mapping
+from stator.models.containers.dict_table import Entry, Table, key_error
+from stator.models.containers.dict_views import ItemsView, KeysView, ValuesView
+from stator.space.deferred import PendingText, concatenated
+from stator.space.identity.keys import is_plain
+from stator.space.protocol import FALSE, HANDLERS, NONE, NOT_IMPLEMENTED, TRUE, models, register
+from stator.space.recursion import entered, repr_piece
+from stator.space.value import Constant, NotKnown, Unsupported, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+
+#: whether a comparison looks for changes that those of the keys have made
+_CHECKS_KEYS = sys.version_info >= (3, 13) or sys.version_info >= (3, 12, 4)
+
+
+@models(OrderedDict)
+class OrderedDictValue(DictValue):
+    """An OrderedDict or an instance of a subclass."""
+
+    __slots__ = ()
+
+    plain_iters: tuple[Any, ...] = (OrderedDict.__iter__,)
+    solid = OrderedDict
+
+    def __init__(self, cls: type = OrderedDict) -> None:
+        super().__init__(cls)
+
+    def as_host(self, space: Space) -> Any:
+        if self.cls is not OrderedDict or self._busy:
+            raise NotKnown(self)
+        self._busy = True
+        try:
+            return OrderedDict((key.as_host(space), item.as_host(space)) for key, item in self.pairs(space))
+        finally:
+            self._busy = False
+
+    def scatter(self, space: Space, method: Callable[[], Value | None]) -> Value | None:
+        """A method of dict itself changes the entries, and leaves the order as it was."""
+        if self.source is not None or self._attrs is not None:
+            raise _scattered()
+        table = self.table
+        if not isinstance(table, ScatteredTable):
+            if not all(is_plain(key) for key in table.entries):
+                raise _scattered()
+            table = ScatteredTable(table)
+        self.table, table.open = table, True
+        try:
+            return method()
+        finally:
+            table.open = False
+            self.table = table.settled()
+
+    # -- filling: through `self[key] = item`, which a subclass may override -----------------------------------------
+
+    def tp_init(self, space: Space, other: Value | None = None, /, **kwargs: Value) -> Value:
+        return self.update(space, other, **kwargs)
+
+    def update(self, space: Space, other: Value | None = None, /, **kwargs: Value) -> Value:
+        if other is not None:
+            _update(space, self, other.force())
+        for name, item in kwargs.items():
+            space.setitem(self, Constant(name), item)
+        return NONE
+
+    def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
+        return DictValue.tp_setitem(self, space, key, item)
+
+    def tp_delitem(self, space: Space, key: Value, /) -> Value:
+        return DictValue.tp_delitem(self, space, key)
+
+    def clear(self, space: Space) -> Value:
+        return DictValue.clear(self, space)
+
+    @staticmethod
+    def fromkeys(space: Space, cls_value: Value, iterable: Value, value: Value = NONE) -> Value:
+        return DictValue.fromkeys(space, cls_value, iterable, value)
+
+    # -- comparison: order counts between two OrderedDicts -----------------------------------------------------------
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if not isinstance(other, DictValue):
+            return NOT_IMPLEMENTED
+        return TRUE if self._equal(space, other) else FALSE
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if not isinstance(other, DictValue):
+            return NOT_IMPLEMENTED
+        return FALSE if self._equal(space, other) else TRUE
+
+    def _equal(self, space: Space, other: DictValue) -> bool:
+        if not self.same_items(space, other):
+            return False
+        if not isinstance(other, OrderedDictValue):
+            return True
+        keys = self.unpack(space), other.unpack(space)
+        for mine, theirs in zip(*keys, strict=True):
+            epoch = space.trace.epoch
+            same = space.equal(mine, theirs)
+            if _CHECKS_KEYS and epoch != space.trace.epoch and (self.unpack(space), other.unpack(space)) != keys:
+                raise space.error(RuntimeError, "OrderedDict mutated during iteration")
+            if not same:
+                return False
+        return True
+
+    def tp_lt(self, space: Space, other: Value, /) -> Value:
+        return NOT_IMPLEMENTED
+
+    def tp_le(self, space: Space, other: Value, /) -> Value:
+        return NOT_IMPLEMENTED
+
+    def tp_gt(self, space: Space, other: Value, /) -> Value:
+        return NOT_IMPLEMENTED
+
+    def tp_ge(self, space: Space, other: Value, /) -> Value:
+        return NOT_IMPLEMENTED
+
+    # -- iteration --------------------------------------------------------------------------------------------------
+
+    def tp_iter(self, space: Space) -> Value:
+        return KeyIterator(space, self)
+
+    def tp_reversed(self, space: Space) -> Value:
+        return ReverseKeyIterator(space, self)
+
+    def keys(self, space: Space) -> Value:
+        return KeysView(self)
+
+    def values(self, space: Space) -> Value:
+        return ValuesView(self)
+
+    def items(self, space: Space) -> Value:
+        return ItemsView(self)
+
+    def tp_repr(self, space: Space) -> Value:
+        name = space.class_name(self.cls)
+        with entered(space, self) as again:
+            if again:
+                return space.fresh("...")
+            if not self.table.size(space):
+                return space.fresh(f"{name}()")
+            return concatenated(f"{name}(", self._contents(space), ")")
+
+    def _rebuild(self, writer: Writer, name: str) -> str:
+        if isinstance(self.table, ScatteredTable):
+            raise _scattered()
+        return super()._rebuild(writer, name)
+
+    def written_hashes(self, keys: list[Value]) -> list[int | None]:
+        raise Unsupported(errors.NotReconstructible("an OrderedDict whose keys have methods to hash and compare them"))
+
+    def _contents(self, space: Space) -> str | PendingText:
+        if isinstance(self.table, ScatteredTable):
+            if any(space.host_lookup(self.cls, name) is not getattr(OrderedDict, name) for name in _ITERATED):
+                raise _scattered()
+            pairs = [space.new_tuple([key, item]) for key, item in self.table.ordered(space)]
+            if sys.version_info >= (3, 12):
+                return repr_piece(space, space.new_dict([tuple(pair.items) for pair in pairs]))
+            return repr_piece(space, space.new_list(pairs))
+        if sys.version_info >= (3, 12):
+            return repr_piece(space, space.call(space.existing(dict), [self], {}))
+        if self.cls is OrderedDict:
+            pairs = []
+            for entry in list(self.table.finish(space).values()):
+                look_up(space, self, entry)
+                assert entry.item is not None
+                pairs.append(space.new_tuple([entry.key, entry.item]))
+        else:
+            pairs = space.unpack(space.call_method(self, "items"))
+        return repr_piece(space, space.new_list(pairs))
+
+    # -- methods ----------------------------------------------------------------------------------------------------
+
+    def pop(self, space: Space, key: Value, default: Value | None = None) -> Value:
+        stand_in = space.key(key)
+        self.touch(space)
+        taken = self.table.take(space, stand_in)
+        if taken is not None and taken.item is not None:
+            return taken.item
+        if default is None:
+            raise key_error(space, key)
+        return default
+
+    def setdefault(self, space: Space, key: Value, default: Value = NONE) -> Value:
+        if self.cls is OrderedDict:
+            return DictValue.setdefault(self, space, key, default)
+        if space.contains(self, key) is TRUE:
+            return space.getitem(self, key)
+        space.setitem(self, key, default)
+        return default
+
+    def popitem(self, space: Space, last: Value = TRUE) -> Value:
+        from_end = space.truth(last)
+        entries = self.table.finish(space)
+        if not entries:
+            raise space.error(KeyError, "dictionary is empty")
+        self.touch(space)
+        key = next(reversed(entries) if from_end else iter(entries))
+        entry = self.table.remove_stored(key)
+        assert entry.item is not None
+        return space.new_tuple([entry.key, entry.item])
+
+    def move_to_end(self, space: Space, key: Value, last: Value = TRUE) -> Value:
+        to_end = space.truth(last)
+        entries = self.table.finish(space)
+        stand_in = space.key(key)
+        found = entries.get(stand_in)
+        if found is None:
+            raise key_error(space, key)
+        if found is next(reversed(entries.values()) if to_end else iter(entries.values())):
+            return NONE
+        self.touch(space)
+        stored = next(stored for stored, entry in entries.items() if entry is found)
+        self.table.move(stored, to_end)
+        return NONE
+
+    def copy(self, space: Space) -> Value:
+        if self.cls is OrderedDict:
+            for entry in list(self.table.finish(space).values()):
+                look_up(space, self, entry)
+            return self.duplicate(space, OrderedDictValue())
+        result = space.call(space.class_value(self.cls), [], {}).force()
+        for key in self.unpack(space):
+            space.setitem(result, key, space.getitem(self, key))
+        return result
+
+    def tp_or(self, space: Space, other: Value, /) -> Value:
+        return _union(space, self, other.force(), self.cls)
+
+    def tp_ror(self, space: Space, other: Value, /) -> Value:
+        return _union(space, other.force(), self, self.cls)
+
+    def tp_ior(self, space: Space, other: Value, /) -> Value:
+        _update(space, self, other.force())
+        return self
+
+    def tp_reduce(self, space: Space) -> Value:
+        state = space.call_method(self, "__getstate__") if sys.version_info >= (3, 11) else NONE
+        items = space.iter(space.call_method(self, "items"))
+        return space.new_tuple([space.class_value(self.cls), space.new_tuple([]), state, NONE, items])
+
+
+def _union(space: Space, left: Value, right: Value, cls: type) -> Value:
+    if not isinstance(left, DictValue) or not isinstance(right, DictValue):
+        return NOT_IMPLEMENTED
+    result = space.call(space.class_value(cls), [left], {}).force()
+    assert isinstance(result, DictValue)
+    _update(space, result, right)
+    return result
+
+
+def _update(space: Space, target: DictValue, other: Value) -> None:
+    """`mutablemapping_update_arg`."""
+    if isinstance(other, DictValue) and other.cls is dict:
+        for key, item in other.pairs(space):
+            space.setitem(target, key, item)
+        return
+    keys = space.getattr_or_none(other, "keys")
+    if keys is not None:
+        merge_mapping(space, target, other, keys)
+        return
+    items = space.getattr_or_none(other, "items")
+    pairs = other if items is None else space.call(items, [], {})
+    for pair in space.iterate(pairs):
+        key, item = _pair(space, pair)
+        space.setitem(target, key, item)
+
+
+def _pair(space: Space, pair: Value) -> list[Value]:
+    parts = space.unpack_up_to(pair, 3)
+    if len(parts) < 2:
+        raise space.error(ValueError, f"need more than {len(parts)} value{'' if len(parts) == 1 else 's'} to unpack")
+    if len(parts) > 2:
+        raise space.error(ValueError, "too many values to unpack (expected 2)")
+    return parts
+
+
+class ScatteredTable(Table):
+    """The entries of an OrderedDict that methods of dict itself have changed, which leave the order as it was."""
+
+    __slots__ = ("nodes", "open", "usual")
+
+    def __init__(self, usual: Table) -> None:
+        super().__init__()
+        self.usual = usual
+        self.entries, self.version = usual.entries, usual.version
+        #: the keys in order, gone or not
+        self.nodes = list(usual.entries.items())
+        #: whether it is a method of dict that asks
+        self.open = False
+
+    def finish(self, space: Space) -> dict[Any, Entry]:
+        self._check()
+        return self.entries
+
+    def put(self, space: Space, key: Any, key_value: Value, item: Value) -> None:
+        self._check()
+        super().put(space, key, key_value, item)
+
+    def take(self, space: Space, key: Any) -> Entry | None:
+        self._check()
+        return super().take(space, key)
+
+    def clear(self) -> None:
+        self._check()
+        super().clear()
+
+    def _check(self) -> None:
+        if not self.open:
+            raise _scattered()
+
+    def size(self, space: Space) -> int:
+        return len(self.entries)
+
+    def settled(self) -> Table:
+        """An ordinary table where order and entries agree."""
+        if list(self.entries.items()) != self.nodes:
+            return self
+        self.usual.entries, self.usual.version = self.entries, self.version
+        return self.usual
+
+    def ordered(self, space: Space) -> list[tuple[Value, Value]]:
+        """Keys and items in order; KeyError for a key that is gone. What the order has not is not seen."""
+        gone = [node.key for key, node in self.nodes if key not in self.entries]
+        if len(gone) > 1:
+            raise _scattered()  # which of them is reported is a matter of how the dict lies in memory
+        if gone:
+            raise key_error(space, gone[0])
+        return [(node.key, self.entries[key].item) for key, node in self.nodes]  # type: ignore[misc]
+
+
+def _scattered() -> Unsupported:
+    return Unsupported(errors.UnsupportedMutation("a method of dict", "an OrderedDict"))
+
+
+def _past_the_order(host: Any) -> None:
+    """A method of dict itself, called on an OrderedDict."""
+    usual = HANDLERS[id(host)]
+
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        target = args[0].force() if args else None
+        if isinstance(target, OrderedDictValue):
+            return target.scatter(space, lambda: usual(space, args, kwargs))
+        return usual(space, args, kwargs)
+
+    register(host, model)
+
+
+#: what iterating over an OrderedDict for its repr goes through
+_ITERATED = ("__iter__", "__getitem__", "keys", "items")
+for _name in ("__setitem__", "__delitem__", "pop", "popitem", "setdefault", "clear", "update", "__ior__"):
+    _past_the_order(dict.__dict__[_name])
+
+
+__all__ = ["OrderedDictValue"]

@@ -1,0 +1,211 @@
+"""range: a constant where its ends are known, else a range whose ends are values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stator import errors
+from stator.guards.guard import Equals
+from stator.guards.source import CallSource, ConstSource
+from stator.models.containers.sequence import too_long
+from stator.models.iterators.iterator import IteratorValue, iterator_type, reduction
+from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, models
+from stator.space.value import Constant, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+__all__ = ["RangeIterator", "RangeValue"]
+
+_ONE, _ZERO = Constant(1), Constant(0)
+
+
+@models(range)
+class RangeValue(Value):
+    """A range one of whose ends is only known as a symbol; an operation that needs it makes it known."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, start: Value, stop: Value, step: Value) -> None:
+        self.cls = range
+        self.source = None
+        self.parts = {"start": start, "stop": stop, "step": step}
+
+    @classmethod
+    def from_host(cls, space: Space, host: range, source: Source) -> Value:
+        if type(source) is not ConstSource:
+            space.trace.guard(Equals(source, host))
+        return Constant(host, source)
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, first: Value, second: Value | None = None, third: Value = _ONE, /) -> Value:
+        ends = (_ZERO, first) if second is None else (first, second)
+        start, stop, step = (space.index(part) for part in (*ends, third))
+        if not step.symbolic and space.int_(step) == 0:
+            raise space.error(ValueError, "range() arg 3 must not be zero")
+        if start.symbolic or stop.symbolic or step.symbolic:
+            return RangeValue(start, stop, step)
+        return space.run_known(range, [start, stop, step])
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        return self.parts.get(name)
+
+    def concrete(self, space: Space) -> range:
+        """The host range, its symbols decided."""
+        start, stop, step = (int(space.trace.decide(part)) for part in self.parts.values())
+        if step == 0:
+            raise space.error(ValueError, "range() arg 3 must not be zero")
+        return range(start, stop, step)
+
+    def reconstruct(self, writer: Writer) -> str:
+        parts = ", ".join(writer.expr(part) for part in self.parts.values())
+        return writer.assign("range", f"{writer.const(range)}({parts})")
+
+
+def _concrete(space: Space, value: Value) -> Value:
+    value = value.force()
+    return Constant(value.concrete(space)) if isinstance(value, RangeValue) else value
+
+
+def _model(host: Any) -> Any:
+    """The model of a method of range: CPython's own, on the range once its ends are decided."""
+
+    @builtin(host)
+    def method(space: Space, value: Value, /, *args: Value) -> Value:
+        own = _concrete(space, value)
+        others = [_concrete(space, arg) for arg in args]
+        if host in _SEARCHES and len(others) == 1 and type(others[0]) is not Constant:
+            return _searched(space, host, own.as_host(space), others[0])
+        if host in _COMPARISONS and len(others) == 1 and others[0].cls is not range:
+            return NOT_IMPLEMENTED
+        return space.unmodelled(host, [own, *others], {})
+
+    return method
+
+
+def _searched(space: Space, host: Any, numbers: range, wanted: Value) -> Value:
+    """Look for something that is no known int: item by item, as CPython does."""
+    if wanted.symbolic:
+        return space.unmodelled(host, [Constant(numbers), Constant(space.int_(wanted))], {})
+    too_long(len(numbers))
+    count = 0
+    for index, number in enumerate(numbers):
+        if space.equal(Constant(number), wanted):
+            if host is not range.count:
+                return TRUE if host is range.__contains__ else Constant(index)
+            count += 1
+    if host is range.index:
+        raise space.error(ValueError, "sequence.index(x): x not in sequence")
+    return FALSE if host is range.__contains__ else Constant(count)
+
+
+_SEARCHES = (range.__contains__, range.index, range.count)
+_COMPARISONS = (range.__eq__, range.__ne__)
+_OTHERS = ("__len__", "__bool__", "__hash__", "__getitem__", "__repr__")
+for _host in (*_SEARCHES, *_COMPARISONS, *(range.__dict__[name] for name in _OTHERS)):
+    _model(_host)
+
+
+@builtin(range.__iter__)
+def range_iter(space: Space, value: Value, /) -> Value:
+    return RangeIterator(_concrete(space, value).as_host(space))
+
+
+@builtin(range.__reversed__)
+def range_reversed(space: Space, value: Value, /) -> Value:
+    return RangeIterator(_concrete(space, value).as_host(space)[::-1])
+
+
+# -- iterators --------------------------------------------------------------------------------------------------------
+
+
+def rest_of(iterator: Any) -> range:
+    """What a range iterator has still to give."""
+    reduced = iterator.__reduce__()
+    numbers: range = reduced[1][0]
+    return numbers[reduced[2] :] if len(reduced) > 2 and reduced[2] else numbers
+
+
+def _length(numbers: range) -> int:
+    """`len(numbers)`, of however many."""
+    span, step = numbers.stop - numbers.start, numbers.step
+    return max(-(-span // step), 0)
+
+
+@iterator_type(type(iter(range(0))), type(iter(range(1 << 70))))
+class RangeIterator(IteratorValue):
+    """An iterator over a range."""
+
+    __slots__ = ("_read", "index", "numbers")
+    moves_alone: ClassVar[bool] = True
+
+    def __init__(self, numbers: range, cls: type | None = None) -> None:
+        super().__init__(cls or type(iter(numbers)))
+        self.numbers = numbers
+        self.index = 0
+        self._read = True
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        self = cls(rest_of(host), space.guard_type(host, source))
+        self.source, self.host = source, host
+        self._read = False
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return cls(rest_of(host), type(host))
+
+    def open(self, space: Space) -> None:
+        if not self._read:
+            assert self.source is not None
+            space.trace.guard(Equals(CallSource(rest_of, self.source, "rest_of"), self.numbers))
+            self._read = True
+
+    def produce(self, space: Space) -> Value | None:
+        try:
+            number = self.numbers[self.index]  # len() would overflow on a long range
+        except IndexError:
+            return None
+        space.touch(self)
+        self.index += 1
+        self.steps += 1
+        return Constant(number)
+
+    def __length_hint__(self, space: Space) -> Value:
+        if self.source is not None:
+            self.open(space)
+        return Constant(max(_length(self.numbers) - self.index, 0))
+
+    def __setstate__(self, space: Space, state: Value, /) -> Value:
+        """Set the position: from the first number on in 3.11, from the present one on later."""
+        host, position = self._host(), space.stand_in(state.force())
+        if self.source is not None or type(iter(self.numbers)) is not self.cls:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
+        try:
+            host.__setstate__(position)
+        except Exception as e:
+            raise Raised(space.exception(e)) from None
+        if type(position) not in (int, bool):
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
+        space.touch(self)
+        made = host.__reduce__()
+        self.numbers, self.index = made[1][0], made[2] or 0
+        return NONE
+
+    def _host(self) -> Any:
+        host: Any = iter(self.numbers)
+        host.__setstate__(self.index)
+        return host
+
+    def reduced(self, space: Space) -> Value:
+        made = self._host().__reduce__()
+        return reduction(space, iter, [space.fresh(made[1][0])], *map(space.fresh, made[2:]))
+
+    def rebuilt(self, writer: Writer) -> str:
+        name = writer.assign("numbers", f"{writer.const(iter)}({self.numbers!r})")
+        if self.index:
+            writer.line(f"{name}.__setstate__({self.index})")
+        return name

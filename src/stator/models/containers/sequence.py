@@ -1,0 +1,310 @@
+"""What lists and tuples share: items loaded when first needed, indexing, comparison, search, repr."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stator import errors
+from stator.guards.guard import Distinct, Length
+from stator.guards.source import ConstSource, ItemSource
+from stator.models.classes.instance import held_attributes, slot_effects
+from stator.space.deferred import PendingText
+from stator.space.identity.reachability import missing
+from stator.space.protocol import FALSE, NOT_IMPLEMENTED, TRUE
+from stator.space.recursion import compared, entered, enumeration, repr_piece
+from stator.space.value import Constant, ExtensibleValue, NotKnown, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+__all__ = ["MAXSIZE", "Sequence", "is_slice", "slice_index", "slice_of", "too_long"]
+
+MAXSIZE = (1 << 63) - 1
+#: a traced sequence this long was surely not meant to be unrolled
+_LONGEST = 10_000_000
+
+
+def too_long(count: int) -> None:
+    """Break rather than build a sequence of values that would fill the memory."""
+    if count > _LONGEST:
+        raise Unsupported(errors.SequenceTooLong(count))
+
+
+def is_slice(key: Value) -> bool:
+    """Whether a subscript is a slice object."""
+    return key.cls is slice
+
+
+def slice_index(space: Space, value: Value, default: int | None, words: str = "integers or None or") -> int | None:
+    """`_PyEval_SliceIndex`: one member of a slice, `default` for None."""
+    value = value.force()
+    if value.cls is type(None) and default is None:
+        return None
+    if not issubclass(value.cls, int) and space.special(value, "__index__") is None:
+        raise space.error(TypeError, f"slice indices must be {words} have an __index__ method")
+    return max(-MAXSIZE, min(MAXSIZE, space.int_(value)))
+
+
+def slice_of(space: Space, key: Value) -> slice:
+    """The host slice of ints for a traced slice; the members are converted in CPython's order."""
+    host = space.known(key)
+    if type(host) is slice and all(type(m) in (int, type(None)) for m in (host.start, host.stop, host.step)):
+        if host.step == 0:
+            raise space.error(ValueError, "slice step cannot be zero")
+        return host
+    parts = {name: space.getattr(key, name) for name in ("start", "stop", "step")}
+    step = slice_index(space, parts["step"], None)
+    if step == 0:
+        raise space.error(ValueError, "slice step cannot be zero")
+    start = slice_index(space, parts["start"], None)
+    return slice(start, slice_index(space, parts["stop"], None), step)
+
+
+class Sequence(ExtensibleValue):
+    """A list or a tuple. `items` of an existing one is built, and its length guarded, at the first use.
+
+    A single item at a known position is reached through `item` without a guard on the length.
+    """
+
+    __slots__ = ("_busy", "_items", "_slots", "space")
+
+    #: the builtin type; Any, as its methods are called on instances of subclasses
+    kind: ClassVar[Any]
+
+    def __init__(self, items: list[Value] | None, cls: type) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self._items = items
+        self._attrs: Any = None
+        self._slots: dict[Any, Value | None] | None = None
+        self._busy = False
+        self.host: Any = None
+        self.space: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Any:
+        """An existing list or tuple."""
+        self = cls(None, space.guard_type(host, source))
+        self.source = source
+        self.host = host
+        self.space = space
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Any:
+        """The result of a real computation."""
+        return cls([space.fresh(item) for item in cls.kind.__iter__(host)], type(host))
+
+    def dropped(self, hosts: list[Any]) -> list[Any]:
+        return [] if self._items is None else missing(hosts, self._items)
+
+    def held(self) -> Iterable[Value]:
+        items = self._items or ()
+        return items if self._attrs is None and not self._slots else (*items, *held_attributes(self))
+
+    @property
+    def slots(self) -> dict[Any, Value | None]:
+        """Variables in `__slots__` that the traced program has set (or, with None, deleted), by their descriptor."""
+        if self._slots is None:
+            self._slots = {}
+        return self._slots
+
+    # -- items ------------------------------------------------------------------------------------------------------
+
+    @property
+    def items(self) -> list[Value]:
+        """The items now; asking depends on how many there are."""
+        items = self._items
+        return self._load() if items is None else items
+
+    def _load(self) -> list[Value]:
+        source = self.source
+        assert source is not None
+        count = self.kind.__len__(self.host)
+        too_long(count)
+        if type(source) is not ConstSource or self.kind is not tuple:
+            self.space.trace.guard(Length(source, count))
+        items = self._items = [self._child(i) for i in range(count)]
+        return items
+
+    def _child(self, index: int) -> Value:
+        source = self.source
+        assert source is not None
+        child = self.kind.__getitem__(self.host, index)
+        if type(source) is ConstSource and self.kind is tuple:
+            return self.space.wrap(child, ConstSource(child, f"{source.text}[{index}]"))  # type: ignore[no-any-return]
+        return self.space.wrap(child, ItemSource(source, index))  # type: ignore[no-any-return]
+
+    def item(self, index: int) -> Value | None:
+        """The item at a position counted from the front, or None beyond the end."""
+        items = self._items
+        if items is None:
+            if index < self.kind.__len__(self.host):
+                child = self._child(index)
+                if child.source is not None and type(child.source) is not ConstSource:
+                    # A guard that only loads: there must be such an item, even if it is never looked at.
+                    self.space.trace.guard(Distinct(child.source, ()))
+                return child
+            items = self.items
+        if index < len(items):
+            return items[index]
+        return None
+
+    def unpack(self, space: Space) -> list[Value]:
+        return list(self.items)
+
+    # -- the object itself ------------------------------------------------------------------------------------------
+
+    def host_items(self, space: Space) -> list[Any]:
+        """The items as host objects; raises NotKnown where one is not known, or holds this sequence itself."""
+        if self._busy:
+            raise NotKnown(self)
+        self._busy = True
+        try:
+            return [item.as_host(space) for item in self.items]
+        finally:
+            self._busy = False
+
+    def build(self, space: Space, items: list[Value]) -> Value:
+        """A new sequence of the builtin type itself."""
+        raise NotImplementedError
+
+    # -- indexing ---------------------------------------------------------------------------------------------------
+
+    def get(self, space: Space, key: Value) -> Value:
+        """`self[key]`."""
+        key = key.force()
+        if is_slice(key):
+            return self.build(space, self.items[slice_of(space, key)])
+        index = self.position(space, key)
+        if index >= 0:
+            found = self.item(index)
+        else:
+            items = self.items
+            found = items[index] if index >= -len(items) else None
+        if found is None:
+            raise space.error(IndexError, f"{self.kind.__name__} index out of range")
+        return found
+
+    def position(self, space: Space, key: Value) -> int:
+        """The host int of a subscript that is no slice."""
+        if type(key) is Constant and key.cls is int and -MAXSIZE <= key.host <= MAXSIZE:
+            return int(key.host)
+        if not issubclass(key.cls, int) and space.special(key, "__index__") is None:
+            name = self.kind.__name__
+            raise space.error(TypeError, f"{name} indices must be integers or slices, not {key.type_name(space)}")
+        index = space.int_(key)
+        if not -MAXSIZE - 1 <= index <= MAXSIZE:
+            raise space.error(IndexError, f"cannot fit '{key.type_name(space)}' into an index-sized integer")
+        return index
+
+    def concatenated(self, space: Space, other: Value) -> Value:
+        """`self + other`."""
+        other = other.force()
+        if not isinstance(other, Sequence) or other.kind is not self.kind:
+            name = self.kind.__name__
+            raise space.error(TypeError, f'can only concatenate {name} (not "{other.type_name(space)}") to {name}')
+        return self.build(space, self.items + other.items)
+
+    def repetitions(self, space: Space, count: Value) -> int:
+        """The host int of the other operand of `self * count`."""
+        count = count.force()
+        times = space.int_(count)
+        if not -MAXSIZE - 1 <= times <= MAXSIZE:
+            raise space.error(OverflowError, f"cannot fit '{count.type_name(space)}' into an index-sized integer")
+        times = max(times, 0)
+        too_long(times * len(self.items))
+        return times
+
+    # -- searching --------------------------------------------------------------------------------------------------
+
+    def find(self, space: Space, item: Value, start: int = 0, stop: int = MAXSIZE) -> int | None:
+        """The first position whose item equals `item`; the length is read anew each time, as `==` may change it."""
+        index = start
+        while index < stop and (found := self.item(index)) is not None:
+            if space.equal(found, item):
+                return index
+            index += 1
+        return None
+
+    def bounds(self, space: Space, start: Value | None, stop: Value | None) -> tuple[int, int]:
+        """The optional limits of `index()`, negative ones counted from the end."""
+        limits = [0, MAXSIZE]
+        for which, value in enumerate((start, stop)):
+            if value is not None:
+                given = slice_index(space, value, limits[which], "integers or")
+                assert given is not None
+                limits[which] = max(given + len(self.items), 0) if given < 0 else given
+        return limits[0], limits[1]
+
+    def occurrences(self, space: Space, item: Value) -> int:
+        """How many items equal `item`."""
+        count = index = 0
+        while (found := self.item(index)) is not None:
+            count += space.equal(found, item)
+            index += 1
+        return count
+
+    # -- comparing --------------------------------------------------------------------------------------------------
+
+    def compared(self, space: Space, symbol: str, other: Value) -> Value:
+        """The lexicographic comparison of `list_richcompare` and `tuplerichcompare`."""
+        other = other.force()
+        if not isinstance(other, Sequence) or other.kind is not self.kind:
+            return NOT_IMPLEMENTED
+        if symbol in ("==", "!=") and self.kind is list and len(self.items) != len(other.items):
+            return TRUE if symbol == "!=" else FALSE
+        theirs: Sequence = other
+        return compared(space, self, other, lambda: self._lexicographic(space, symbol, theirs))
+
+    def _lexicographic(self, space: Space, symbol: str, other: Sequence) -> Value:
+        index = 0
+        while True:
+            ours, theirs = self.item(index), other.item(index)
+            if ours is None or theirs is None:
+                return TRUE if ORDER[symbol](len(self.items), len(other.items)) else FALSE
+            if not space.equal(ours, theirs):
+                if self.item(index) is None or other.item(index) is None:  # the comparison has shortened one
+                    return TRUE if ORDER[symbol](len(self.items), len(other.items)) else FALSE
+                break
+            index += 1
+        if symbol in ("==", "!="):
+            return TRUE if symbol == "!=" else FALSE
+        return space.compare(symbol, ours, theirs)
+
+    # -- text -------------------------------------------------------------------------------------------------------
+
+    def shown(self, space: Space, opening: str, closing: str) -> Value:
+        """`repr(self)`: a sequence inside itself is shown as dots."""
+        with entered(space, self) as again:
+            if again:
+                return Constant(f"{opening}...{closing}")
+            pieces: list[str | PendingText] = []
+            while (found := self.item(len(pieces))) is not None:
+                pieces.append(repr_piece(space, found))
+        comma = "," if self.kind is tuple and len(self.items) == 1 else ""
+        return enumeration(opening, pieces, f"{comma}{closing}")
+
+    # -- residual ---------------------------------------------------------------------------------------------------
+
+    def shell(self, writer: Writer) -> str:
+        """The expression of an empty one, where a cycle needs it before its items exist."""
+        raise Unsupported(errors.NotReconstructible(f"{self.describe()} that contains itself"))
+
+    def slot_effects(self, writer: Writer) -> list[str]:
+        """The lines that change the `__slots__` of an existing instance of a subclass."""
+        return slot_effects(self, writer) if self._slots else []
+
+
+ORDER: dict[str, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+}

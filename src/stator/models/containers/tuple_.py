@@ -1,0 +1,286 @@
+"""tuple and what derives from it: named tuples, structure sequences, user subclasses."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import operator
+import types
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.models.classes.instance import fill
+from stator.models.containers.part_hashes import hash_of_parts
+from stator.models.containers.sequence import Sequence, slice_of
+from stator.models.iterators.iterator import TupleIterator
+from stator.space.attributes import MISSING
+from stator.space.facts import attribute
+from stator.space.length_hint import iterate_sized
+from stator.space.protocol import FALSE, TRUE, models, pure
+from stator.space.value import Constant, NotKnown, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+__all__ = ["TupleValue", "structure_fields"]
+
+#: methods that decide what CPython computes when it meets the tuple in a real operation
+_TELLING = (
+    *("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__len__", "__iter__", "__getitem__"),
+    *(
+        "__repr__",
+        "__str__",
+        "__format__",
+        "__contains__",
+        "__bool__",
+        "__index__",
+        "__float__",
+        "__int__",
+        "__add__",
+        "__radd__",
+        "__mul__",
+        "__rmul__",
+    ),
+)
+#: the methods of named tuples read nothing but the items
+_NAMED = vars(collections)
+_WRITTEN_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType)
+#: C types whose `__new__` takes the items one by one
+SPREAD: set[type] = {type(datetime.date.min.isocalendar())}
+_structures: weakref.WeakKeyDictionary[type, dict[str, int]] = weakref.WeakKeyDictionary()
+
+
+@models(tuple)
+class TupleValue(Sequence):
+    """A tuple, or an instance of a subclass."""
+
+    __slots__ = ("hidden",)
+
+    kind = tuple
+    plain_iters = (tuple.__iter__,)
+
+    def __init__(self, items: list[Value] | None, cls: type = tuple) -> None:
+        super().__init__(None if items is None else list(items), cls)
+        #: the fields of a new structure sequence that are no items, by name
+        self.hidden: dict[str, Value] = {}
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, iterable: Value | None = None, /) -> Value:
+        host_cls = cls.force().as_host(space)
+        if iterable is None:
+            return TupleValue([], host_cls)
+        iterable = iterable.force()
+        if host_cls is tuple and iterable.cls is tuple:
+            return iterable
+        return TupleValue(list(iterate_sized(space, iterable)), host_cls)
+
+    def build(self, space: Space, items: list[Value]) -> Value:
+        return TupleValue(items)
+
+    # -- known ------------------------------------------------------------------------------------------------------
+
+    def as_host(self, space: Space) -> Any:
+        if self.cls is tuple:
+            return tuple(self.host_items(space))
+        if not _behaves_like_tuple(space, self.cls) or self._attrs is not None:
+            raise NotKnown(self)
+        items = tuple(self.host_items(space))
+        hidden = {name: value.as_host(space) for name, value in self.hidden_fields(space).items()}
+        if self.host is not None and _holds(self.host, items, hidden):
+            return self.host  # nothing in it has been changed by the trace
+        owner, maker = _maker(self.cls)
+        if owner is None:
+            return super().as_host(space)
+        return maker(self.cls, items, *([hidden] if hidden else ()))
+
+    def identity(self, space: Space) -> Any:
+        if self.cls is tuple and self._items == []:
+            return ()
+        return super().identity(space)
+
+    def key(self, space: Space) -> Any:
+        cls = self.cls
+        if cls is not tuple:
+            same = (
+                space.host_lookup(cls, "__hash__") is tuple.__hash__
+                and space.host_lookup(cls, "__eq__") is tuple.__eq__
+            )
+            if not same:
+                return super().key(space)
+        return tuple([item.force().key(space) for item in self.items])
+
+    # -- the sequence -----------------------------------------------------------------------------------------------
+
+    def tp_len(self, space: Space) -> Value:
+        return Constant(len(self.items))
+
+    def __getitem__(self, space: Space, key: Value, /) -> Value:
+        key = key.force()
+        if key.cls is slice and self.cls is tuple:
+            count = len(self.items)
+            if slice_of(space, key).indices(count) == (0, count, 1):
+                return self  # as CPython does for a slice of all of it
+        return self.get(space, key)
+
+    def __iter__(self, space: Space) -> Value:
+        return TupleIterator(self)
+
+    def __contains__(self, space: Space, item: Value, /) -> Value:
+        return FALSE if self.find(space, item) is None else TRUE
+
+    def __add__(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if isinstance(other, TupleValue):
+            if not self.items and other.cls is tuple:
+                return other
+            if not other.items and self.cls is tuple:
+                return self
+        return self.concatenated(space, other)
+
+    def __mul__(self, space: Space, count: Value, /) -> Value:
+        times = self.repetitions(space, count)
+        return self if times == 1 and self.cls is tuple else TupleValue(self.items * times)
+
+    def tp_rmul(self, space: Space, count: Value, /) -> Value:
+        return self.__mul__(space, count)
+
+    def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:
+        found = self.find(space, item, *self.bounds(space, start, stop))
+        if found is None:
+            raise space.error(ValueError, "tuple.index(x): x not in tuple")
+        return Constant(found)
+
+    def count(self, space: Space, item: Value, /) -> Value:
+        return Constant(self.occurrences(space, item))
+
+    # -- comparing, hashing, showing --------------------------------------------------------------------------------
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        return self.compared(space, "==", other)
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        return self.compared(space, "!=", other)
+
+    def tp_lt(self, space: Space, other: Value, /) -> Value:
+        return self.compared(space, "<", other)
+
+    def tp_le(self, space: Space, other: Value, /) -> Value:
+        return self.compared(space, "<=", other)
+
+    def tp_gt(self, space: Space, other: Value, /) -> Value:
+        return self.compared(space, ">", other)
+
+    def tp_ge(self, space: Space, other: Value, /) -> Value:
+        return self.compared(space, ">=", other)
+
+    def tp_hash(self, space: Space) -> Value:
+        return hash_of_parts(space, "tuple", tuple, self.items)
+
+    def tp_repr(self, space: Space) -> Value:
+        return self.shown(space, "(", ")")
+
+    def __getnewargs__(self, space: Space) -> Value:
+        return TupleValue([TupleValue(self.items)])
+
+    # -- structure sequences ----------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> TupleValue:
+        self: TupleValue = super().from_fresh(space, host)
+        if structure_fields(type(host)):
+            self.host = host  # for the fields that are no items
+        return self
+
+    @classmethod
+    def answers(cls, host: type, name: str) -> bool:
+        return name in structure_fields(host)
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """A named field of a structure sequence (`os.stat_result`, `torch.return_types.max` …)."""
+        index = structure_fields(self.cls).get(name)
+        if index is None:
+            return None
+        found = self.item(index) or self.hidden.get(name)
+        if found is not None or self.host is None:
+            return found
+        if self.source is not None:
+            return attribute(space, self, name)
+        return space.fresh(getattr(self.host, name))
+
+    def hidden_fields(self, space: Space) -> dict[str, Value]:
+        """The fields of a structure sequence that are no items."""
+        if self.hidden:
+            return self.hidden
+        names = [name for name, index in structure_fields(self.cls).items() if index >= len(self.items)]
+        return {name: space.getattr(self, name) for name in names}
+
+    # -- residual ---------------------------------------------------------------------------------------------------
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        parts = [writer.expr(item) for item in (*self.items, *self.hidden.values())]
+        if self.host is not None:
+            hidden = [name for name, index in structure_fields(self.cls).items() if index >= len(parts)]
+            parts += [writer.const(getattr(self.host, name)) for name in hidden]
+        text = f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+        if self.cls is tuple:
+            return writer.assign("tuple", text) if parts else "()"
+        owner, _ = _maker(self.cls)
+        if owner is None:
+            raise Unsupported(errors.NotReconstructible(self.describe()))
+        spread = "*" if owner in SPREAD else ""
+        made = f"{writer.const(owner)}.__new__({writer.const(self.cls)}, {spread}{text})"
+        name = writer.assign(self.cls.__name__.lower(), made)
+        writer.name_value(self, name)
+        fill(self, writer, name)
+        return name
+
+
+def _holds(host: Any, items: tuple[Any, ...], hidden: dict[str, Any]) -> bool:
+    """Whether the tuple holds these very objects."""
+    return all(map(operator.is_, items, host)) and all(getattr(host, name) is item for name, item in hidden.items())
+
+
+def _behaves_like_tuple(space: Space, cls: type) -> bool:
+    """Whether CPython itself computes with instances of `cls` as with tuples, running no code of the program."""
+    return all(_runs_no_code(space.host_lookup(cls, name)) for name in _TELLING)
+
+
+def _runs_no_code(method: Any) -> bool:
+    if isinstance(method, types.FunctionType):
+        return method.__globals__ is _NAMED
+    return method is MISSING or method is None or isinstance(method, _WRITTEN_IN_C)
+
+
+def structure_fields(cls: type) -> dict[str, int]:
+    """The names of a structure sequence's fields with their positions, hidden ones last; empty for other classes."""
+    fields = _structures.get(cls)
+    if fields is None:
+        fields = _structures[cls] = {}
+        if cls in SPREAD:
+            names = [n for n, d in cls.__dict__.items() if isinstance(d, types.GetSetDescriptorType)]
+            fields.update(zip(names, range(len(names)), strict=True))
+        count = cls.__dict__.get("n_fields")
+        if isinstance(count, int) and "n_sequence_fields" in cls.__dict__:
+            names = [n for n, d in cls.__dict__.items() if isinstance(d, types.MemberDescriptorType)]
+            if len(names) == count:
+                fields.update(zip(names, range(count), strict=True))
+                return fields
+            probe = cls(range(count))  # which of its fields have no name
+            fields.update(sorted(((n, getattr(probe, n)) for n in names), key=lambda field: field[1]))
+    return fields
+
+
+def _maker(cls: type) -> tuple[type | None, Any]:
+    """The class along the MRO whose `__new__` is C, and that `__new__`: what makes an instance from its items."""
+    for base in cls.__mro__:
+        found = base.__dict__.get("__new__")
+        if isinstance(found, types.BuiltinFunctionType):
+            return base, found
+    return None, None
+
+
+pure(tuple.__dict__["__class_getitem__"])

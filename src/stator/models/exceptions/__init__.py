@@ -1,0 +1,1 @@
+"""Exceptions and tracebacks."""

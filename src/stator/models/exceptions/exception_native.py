@@ -1,0 +1,190 @@
+"""`__new__`, `__init__` and `__str__` of the builtin exception classes: their own C code, on what stands for values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.guard import Equals
+from stator.guards.raw import is_heap_type, type_lookup
+from stator.guards.source import CallSource
+from stator.models.exceptions.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of, native_base
+from stator.models.text.repr_ import repr_of
+from stator.space.attributes import MISSING
+from stator.space.protocol import NONE, bad_call, builtin
+from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+
+def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Any:
+    """Call the C constructor on what stands for the arguments."""
+    hosts = [host_of(space, a) for a in args]
+    looked_at = list(hosts)
+    if _unpacks(function) and len(args) == 2 and isinstance(hosts[1], Hole):
+        sequence = args[1].force()
+        if sequence.cls in (list, tuple):
+            items = [host_of(space, item) for item in space.unpack(sequence)]
+            hosts[1] = items if sequence.cls is list else tuple(items)
+            looked_at = [hosts[0], *items]
+    named = {k: host_of(space, v) for k, v in kwargs.items()}
+    holes = any(isinstance(h, Hole) for h in (*looked_at, *named.values()))
+    if holes and _parses(function) and any(isinstance(h, Hole) and issubclass(h.value.cls, _PARSED) for h in looked_at):
+        raise Unsupported(errors.UnsupportedUse(function.__qualname__, "with an argument that is not known"))
+    try:
+        return function(target, *hosts, **named)
+    except (TypeError, ValueError) as e:
+        if holes and _parses(function):
+            raise Unsupported(errors.UnsupportedCCall(function.__qualname__)) from None
+        raise Raised(space.exception(e)) from None
+    except HoleSeen:
+        raise Unsupported(errors.UnsupportedCCall(function.__qualname__)) from None
+
+
+#: constructors that look at the types of their arguments, and the types they look for
+_PARSED = (int, str, bytes)
+_UNPACKING = (SyntaxError, BaseExceptionGroup)
+_PARSING = (OSError, SyntaxError, UnicodeError, BaseExceptionGroup)
+
+
+def _unpacks(function: Any) -> bool:
+    """Whether the constructor takes its second argument apart."""
+    owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
+    return isinstance(owner, type) and issubclass(owner, _UNPACKING)
+
+
+def _parses(function: Any) -> bool:
+    owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
+    return isinstance(owner, type) and issubclass(owner, _PARSING)
+
+
+def _new_model(native: type[BaseException]) -> Any:
+    function = native.__dict__["__new__"]
+
+    def new(space: Space, cls_value: Value, /, *args: Value, **kwargs: Value) -> Value:
+        cls = space.known(cls_value)
+        if cls is NotKnown or not isinstance(cls, type) or not issubclass(cls, native):
+            try:
+                function(cls)
+            except TypeError as e:
+                raise Raised(space.exception(e)) from None
+        value = made_of(space, _construct(space, function, cls, args, kwargs))
+        if issubclass(native, _UNPACKING):
+            value.args = list(args)
+        return value
+
+    return new
+
+
+def _init_model(native: type[BaseException]) -> Any:
+    function = native.__dict__["__init__"]
+
+    def init(space: Space, self: Value, /, *args: Value, **kwargs: Value) -> Value:
+        self = self.force()
+        if not isinstance(self, ExceptionValue) or self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
+        space.touch(self)
+        _construct(space, function, self.real, args, kwargs)
+        self.args = list(args) if issubclass(native, _UNPACKING) else None
+        return NONE
+
+    return init
+
+
+def _str_model(function: Any) -> Any:
+    def text(space: Space, self: Value, /) -> Value:
+        self = self.force()
+        if not isinstance(self, ExceptionValue) or self.source is not None:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, function.__name__))
+        try:
+            return Constant(function(self.real))
+        except HoleSeen:
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, function.__name__)) from None
+
+    return text
+
+
+@builtin(KeyError.__str__)
+def key_error_str(space: Space, self: Value, /) -> Value:
+    self = self.force()
+    assert isinstance(self, ExceptionValue)
+    args = self.arg_values(space)
+    if len(args) != 1:
+        return self.tp_str(space)
+    return repr_of(space, args[0])
+
+
+@builtin(BaseExceptionGroup.__str__)
+def group_str(space: Space, self: Value, /) -> Value:
+    """`BaseExceptionGroup_str`: how many exceptions there are, nested groups counted once."""
+    count = space.int_(space.len(space.getattr(self, "exceptions")))
+    message = space.str_(space.str(space.getattr(self, "message")))
+    return Constant(f"{message} ({count} sub-exception{'s' if count > 1 else ''})")
+
+
+def _layout(real: Any) -> tuple[int, tuple[str, ...]]:
+    """How many arguments `__reduce__` gives, and which C-level attributes are in the state."""
+    native: Any = native_base(type(real))
+    _, args, *state = native.__reduce__(real)
+    names = [name for name in (state and state[0]) or () if type_lookup(native, name) is not MISSING]
+    return len(args), tuple(names)
+
+
+def _reduce_model(native: type[BaseException]) -> Any:
+    """Of exceptions with C-level attributes: some are added to the arguments, or to the state."""
+
+    def reduce(space: Space, self: Value, /) -> Value:
+        self = self.force()
+        if not isinstance(self, ExceptionValue) or not issubclass(self.cls, native):
+            return bad_call(space, native.__reduce__, [self], {})
+        if self.source is not None and space.trace.effects.is_mutated(self):
+            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__reduce__"))
+        layout = count, names = _layout(self.real)
+        if self.source is not None:
+            space.trace.guard(Equals(CallSource(_layout, self.source, "layout"), layout))
+        args = self.arg_values(space)
+        if count > len(args):  # `OSError_reduce`: with the names of files
+            args = [*args, *(self.get_field(space, n) or NONE for n in ("filename", "winerror", "filename2"))]
+        state = self.reduced_attrs(space)
+        if names:
+            shown = space.new_dict([])
+            if state is not None:
+                space.call_method(shown, "update", state)
+            for name in names:
+                space.setitem(shown, Constant(name), self.get_field(space, name) or NONE)
+            state = shown
+        made = [space.class_value(self.cls), space.new_tuple(args[:count])]
+        return space.new_tuple(made if state is None else [*made, state])
+
+    return reduce
+
+
+_STR_ELSEWHERE = (BaseException, KeyError, BaseExceptionGroup)
+
+
+def _builtin_exceptions() -> list[type[BaseException]]:
+    found: dict[type[BaseException], None] = {}
+    todo: list[type[BaseException]] = [BaseException]
+    while todo:
+        cls = todo.pop()
+        if not is_heap_type(cls):
+            found[cls] = None
+            todo += cls.__subclasses__()
+    return list(found)
+
+
+def _register_all() -> None:
+    for native in _builtin_exceptions():
+        names = vars(native)
+        if "__new__" in names:
+            builtin(names["__new__"])(_new_model(native))
+        if "__init__" in names:
+            builtin(names["__init__"])(_init_model(native))
+        if native not in _STR_ELSEWHERE and "__str__" in names:
+            builtin(names["__str__"])(_str_model(names["__str__"]))
+        if native is not BaseException and "__reduce__" in names:
+            builtin(names["__reduce__"])(_reduce_model(native))
+
+
+_register_all()

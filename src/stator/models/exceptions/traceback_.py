@@ -1,0 +1,150 @@
+"""Tracebacks: where an exception has passed through frames."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator.bytecode.continuation import original_of
+from stator.bytecode.decode import decode
+from stator.bytecode.runtime import Place
+from stator.models.functions.frame_ import Frames, FrameValue
+from stator.space.protocol import bad_call, models
+from stator.space.value import Constant, ObjectValue, Raised, Value
+
+if TYPE_CHECKING:
+    from stator.bytecode.decode import Instr
+    from stator.guards.source import Source
+    from stator.models.exceptions.exception import ExceptionValue
+    from stator.space.interfaces import Frame, Writer
+    from stator.space.space import Space
+
+
+_NAMES = ("tb_frame", "tb_next", "tb_lasti", "tb_lineno")
+
+
+class Passed:
+    """A frame that an exception has left (or was caught in), and where in it."""
+
+    __slots__ = ("frame", "instr", "line")
+
+    def __init__(self, frame: Frame, instr: Instr) -> None:
+        self.frame = frame
+        frame.shown = True
+        self.instr = instr
+        self.line = instr.line
+
+    def place(self) -> Place:
+        """The entry as the program's own function has it, of which the frame may execute a continuation."""
+        frame = self.frame
+        code, at = original_of(frame.code, self.instr.index)
+        # Where a frame that goes on will end is not known: most often, sending the exception on takes it back there.
+        last = at if frame.resumed else original_of(frame.code, frame.last().index)[1]
+        instrs = decode(code).instrs
+        return Place(id(frame), code, frame.globals, instrs[at].offset, self.line, instrs[last].offset)
+
+
+class Told(Passed):
+    """An entry that the program has made itself, of a frame of the trace."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, frame: Frame, at: int, line: int) -> None:
+        super().__init__(frame, frame.last())
+        self.at = at
+        self.line = line
+
+    def place(self) -> Place:
+        return super().place()._replace(at=self.at)
+
+
+def _leads_to(frame: Frame, entries: list[Passed]) -> bool:
+    """Whether the frame is that of the outermost entry, or one that has called it."""
+    at: Frame | None = entries[-1].frame if entries else frame
+    while at is not None and at is not frame:
+        at = at.parent
+    return at is frame
+
+
+def places(entries: list[Passed]) -> list[Place]:
+    """The entries for generated code, innermost first."""
+    return [entry.place() for entry in entries]
+
+
+def callers(entries: list[Passed]) -> list[Place]:
+    """Where the traced frames are that have called the outermost of these."""
+    found, at = [], entries[-1].frame.parent
+    while at is not None:
+        found.append(Passed(at, at.last()).place())
+        at = at.parent
+    return found
+
+
+@models(types.TracebackType)
+class TracebackValue(ObjectValue):
+    """A traceback: that of an exception of the trace, or an existing one."""
+
+    __slots__ = ("entries", "exception", "inner")
+    FIELDS = frozenset({"tb_lasti", "tb_lineno", "tb_next"})
+
+    def __init__(self, entries: list[Passed], exception: ExceptionValue | None = None) -> None:
+        self.cls = types.TracebackType
+        self.exception = exception
+        self.source: Source | None = None
+        #: innermost first; the traceback object itself stands for the last
+        self.entries = entries
+        #: what follows, where the program has made the object itself
+        self.inner: Value | None = None
+        self.host: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> TracebackValue:
+        space.guard_type(host, source)
+        self = cls([])
+        self.source = source
+        self.host = host
+        return self
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, tb_next: Value, tb_frame: Value, tb_lasti: Value, tb_lineno: Value) -> Value:
+        inner, frame = tb_next.force(), tb_frame.force()
+        entries = inner.entries if isinstance(inner, TracebackValue) else []
+        new = entries or inner.cls is type(None)
+        if not isinstance(frame, FrameValue) or not new or not _leads_to(frame.frame, entries):
+            return bad_call(space, types.TracebackType, [tb_next, tb_frame, tb_lasti, tb_lineno], {})
+        at, line = (space.int_(space.index(number)) for number in (tb_lasti, tb_lineno))
+        try:
+            types.TracebackType(None, sys._getframe(), at, line)
+        except OverflowError as e:
+            raise Raised(space.exception(e)) from None
+        if line == -1:  # from 3.12 on: that of `at`
+            return space.unmodelled(types.TracebackType, [tb_next, tb_frame, tb_lasti, tb_lineno], {})
+        made = TracebackValue([*entries, Told(frame.frame, at, line)])
+        made.inner = inner
+        return made
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if self.source is not None:
+            return None
+        if name == "tb_next" and self.inner is not None:
+            return self.inner
+        if name == "tb_next":
+            return None if self.exception is None else self.exception.traceback_after(space, len(self.entries) - 1)
+        entry = self.entries[-1]
+        if name == "tb_frame":
+            return space.trace.extension(Frames).value(entry.frame)
+        return Constant(entry.line if name == "tb_lineno" else entry.place().at)
+
+    def __dir__(self, space: Space) -> Value:  # type: ignore[override]
+        """`tb_dir`: the same of all."""
+        return space.new_list([Constant(name) for name in _NAMES])
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        exc = self.exception
+        if exc is None or exc.source is not None or exc.tb_entries[: len(self.entries)] != self.entries:
+            return super().reconstruct(writer)
+        outer = len(exc.tb_entries) - len(self.entries)
+        return writer.assign("traceback", f"{writer.expr(exc)}.__traceback__{'.tb_next' * outer}")

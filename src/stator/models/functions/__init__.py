@@ -1,0 +1,1 @@
+"""What is called and what it runs in: functions, methods, cells, frames, generators, modules."""

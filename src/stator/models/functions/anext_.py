@@ -1,0 +1,94 @@
+"""`aiter` and `anext`: what `Python/bltinmodule.c` and `Objects/iterobject.c` make of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.models.functions.generator import awaitable
+from stator.models.functions.suspendable import stop_with
+from stator.space.protocol import builtin, models
+from stator.space.value import ObjectValue, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stator.guards.source import Source
+    from stator.space.space import Space
+
+
+async def _nothing() -> Any:
+    yield
+
+
+_probe: Any = anext(_nothing(), None)
+_ANEXT_AWAITABLE: Any = type(_probe)
+_probe.close()
+
+
+@builtin(aiter)
+def aiter_of(space: Space, value: Value, /) -> Value:
+    slot = space.special(value.force(), "__aiter__")
+    if slot is None:
+        raise space.error(TypeError, f"'{value.force().type_name(space)}' object is not an async iterable")
+    iterator = space.call(slot, [value], {}).force()
+    if space.special(iterator, "__anext__") is None:
+        raise space.error(TypeError, f"aiter() returned not an async iterator of type '{iterator.type_name(space)}'")
+    return iterator
+
+
+@builtin(anext)
+def anext_of(space: Space, iterator: Value, default: Value | None = None, /) -> Value:
+    slot = space.special(iterator.force(), "__anext__")
+    if slot is None:
+        raise space.error(TypeError, f"'{iterator.force().type_name(space)}' object is not an async iterator")
+    found = space.call(slot, [iterator], {})
+    return found if default is None else AnextAwaitable(found.force(), default)
+
+
+@models(_ANEXT_AWAITABLE)
+class AnextAwaitable(ObjectValue):
+    """`anext(iterator, default)`: the end of the iterator gives the default."""
+
+    __slots__ = ("default", "wrapped")
+
+    def __init__(self, wrapped: Value, default: Value) -> None:
+        self.cls = _ANEXT_AWAITABLE
+        self.source: Source | None = None
+        self.host: Any = None
+        self.wrapped = wrapped
+        self.default = default
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
+
+    def __await__(self, space: Space) -> Value:
+        return self
+
+    def __iter__(self, space: Space) -> Value:
+        return self
+
+    def __next__(self, space: Space) -> Value:
+        return self._or_default(space, space.advance)
+
+    def send(self, space: Space, value: Value, /) -> Value:
+        return self._or_default(space, lambda waiting: space.call_method(waiting, "send", value))
+
+    def throw(self, space: Space, *args: Value) -> Value:
+        return self._or_default(space, lambda waiting: space.call_method(waiting, "throw", *args))
+
+    def close(self, space: Space) -> Value:
+        return self._or_default(space, lambda waiting: space.call_method(waiting, "close"))
+
+    def _or_default(self, space: Space, ask: Callable[[Value], Value]) -> Value:
+        waiting = awaitable(space, self.wrapped)
+        try:
+            return ask(waiting)
+        except Raised as e:
+            if not issubclass(e.value.cls, StopAsyncIteration):
+                raise
+        raise stop_with(space, self.default)
+
+
+__all__ = ["AnextAwaitable"]

@@ -1,0 +1,39 @@
+"""Callables that `stator.compile` has made, met in the traced program: what they wrap is traced into."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator._core import Compiled
+from stator.models.classes.instance import InstanceValue
+from stator.models.functions.method import BoundMethod
+from stator.space.facts import attribute
+from stator.space.protocol import models
+from stator.space.value import Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+
+@models(Compiled)
+class CompiledValue(InstanceValue):
+    """A compiled callable: the outer compiled function absorbs it, with its own settings."""
+
+    __slots__ = ()
+
+    def wrapped(self, space: Space) -> Value:
+        """The function that was compiled."""
+        return attribute(space, self, "__wrapped__")
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        return space.call(self.wrapped(space), args, kwargs, tail)
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        return self if instance is None else BoundMethod(self, instance)
+
+    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+        return self.call(space, list(args), kwargs, False)
+
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+        instance = instance.force()
+        return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)

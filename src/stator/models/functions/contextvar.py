@@ -1,0 +1,175 @@
+"""contextvars: the value of a variable in the current context."""
+
+from __future__ import annotations
+
+import contextvars
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.guard import Predicate
+from stator.guards.source import CallSource, ConstSource
+from stator.space.facts import fixed
+from stator.space.protocol import NONE, models
+from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+
+def current(variable: contextvars.ContextVar[Any]) -> Any:
+    """The value of the variable in the running context; LookupError where it has none."""
+    return variable.get()
+
+
+def _has_none(variable: contextvars.ContextVar[Any]) -> bool:
+    try:
+        variable.get()
+    except LookupError:
+        return True
+    return False
+
+
+def _is_set(variable: contextvars.ContextVar[Any]) -> bool:
+    return variable in contextvars.copy_context()
+
+
+def _is_not_set(variable: contextvars.ContextVar[Any]) -> bool:
+    return not _is_set(variable)
+
+
+@models(contextvars.ContextVar)
+class ContextVarValue(Value):
+    """A context variable, with what the traced program has set it to."""
+
+    __slots__ = ("host", "live", "tokens")
+    FIELDS = frozenset({"name"})
+
+    def __init__(self, host: contextvars.ContextVar[Any], source: Source) -> None:
+        self.cls = contextvars.ContextVar
+        self.source = source
+        self.host = host
+        #: the tokens of the values set and not reset, oldest first
+        self.live: list[TokenValue] = []
+        #: their names in generated code, once the variable has been set there
+        self.tokens: list[str] | None = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> ContextVarValue:
+        space.guard_identity_of(source, host)
+        return cls(host, ConstSource(host, fixed(host, "name")))
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return fixed(self.host, "name")  # type: ignore[no-any-return]
+
+    def identity(self, space: Space) -> Any:
+        return self.host
+
+    def as_host(self, space: Space) -> Any:
+        return self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        return writer.const(self.host)
+
+    def describe(self) -> str:
+        return f"context variable {fixed(self.host, 'name')}"
+
+    def get(self, space: Space, default: Value | None = None, /) -> Value:
+        """The value in this context: the traced one, or the one before the trace."""
+        if self.live:
+            return self.live[-1].value
+        if default is not None and not self._set_before(space):
+            # The variable's own default counts less than the one given.
+            return default
+        assert self.source is not None
+        try:
+            found = current(self.host)
+        except LookupError as e:
+            space.trace.guard(Predicate((self.source,), _has_none, f"{fixed(self.host, 'name')} has no value"))
+            raise Raised(space.exception(e)) from None
+        return space.wrap(found, CallSource(current, self.source, "current"))
+
+    def _set_before(self, space: Space) -> bool:
+        assert self.source is not None
+        is_set = _is_set(self.host)
+        check = _is_set if is_set else _is_not_set
+        space.trace.guard(
+            Predicate((self.source,), check, f"{fixed(self.host, 'name')} is {'' if is_set else 'not '}set")
+        )
+        return is_set
+
+    def set(self, space: Space, value: Value, /) -> Value:
+        space.touch(self)
+        token = TokenValue(self, value)
+        self.live.append(token)
+        return token
+
+    def reset(self, space: Space, token: Value, /) -> Value:
+        token = token.force()
+        if not issubclass(token.cls, contextvars.Token):
+            text = f"expected an instance of Token, got {space.str_(space.repr(token))}"
+            raise space.error(TypeError, text)
+        if not isinstance(token, TokenValue) or token.source is not None:
+            raise Unsupported(errors.UnsupportedMethod("ContextVar", "reset"))
+        if token.used:
+            raise Unsupported(errors.UnsupportedMethod("ContextVar", "reset"))  # a RuntimeError that shows an address
+        if token.variable is not self or token not in self.live:
+            raise Unsupported(errors.UnsupportedMethod("ContextVar", "reset"))
+        space.touch(self)
+        token.used = True
+        del self.live[self.live.index(token) :]
+        return NONE
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        return Constant(self.name) if name == "name" else None
+
+    def perform(self, writer: Writer) -> list[str]:
+        """Set the variable in generated code as often as it is set now; the names of the tokens."""
+        if self.tokens is None:
+            values = [writer.expr(token.value) for token in self.live]
+            name = writer.const(self.host)
+            self.tokens = [writer.assign("token", f"{name}.set({value})") for value in values]
+        return self.tokens
+
+    def effects(self, writer: Writer) -> list[str]:
+        self.perform(writer)
+        return []
+
+
+@models(contextvars.Token)
+class TokenValue(ObjectValue):
+    """What `ContextVar.set` gives: the way back."""
+
+    __slots__ = ("used", "value", "variable")
+    FIELDS = frozenset({"var"})
+
+    def __init__(self, variable: ContextVarValue | None, value: Value) -> None:
+        self.cls = contextvars.Token
+        self.source: Source | None = None
+        self.host: Any = None
+        self.variable = variable
+        self.value = value
+        self.used = False
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> TokenValue:
+        space.guard_type(host, source)
+        self = cls(None, NONE)
+        self.source = source
+        self.host = host
+        return self
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        return self.variable if name == "var" and self.source is None else None
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        assert self.variable is not None
+        if self.used or self not in self.variable.live:
+            return super().reconstruct(writer)
+        index = self.variable.live.index(self)
+        return self.variable.perform(writer)[index]

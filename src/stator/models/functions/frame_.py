@@ -1,0 +1,171 @@
+"""Frames of the traced program as objects: what `sys._getframe()` and tracebacks show of them."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.bytecode.continuation import original_of
+from stator.bytecode.decode import decode
+from stator.models.classes.instance import InstanceValue
+from stator.space.protocol import NONE, models
+from stator.space.value import NULL, Constant, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.space.interfaces import Frame, Trace
+    from stator.space.space import Space
+
+#: before 3.13, one dict shows the variables of a frame, brought up to date whenever it is asked for
+_ONE_LOCALS_DICT = sys.version_info < (3, 13)
+
+
+class Frames:
+    """The frame objects of a trace, one for each frame."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._values: dict[int, FrameValue] = {}
+
+    def value(self, frame: Frame) -> FrameValue:
+        """The frame as an object of the traced program."""
+        found = self._values.get(id(frame))
+        if found is None:
+            found = self._values[id(frame)] = FrameValue(frame)
+        return found
+
+
+@models(types.FrameType)
+class FrameValue(Value):
+    """A frame of the trace."""
+
+    __slots__ = ("frame", "shown")
+
+    def __init__(self, frame: Frame) -> None:
+        self.cls = types.FrameType
+        self.source: Source | None = None
+        self.frame = frame
+        #: the dict that shows its variables, once it has been asked for
+        self.shown: Value | None = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        """An existing frame: something to be passed on."""
+        return InstanceValue.from_host(space, host, source)
+
+    def describe(self) -> str:
+        return f"the frame of {self.frame.code.co_qualname}"
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        frame = self.frame
+        if name == "f_lasti" and frame.generator is not None and not frame.generator.started:
+            raise Unsupported(errors.UnsupportedAttribute("frame", name))
+        if name in ("f_code", "f_lasti"):
+            code, index = original_of(frame.code, frame.last().index)
+            return Constant(code if name == "f_code" else decode(code).instrs[index].offset)
+        if name == "f_lineno":
+            return Constant(frame.last().line)
+        if name == "f_globals":
+            return space.trace.globals_of(frame.globals).value(space)  # type: ignore[no-any-return]
+        if name == "f_builtins":
+            return space.trace.builtins_of(frame.globals).value(space)  # type: ignore[no-any-return]
+        if name == "f_back":
+            return self._back(space)
+        if name == "f_locals" and (_ONE_LOCALS_DICT or (frame.namespace is not None and not comprehended(frame))):
+            return self.locals(space)
+        if name == "f_trace":
+            return NONE
+        raise Unsupported(errors.UnsupportedAttribute("frame", name))
+
+    def _back(self, space: Space) -> Value:
+        frame = self.frame
+        suspended = frame.generator is not None and frame.generator.frame is frame
+        if suspended and not is_running(space, frame):
+            return NONE  # a finished frame keeps the one that it went back to
+        if frame.parent is None:
+            raise Unsupported(errors.UnsupportedAttribute("frame", "f_back"))
+        return space.trace.extension(Frames).value(frame.parent)
+
+    def locals(self, space: Space) -> Value:
+        """The dict of the frame's variables (`PyFrame_FastToLocals`)."""
+        frame = self.frame
+        if frame.namespace is not None:
+            return _namespace(space, frame)
+        if self.shown is None or not _ONE_LOCALS_DICT:
+            self.shown = space.new_dict([])
+        for name, value in variables(frame).items():
+            key = Constant(name)
+            if value is not None:
+                space.setitem(self.shown, key, value)
+            elif space.truth(space.contains(self.shown, key)):
+                space.delitem(self.shown, key)
+        return self.shown
+
+    def clear(self, space: Space) -> Value:
+        """A finished frame lets go of its variables."""
+        if is_running(space, self.frame):
+            raise space.error(RuntimeError, "cannot clear an executing frame")
+        generator = self.frame.generator
+        if generator is not None and generator.frame is self.frame:
+            raise Unsupported(errors.UnsupportedMethod("frame", "clear"))
+        self.frame.locals, self.frame.cells = {}, {}
+        return NONE
+
+
+def is_running(space: Space, frame: Frame) -> bool:
+    """Whether the frame is on the stack."""
+    step = space.trace.frame
+    while step is not None:
+        if step is frame:
+            return True
+        step = step.parent
+    return False
+
+
+def variables(frame: Frame) -> dict[str, Value | None]:
+    """The variables of a function's frame in the order of CPython, with None for those that have no value.
+
+    With comprehensions inlined (PEP 709) two slots may bear one name: the last one counts, since 3.13 the first that
+    has a value.
+    """
+    cells, free = frame.cells, frame.decoded.freevars
+    if not frame.index:  # the body of a generator that has not begun
+        cells = dict(zip(free, frame.function.cells(frame.space), strict=True))
+    found = _own_variables(frame)
+    for slot in free:
+        name = slot.rstrip("'")  # see bytecode.versions.common.local_slots
+        if _ONE_LOCALS_DICT or found.get(name) is None:
+            found[name] = _contents(cells[slot].contents) if slot in cells else None
+    return found
+
+
+def _own_variables(frame: Frame) -> dict[str, Value | None]:
+    """Those that are not free."""
+    code, cells = frame.code, frame.cells
+    names = dict.fromkeys((*code.co_varnames, *frame.decoded.varnames, *code.co_cellvars))
+    return {name: _contents(cells[name].contents if name in cells else frame.locals.get(name)) for name in names}
+
+
+def _contents(value: Value | None) -> Value | None:
+    return None if value is NULL else value
+
+
+def _namespace(space: Space, frame: Frame) -> Value:
+    """The variables of the body of a class or a module: its dict, or a new one where a comprehension is running."""
+    inner = comprehended(frame)
+    namespace: Value = frame.namespace
+    if not inner:
+        return namespace
+    shown = space.new_dict([])
+    if _ONE_LOCALS_DICT:
+        space.call_method(shown, "update", namespace)
+    for name, value in inner.items():
+        space.setitem(shown, Constant(name), value)
+    return shown
+
+
+def comprehended(frame: Frame) -> dict[str, Value]:
+    """The variables of comprehensions that are running in the body of a class or a module (PEP 709)."""
+    own = _own_variables(frame).items()
+    return {name: value for name, value in own if value is not None and name not in ("__class__", "__classdict__")}

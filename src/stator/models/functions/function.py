@@ -1,0 +1,420 @@
+"""Python functions: calling one inlines its frame."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator._core import runs_its_code
+from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey, TypeIs
+from stator.guards.source import ConstSource, DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
+from stator.models.functions.cell import CellValue
+from stator.models.functions.method import BoundMethod
+from stator.space.binding import Mismatch, bind
+from stator.space.facts import fixed, plain_name
+from stator.space.protocol import HANDLERS, NONE, TailCall, bad_call, models
+from stator.space.value import Constant, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+#: attributes of a function that the traced program may read, in the order CPython lists them
+_FIELDS = ("__code__", "__name__", "__qualname__", "__doc__", "__module__", "__builtins__")
+
+
+#: what they may be set to, in CPython's words
+_MUST_BE: dict[str, tuple[type, str]] = {
+    "__code__": (types.CodeType, "a code object"),
+    "__name__": (str, "a string object"),
+    "__qualname__": (str, "a string object"),
+    "__type_params__": (tuple, "a tuple"),
+    "__defaults__": (tuple, "a tuple object"),
+    "__kwdefaults__": (dict, "a dict object"),
+    "__annotations__": (dict, "a dict object"),
+}
+
+#: those that None, or deleting them, empties
+_PARTS = frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
+
+#: what makes a function from some version on
+_NEWER_PARTS = frozenset({"kwdefaults"} if sys.version_info >= (3, 13) else ())
+
+#: flags of code that makes generators and coroutines
+_SUSPENDS = 0x20 | 0x80 | 0x200
+
+
+@models(types.FunctionType)
+class FunctionValue(Value):
+    """A function: an existing one (`host`), or one made by the traced program."""
+
+    __slots__ = (
+        *("_attrs", "_cells", "_defaults", "_guarded", "_kwdefaults"),
+        *("annotations", "code", "fields", "globals", "host"),
+    )
+    CACHED_WEAKLY = True
+    FIELDS = frozenset({"__name__", "__qualname__", "__module__", "__doc__", "__globals__", "__code__", "__closure__"})
+    FIELDS |= frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
+
+    def __init__(self, code: types.CodeType, globals_: dict[str, Any], name: str) -> None:
+        self.cls = types.FunctionType
+        self.source: Source | None = None
+        self.host: Any = None
+        self.code = code
+        self.globals = globals_
+        self.fields: dict[str, Value] = {"__name__": Constant(name)}
+        self.annotations: Value | None = None
+        self._attrs: Any = None
+        self._cells: list[CellValue] | None = []
+        self._defaults: list[Value] | None = []
+        self._kwdefaults: dict[str, Value] | None = {}
+        #: the code that a guard has been made on
+        self._guarded: types.CodeType | None = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> FunctionValue:
+        self = cls(host.__code__, fixed(host, "__globals__"), "")
+        self.host = host
+        self.source = source
+        self.fields = {}
+        self._cells = self._defaults = self._kwdefaults = None
+        if type(source) is not ConstSource:
+            space.trace.guard(TypeIs(source, types.FunctionType))
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return space.existing(host)
+
+    @staticmethod
+    def tp_new(
+        space: Space,
+        cls: Value,
+        code: Value,
+        globals: Value,
+        name: Value = NONE,
+        argdefs: Value = NONE,
+        closure: Value = NONE,
+        **more: Value,
+    ) -> Value:
+        """`func_new_impl`: from 3.13 on, `kwdefaults` too."""
+        if not more.keys() <= _NEWER_PARTS:
+            return bad_call(space, types.FunctionType, [code, globals], more)
+        parts = [value.force() for value in (code, globals, name, argdefs, closure)]
+        _check_parts(space, parts, more)
+        host: Any = space.known(code)
+        if not isinstance(host, types.CodeType) or parts[1].cls is not dict:
+            raise Unsupported(errors.UnsupportedCCall("function.__new__"))
+        made = FunctionValue(host, space.trace.globals_from(parts[1]), host.co_name)
+        names = space.trace.globals_of(made.globals)
+        if names.value(space) is not parts[1]:
+            raise Unsupported(errors.UnsupportedUse("function.__new__", "with a dict that is known by two ways"))
+        inherited = space.trace.builtins_of(space.trace.current_frame.globals)
+        usual = inherited is space.trace.globals_of(vars(builtins))
+        if names.get_str(space, "__builtins__") is None and not usual:
+            raise Unsupported(errors.UnsupportedUse("function.__new__", "in a frame with builtins of its own"))
+        if parts[2].cls is not type(None):
+            made.fields["__name__"] = parts[2]
+        made.fields["__module__"] = names.get_str(space, "__name__") or NONE
+        for flag, value in ((1, parts[3]), (2, more.get("kwdefaults", NONE).force()), (8, parts[4])):
+            if value.cls is not type(None):
+                made.set_part(space, flag, value)
+        return made
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def cells(self, space: Space) -> list[CellValue]:
+        """The closure, in the order of `co_freevars`."""
+        if self._cells is None:
+            closure = fixed(self.host, "__closure__") or ()
+            assert self.source is not None
+            base = GetAttrSource(self.source, "__closure__")
+            self._cells = [space.existing_cell(cell, ItemSource(base, i)) for i, cell in enumerate(closure)]
+        return self._cells
+
+    def defaults(self, space: Space) -> list[Value]:
+        """The values of `__defaults__`."""
+        if self._defaults is None:
+            values = self.host.__defaults__
+            assert self.source is not None
+            base = GetAttrSource(self.source, "__defaults__")
+            space.trace.guard(IdIs(base, None) if values is None else Length(base, len(values)))
+            self._defaults = [space.wrap(value, ItemSource(base, i)) for i, value in enumerate(values or ())]
+        return self._defaults
+
+    def kwdefault(self, space: Space, name: str) -> Value | None:
+        """The default of a keyword-only parameter, or None."""
+        if self._kwdefaults is not None:
+            return self._kwdefaults.get(name)
+        values = self.host.__kwdefaults__
+        assert self.source is not None
+        base = GetAttrSource(self.source, "__kwdefaults__")
+        if values is not None and name in values:
+            # A guard that only loads: there must be such a default, even if it is never looked at.
+            space.trace.guard(Distinct(DictItemSource(base, name), ()))
+            return space.wrap(values[name], DictItemSource(base, name))
+        space.trace.guard(IdIs(base, None) if values is None else NoKey(base, name))
+        return None
+
+    def held(self) -> Iterable[Value]:
+        parts = (*(self._cells or ()), *(self._defaults or ()), *(self._kwdefaults or {}).values())
+        return parts if self._attrs is None else (*parts, *self._attrs.held())
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None:
+            from stator.models.classes.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, self.host)
+        return self._attrs
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """A C-level attribute (`__code__`, `__defaults__` …)."""
+        if name in self.fields:
+            return self.fields[name]
+        if name == "__globals__":
+            if self.host is not None and self.source is not None:
+                space.guard_identity_of(GetAttrSource(self.source, name), self.globals)
+            return space.trace.globals_of(self.globals).value(space)  # type: ignore[no-any-return]
+        if self.host is not None:
+            return None
+        return self._fresh_field(space, name)
+
+    def _fresh_field(self, space: Space, name: str) -> Value | None:
+        none = Constant(None)
+        if name == "__code__":
+            return Constant(self.code)
+        if name == "__defaults__":
+            return space.new_tuple(list(self._defaults)) if self._defaults else none
+        if name == "__kwdefaults__":
+            pairs: list[tuple[Value, Value]] = [(Constant(k), v) for k, v in (self._kwdefaults or {}).items()]
+            return space.new_dict(pairs) if pairs else none
+        if name == "__closure__":
+            return space.new_tuple(list(self._cells)) if self._cells else none
+        if name == "__annotations__":
+            if self.annotations is None:
+                self.annotations = space.new_dict([])
+            return self.annotations
+        if name == "__type_params__":
+            return space.new_tuple([])
+        if name == "__builtins__":
+            return space.trace.builtins_of(self.globals).value(space)  # type: ignore[no-any-return]
+        fixed = {
+            "__qualname__": self.code.co_qualname,
+            "__module__": self.globals.get("__name__"),
+            "__doc__": self.code.co_consts[0]
+            if self.code.co_consts and isinstance(self.code.co_consts[0], str)
+            else None,
+        }
+        return Constant(fixed[name]) if name in fixed else None
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        """Assign a C-level attribute; False where Stator has no model of that."""
+        if name in _MUST_BE:
+            required, words = _MUST_BE[name]
+            given = type(None) if value is None else value.force().cls
+            if not issubclass(given, required) and not (given is type(None) and name in _PARTS):
+                raise space.error(TypeError, f"{name} must be set to {words}")
+        if name in _PARTS:
+            return self._set_part(space, name, value)
+        if name == "__code__" and self.host is None:
+            return self._set_code(space, value)
+        if name not in ("__name__", "__qualname__", "__doc__", "__module__", "__type_params__"):
+            return False
+        space.touch(self)
+        self.fields[name] = Constant(None) if value is None else value
+        return True
+
+    def _set_code(self, space: Space, value: Value | None) -> bool:
+        value = None if value is None else value.force()
+        if not isinstance(value, Constant) or self._cells is None:
+            return False
+        code: types.CodeType = value.host
+        if (code.co_flags ^ self.code.co_flags) & _SUSPENDS and sys.version_info >= (3, 13):
+            return False  # of which CPython warns
+        own, new = len(self._cells), len(code.co_freevars)
+        if own != new:
+            name = space.str_(space.getattr(self, "__name__"))
+            text = f"{name}() requires a code object with {own} free vars, not {new}"
+            raise space.error(ValueError, text)
+        space.touch(self)
+        for field in ("__name__", "__qualname__", "__doc__"):
+            self.fields.setdefault(field, space.getattr(self, field))
+        self.code = code
+        return True
+
+    def _set_part(self, space: Space, name: str, value: Value | None) -> bool:
+        if self.host is not None:
+            return False
+        space.touch(self)
+        empty = value is None or space.known(value) is None
+        if name == "__annotations__":
+            self.annotations = None if empty else value
+        elif name == "__defaults__":
+            self._defaults = [] if empty else space.unpack(value)  # type: ignore[arg-type]
+        else:
+            self._kwdefaults = {} if empty else value.force().str_items(space)  # type: ignore[union-attr]
+        return True
+
+    def set_part(self, space: Space, flag: int, value: Value) -> None:
+        """One of MAKE_FUNCTION's parts: 1 defaults, 2 keyword-only defaults, 4 annotations, 8 closure."""
+        if flag == 1:
+            self._defaults = space.unpack(value)
+        elif flag == 2:
+            self._kwdefaults = value.force().str_items(space)  # type: ignore[attr-defined]
+        elif flag == 4:
+            self.annotations = self._annotations_dict(space, value)
+        else:
+            self._cells = [cell.force() for cell in space.unpack(value)]  # type: ignore[misc]
+
+    def _annotations_dict(self, space: Space, value: Value) -> Value:
+        if value.force().cls is not tuple:
+            return value
+        flat = space.unpack(value)
+        return space.new_dict(list(zip(flat[::2], flat[1::2], strict=True)))
+
+    # -- tp_call, tp_descr_get --------------------------------------------------------------------------------------
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        if self.host is not None:
+            handler = HANDLERS.get(id(self.host)) or space.trace.intercept(self.host)
+            if handler is not None:
+                space.guard_identity_of(self.source, self.host)
+                result = handler(space, args, kwargs)
+                if type(result) is TailCall:
+                    return space.call(result.function, result.args, result.kwargs, tail)
+                if result is not None:
+                    return result
+        return self.inline(space, args, kwargs, tail)
+
+    def inline(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        """Trace into the function, whether or not it has a model."""
+        if self.host is not None:
+            self.guard_code(space)
+        try:
+            defaults, kwdefault = partial(self.defaults, space), partial(self.kwdefault, space)
+            bound = bind(space, self.code, args, kwargs, defaults, kwdefault)
+        except Mismatch:
+            raise self._mismatch(space, args, kwargs) from None
+        return space.trace.inline(self, bound, tail)
+
+    def guard_code(self, space: Space) -> None:
+        """The trace depends on what the function's code is."""
+        if not runs_its_code(self.host):
+            raise Unsupported(
+                errors.UnsupportedObject(f"the function {self.qualname}, whose calls C code has replaced,")
+            )
+        if self._guarded is not self.code:
+            self._guarded = self.code
+            if self.source is not None and type(self.source) is not FunctionSource:
+                space.trace.guard(CodeIs(self.source, self.code, self.globals))
+
+    def _mismatch(self, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Raised:
+        """CPython words the TypeError: the same signature, called with as many nothings, never runs its body."""
+        defaults = tuple(None for _ in self.defaults(space))
+        cells = tuple(types.CellType() for _ in self.code.co_freevars)
+        function = types.FunctionType(self.code, {}, self.code.co_name, defaults, cells)
+        function.__qualname__ = space.str_(space.getattr(self, "__qualname__"))
+        names = self.code.co_varnames[self.code.co_argcount :][: self.code.co_kwonlyargcount]
+        function.__kwdefaults__ = {n: None for n in names if self.kwdefault(space, n) is not None}
+        try:
+            function(*[None] * len(args), **dict.fromkeys(kwargs))
+        except TypeError as e:
+            return Raised(space.exception(e))
+        raise AssertionError("bind refused arguments that CPython accepts")
+
+    @property
+    def qualname(self) -> str:
+        return plain_name(self.host) if self.host is not None else self.code.co_qualname
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        return self if instance is None else BoundMethod(self, instance)
+
+    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+        instance = instance.force()
+        return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)
+
+    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+        return self.call(space, list(args), kwargs, False)
+
+    # -- host and residual ------------------------------------------------------------------------------------------
+
+    def as_host(self, space: Space) -> Any:
+        if self.host is None or self.fields:
+            return super().as_host(space)
+        space.guard_identity_of(self.source, self.host)
+        return self.host
+
+    def identity(self, space: Space) -> Any:
+        return self if self.host is None else self.host
+
+    def describe(self) -> str:
+        return f"function {self.qualname}"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        empty = [cell for cell in self._cells or () if cell.source is None and not writer.is_made(cell)]
+        closure = [
+            writer.expr(c) if c.source is not None or writer.is_made(c) else writer.early(c) for c in self._cells or ()
+        ]
+        made = writer.shell_of(self)
+        if made is not None:
+            return made
+        parts = [writer.const(self.code), writer.globals(self.globals), writer.expr(self.fields["__name__"])]
+        parts.append("None")
+        if closure:
+            parts.append(_tuple_text(closure))
+        make: Any = types.FunctionType if "__builtins__" in self.globals else _with_usual_builtins
+        name = writer.assign(self.code.co_name, f"{writer.const(make)}({', '.join(parts)})")
+        writer.name_value(self, name)
+        if self._defaults:
+            # Like the closure, they may refer to the function.
+            writer.line(f"{name}.__defaults__ = {_tuple_text([writer.expr(v) for v in self._defaults])}")
+        for cell in empty:
+            cell.fill(writer)
+        for line in self._finishing(writer, name):
+            writer.line(line)
+        return name
+
+    def _finishing(self, writer: Writer, name: str) -> list[str]:
+        lines = [f"{name}.{field} = {writer.expr(v)}" for field, v in self.fields.items() if field != "__name__"]
+        if self._kwdefaults:
+            pairs = ", ".join(f"{k!r}: {writer.expr(v)}" for k, v in self._kwdefaults.items())
+            lines.append(f"{name}.__kwdefaults__ = {{{pairs}}}")
+        if self.annotations is not None:
+            lines.append(f"{name}.__annotations__ = {writer.expr(self.annotations)}")
+        if self._attrs is not None:
+            lines += self._attrs.lines(writer, name)
+        return lines
+
+    def effects(self, writer: Writer) -> list[str]:
+        assert self.source is not None
+        name = writer.source(self.source)
+        return [f"{name}.{field} = {writer.expr(v)}" for field, v in self.fields.items()]
+
+
+def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> None:
+    """Let CPython make a function of the same kinds of things: it words the error."""
+    *hosts, closure = [space.stand_in(part) for part in parts]
+    if issubclass(parts[4].cls, tuple):
+        items = [item.force() for item in space.unpack(parts[4])]
+        closure = tuple(types.CellType() if isinstance(item, CellValue) else space.stand_in(item) for item in items)
+    try:
+        function: Any = types.FunctionType
+        function(*hosts, closure, **{key: space.stand_in(v) for key, v in more.items()})
+    except (TypeError, ValueError) as e:
+        raise Raised(space.exception(e)) from None
+
+
+def _with_usual_builtins(*parts: Any) -> types.FunctionType:
+    """`types.FunctionType(…)` with globals that name no builtins: it takes those of the frame that calls it."""
+    return types.FunctionType(*parts)
+
+
+def _tuple_text(parts: list[str]) -> str:
+    return f"({', '.join(parts)},)" if parts else "()"

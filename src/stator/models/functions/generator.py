@@ -1,0 +1,333 @@
+"""Generators and coroutines: suspended frames."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.bytecode.decode import decode
+from stator.guards.guard import Equals
+from stator.guards.source import CallSource, ConstSource
+from stator.models.exceptions import exception
+from stator.models.functions.frame_ import Frames
+from stator.models.functions.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
+from stator.space.protocol import MODELS, NONE, models
+from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.space.interfaces import Frame, Writer
+    from stator.space.space import Space
+
+
+def _depth(_: Any) -> int:
+    return sys.get_coroutine_origin_tracking_depth()
+
+
+def _refuse_origins(space: Space) -> None:
+    """Break where the interpreter is told to keep in each new coroutine by which frames it was made."""
+    depth = CallSource(_depth, ConstSource(sys, "sys"), "coroutine_origin_tracking_depth")
+    if _depth(None):
+        raise Unsupported(errors.UnsupportedMethod("coroutine", "cr_origin"))
+    space.trace.guard(Equals(depth, 0))
+
+
+@models(types.GeneratorType, types.CoroutineType)
+class GeneratorValue(Suspendable):
+    """A generator or coroutine."""
+
+    __slots__ = ()
+    FIELDS = frozenset({"__name__", "__qualname__", "gi_code", "gi_running", "gi_suspended", "gi_yieldfrom"})
+    FIELDS |= frozenset({"cr_code", "cr_running", "cr_suspended", "cr_await", "cr_origin"})
+
+    def __init__(self, frame: Frame | None, cls: type = types.GeneratorType) -> None:
+        super().__init__(frame, cls)
+        if frame is not None and self.is_coroutine:
+            self.protected = True
+            frame.trace.unfinished.add(self)
+
+    @property
+    def is_coroutine(self) -> bool:
+        return self.cls is types.CoroutineType
+
+    @property
+    def is_awaitable(self) -> bool:
+        """`PyCoro_CheckExact` or `gen_is_coroutine`: whether `await` takes it as it is."""
+        if self.is_coroutine:
+            return True
+        self.own()
+        return bool(self.code.co_flags & inspect.CO_ITERABLE_COROUTINE)
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return "coroutine" if self.is_coroutine else "generator"
+
+    # -- resuming ---------------------------------------------------------------------------------------------------
+
+    def exhausted(self, space: Space) -> Raised:
+        if self.is_coroutine:
+            return space.error(RuntimeError, "cannot reuse already awaited coroutine")
+        return space.error(StopIteration)
+
+    def thrown_late(self, space: Space, raised: Raised) -> Raised:
+        return self.exhausted(space) if self.is_coroutine else raised
+
+    def ended(self, space: Space, result: Value) -> Raised:
+        return stop_with(space, result)
+
+    def next_value(self, space: Space) -> Value | None:
+        try:
+            return self.send(space, NONE)
+        except Raised as e:
+            if issubclass(e.value.cls, StopIteration) and not self.is_coroutine:
+                space.stopped_by(e.value)
+                return None
+            raise
+
+    def __next__(self, space: Space) -> Value:
+        return self.send(space, NONE)
+
+    def __iter__(self, space: Space) -> Value:
+        return self
+
+    def __await__(self, space: Space) -> Value:
+        return CoroutineWrapper(self)
+
+    def send(self, space: Space, value: Value) -> Value:
+        """`generator.send(value)`; the end is a StopIteration raised."""
+        return self.resume(space, value)
+
+    def throw(self, space: Space, kind: Value, value: Value | None = None, traceback: Value | None = None) -> Value:
+        """`generator.throw(exception)`."""
+        self.own()
+        warn_of_parts(space, "throw", value)
+        return self.throw_in(space, thrown(space, kind, value, traceback))
+
+    def close(self, space: Space) -> Value:
+        """`generator.close()`."""
+        self.own()
+        if self.frame is None:
+            return NONE
+        if not self.started:
+            self.finish(space)
+            return NONE
+        try:
+            self.throw_in(space, space.error(GeneratorExit))
+        except Raised as e:
+            if issubclass(e.value.cls, StopIteration) and sys.version_info >= (3, 13):
+                return space.getattr(e.value, "value")
+            if issubclass(e.value.cls, (GeneratorExit, StopIteration)):
+                return NONE
+            raise
+        raise space.error(RuntimeError, f"{self.kind} ignored GeneratorExit")
+
+    def tp_del(self, space: Space) -> Value:
+        """`_PyGen_Finalize`: a close whose errors go to the hook for them."""
+        self.own()
+        if self.frame is None:
+            return NONE
+        try:
+            if self.is_coroutine and not self.started:
+                space.call_method(space.existing(warnings), "_warn_unawaited_coroutine", self)
+            self.close(space)
+        except Raised:
+            raise Unsupported(errors.UnsupportedMethod(self.kind, "__del__")) from None
+        return NONE
+
+    def is_finalised(self, frame: Frame) -> bool:
+        return (self.is_coroutine and not self.started) or super().is_finalised(frame)
+
+    # -- attributes and the rest ------------------------------------------------------------------------------------
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if self.source is not None:
+            return None
+        if name == "cr_origin":
+            return NONE
+        if name in ("gi_running", "cr_running"):
+            return Constant(self.running)
+        if name in ("gi_suspended", "cr_suspended"):
+            return Constant(self.frame is not None and self.started and not self.running)
+        if name in ("gi_frame", "cr_frame"):
+            return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
+        if name in ("gi_yieldfrom", "cr_await"):
+            return self.delegate() or NONE
+        if name in ("gi_code", "cr_code"):
+            return Constant(self.code)
+        return self.name_of(space, name) if name in ("__name__", "__qualname__") else None
+
+    def describe(self) -> str:
+        return f"a {self.kind}"
+
+    def first_step(self, writer: Writer, name: str) -> str:
+        return f"{name}.send(None)" if self.is_coroutine else f"next({name})"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        return writer.generator(self)
+
+
+async def _nothing() -> None: ...
+
+
+_probe = _nothing()
+_WRAPPER: Any = type(_probe.__await__())
+_probe.close()
+
+
+@models(_WRAPPER)
+class CoroutineWrapper(ObjectValue):
+    """`coroutine.__await__()`: its iterator."""
+
+    __slots__ = ("coroutine",)
+
+    def __init__(self, coroutine: GeneratorValue) -> None:
+        self.cls = _WRAPPER
+        self.source: Source | None = None
+        self.host: Any = None
+        self.coroutine = coroutine
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
+
+    def __iter__(self, space: Space) -> Value:
+        return self
+
+    def __next__(self, space: Space) -> Value:
+        return self.coroutine.send(space, NONE)
+
+    def send(self, space: Space, value: Value, /) -> Value:
+        return self.coroutine.send(space, value)
+
+    def throw(self, space: Space, kind: Value, value: Value | None = None, traceback: Value | None = None, /) -> Value:
+        return self.coroutine.throw(space, kind, value, traceback)
+
+    def close(self, space: Space) -> Value:
+        return self.coroutine.close(space)
+
+    def reconstruct(self, writer: Writer) -> str:
+        return writer.assign("awaited", f"{writer.expr(self.coroutine)}.__await__()")
+
+
+#: what suspends a frame → the prefix of its attributes
+_PREFIXES = {types.GeneratorType: "gi", types.CoroutineType: "cr", types.AsyncGeneratorType: "ag"}
+
+
+def is_left_open(host: Any) -> bool:
+    """Whether letting go of the object does something else: closes what is suspended within a `try`, or warns of a
+    coroutine that nobody has awaited; a tuple holds its items.
+    """
+    waiting, met = [host], set()
+    while waiting:
+        found = waiting.pop()
+        if type(found) is tuple and id(found) not in met:
+            met.add(id(found))
+            waiting += found
+        elif type(found) in _PREFIXES and _is_open(found, _PREFIXES[type(found)]):
+            return True
+    return False
+
+
+def _is_open(host: Any, prefix: str) -> bool:
+    frame = getattr(host, f"{prefix}_frame")
+    if frame is None or getattr(host, f"{prefix}_running"):
+        return False
+    instrs = decode(getattr(host, f"{prefix}_code")).instrs
+    at = next((instr for instr in instrs if instr.offset == frame.f_lasti), None)
+    if type(host) is types.CoroutineType and not host.cr_suspended:  # it has not begun
+        return True
+    return at is None or protects(instrs, at)
+
+
+def send(space: Space, receiver: Value, value: Value) -> Value:
+    """One step of a `yield from` receiver: send, or next where None is sent to an iterator without `send`."""
+    receiver = receiver.force()
+    if isinstance(receiver, GeneratorValue):
+        return receiver.send(space, value)
+    if space.trace.is_none(value):
+        return space.advance(receiver)
+    return space.call_method(receiver, "send", value)
+
+
+def make(frame: Frame) -> Value:
+    """The generator or coroutine that calling such a function gives."""
+    flags = frame.code.co_flags
+    if flags & inspect.CO_ASYNC_GENERATOR:
+        return MODELS[types.AsyncGeneratorType](frame)  # type: ignore[call-arg]
+    if not flags & inspect.CO_COROUTINE:
+        return GeneratorValue(frame)
+    _refuse_origins(frame.space)
+    return GeneratorValue(frame, types.CoroutineType)
+
+
+def _is_awaitable(value: Value) -> bool:
+    return isinstance(value, GeneratorValue) and value.is_awaitable
+
+
+def awaitable(space: Space, value: Value) -> Value:
+    """`_PyCoro_GetAwaitableIter`: the iterator behind an awaitable."""
+    value = value.force()
+    if _is_awaitable(value):
+        return value
+    slot = space.special(value, "__await__")
+    if slot is None:
+        raise space.error(TypeError, f"object {value.type_name(space)} can't be used in 'await' expression")
+    iterator = space.call(slot, [value], {}).force()
+    if _is_awaitable(iterator):
+        raise space.error(TypeError, "__await__() returned a coroutine")
+    if space.special(iterator, "__next__") is None:
+        raise space.error(TypeError, f"__await__() returned non-iterator of type '{iterator.type_name(space)}'")
+    return iterator
+
+
+#: what `async with` awaits: GET_AWAITABLE's argument → the method that gave it
+_GIVEN_BY = {1: "__aenter__", 2: "__aexit__"}
+
+
+def awaited(space: Space, value: Value, where: int) -> Value:
+    """`await value`."""
+    value = value.force()
+    if where and not _is_awaitable(value) and space.special(value, "__await__") is None:
+        given = f"'async with' received an object from {_GIVEN_BY[where]} that does not implement __await__"
+        raise space.error(TypeError, f"{given}: {value.type_name(space)}")
+    iterator = awaitable(space, value)
+    if isinstance(iterator, GeneratorValue) and iterator.is_coroutine:
+        iterator.own()
+        if iterator.delegate() is not None:
+            raise space.error(RuntimeError, "coroutine is being awaited already")
+    return iterator
+
+
+def aiter_(space: Space, value: Value) -> Value:
+    """`async for … in value`: its async iterator."""
+    value = value.force()
+    slot = space.special(value, "__aiter__")
+    if slot is None:
+        text = f"'async for' requires an object with __aiter__ method, got {value.type_name(space)}"
+        raise space.error(TypeError, text)
+    iterator = space.call(slot, [value], {}).force()
+    if space.special(iterator, "__anext__") is None:
+        text = "'async for' received an object from __aiter__ that does not implement __anext__"
+        raise space.error(TypeError, f"{text}: {iterator.type_name(space)}")
+    return iterator
+
+
+def anext_(space: Space, iterator: Value) -> Value:
+    """The awaitable of `iterator.__anext__()`."""
+    iterator = iterator.force()
+    slot = space.special(iterator, "__anext__")
+    if slot is None:
+        name = iterator.type_name(space)
+        raise space.error(TypeError, f"'async for' requires an iterator with __anext__ method, got {name}")
+    given = space.call(slot, [iterator], {}).force()
+    try:
+        return awaitable(space, given)
+    except Raised as e:
+        text = f"'async for' received an invalid object from __anext__: {given.type_name(space)}"
+        raise Raised(exception.from_cause(space, space.error(TypeError, text).value, e.value)) from None

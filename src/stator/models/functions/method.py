@@ -1,0 +1,379 @@
+"""Bound methods, and C functions with their descriptors."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.guard import Equals
+from stator.guards.raw import class_dict, is_subtype, type_lookup
+from stator.guards.source import ConstSource, GetAttrSource, Source
+from stator.space.attributes import attribute_name
+from stator.space.facts import fixed, is_fixed, part
+from stator.space.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
+from stator.space.value import Constant, Known, ObjectValue, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+
+@models(types.MethodType)
+class BoundMethod(ObjectValue):
+    """A function (any callable) bound to an instance."""
+
+    __slots__ = ("function", "instance")
+    FIELDS = frozenset({"__doc__", "__func__", "__self__"})
+
+    def __init__(self, function: Value, instance: Value) -> None:
+        self.cls = types.MethodType
+        self.source: Source | None = None
+        self.function = function
+        self.instance = instance
+        self.host: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
+        space.guard_type(host, source)
+        self = cls(*(part(space, host, source, name) for name in ("__func__", "__self__")))
+        self.source = source
+        self.host = host
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> BoundMethod:
+        return cls(space.fresh(host.__func__), space.fresh(host.__self__))
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, function: Value, instance: Value) -> Value:
+        if space.special(function.force(), "__call__") is None:
+            raise space.error(TypeError, "first argument must be callable")
+        if instance.force().cls is type(None):
+            raise space.error(TypeError, "instance must not be None")
+        return BoundMethod(function, instance)
+
+    def held(self) -> Iterable[Value]:
+        return (self.function, self.instance)
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        return space.call(self.function, [self.instance, *args], kwargs, tail)
+
+    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+        return self.call(space, list(args), kwargs, False)
+
+    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+        """From 3.13 on: it stays bound to what it is bound to."""
+        return self
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if name == "__doc__":
+            return space.getattr(self.function, name)
+        return {"__func__": self.function, "__self__": self.instance}.get(name)
+
+    def tp_getattribute(self, space: Space, name: Value) -> Value:
+        text = attribute_name(space, name)
+        if space.lookup(types.MethodType, text) is not None:
+            return space.generic_getattr(self, text)
+        return space.getattr(self.function, text)
+
+    def tp_eq(self, space: Space, other: Value) -> Value:
+        other = other.force()
+        if not isinstance(other, BoundMethod):
+            return NOT_IMPLEMENTED
+        same = space.is_(self.instance, other.instance) and space.is_(self.function, other.function)
+        return TRUE if same else FALSE
+
+    def tp_ne(self, space: Space, other: Value) -> Value:
+        equal = self.tp_eq(space, other)
+        return equal if equal is NOT_IMPLEMENTED else FALSE if equal is TRUE else TRUE
+
+    def key(self, space: Space) -> Any:
+        return ("bound method", _IdentityOf(space.identity(self.instance)), _IdentityOf(space.identity(self.function)))
+
+    def describe(self) -> str:
+        return f"method {self.function.force().describe()}"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        parts = f"{writer.expr(self.function)}, {writer.expr(self.instance)}"
+        return writer.assign("method", f"{writer.const(types.MethodType)}({parts})")
+
+
+class _IdentityOf:
+    __slots__ = ("anchor",)
+
+    def __init__(self, anchor: Any) -> None:
+        self.anchor = anchor
+
+    def __hash__(self) -> int:
+        return id(self.anchor) >> 4
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _IdentityOf) and other.anchor is self.anchor
+
+
+class Named(Known):
+    """What a C type has in its dict: a function, a method or another descriptor."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """What the type's dict has it under, if the program has not moved it."""
+        return fixed(self.host, "__name__")  # type: ignore[no-any-return]
+
+    @property
+    def owner(self) -> type:
+        """The type whose objects it is for."""
+        return fixed(self.host, "__objclass__")  # type: ignore[no-any-return]
+
+    @property
+    def qualname(self) -> str:
+        """Its full name."""
+        return fixed(self.host, "__qualname__")  # type: ignore[no-any-return]
+
+
+@models(
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+)
+class BuiltinValue(Named):
+    """A C function or an unbound C method: what it does is in the table of `protocol`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        owner = fixed(host, "__self__") if is_fixed(host, "__self__") else None  # a function, and no descriptor
+        if id(host) not in HANDLERS and owner is not None and not issubclass(type(owner), types.ModuleType):
+            bound = _bound_builtin(space, host, owner, source)
+            if bound is not None:
+                return bound
+        self = cls(host, source)
+        space.guard_identity(self)
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        return space.existing(host)
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        host = self.host
+        if self.cls is types.BuiltinFunctionType and fixed(host, "__name__") == "__new__":
+            check_new(space, host, args)
+        elif self.cls is types.ClassMethodDescriptorType:
+            self._check_class(space, args)
+        return space.call_builtin(host, args, kwargs)
+
+    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+        return self.call(space, list(args), kwargs, False)
+
+    def _check_class(self, space: Space, args: list[Value]) -> None:
+        """`classmethod_get`: the class must be one whose method this is; CPython words the TypeError."""
+        host = self.host
+        given = args[0].force() if args else None
+        if given is not None and issubclass(given.cls, type) and is_subtype(space.stand_in(given), self.owner):
+            return
+        try:
+            host() if given is None else host.__get__(None, space.stand_in(given))
+        except TypeError as e:
+            raise Raised(space.exception(e)) from None
+        raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        if self.cls is types.BuiltinFunctionType:
+            return self
+        if self.cls is types.ClassMethodDescriptorType:
+            return BoundBuiltin(self, space.class_value(owner))
+        return self if instance is None else self._bound(space, instance)
+
+    def _bound(self, space: Space, instance: Value) -> Value:
+        needed = self.owner
+        if not is_subtype(instance.cls, needed):
+            name = f"descriptor '{self.name}' for '{space.type_name(needed)}' objects"
+            raise space.error(TypeError, f"{name} doesn't apply to a '{instance.type_name(space)}' object")
+        return BoundBuiltin(self, instance)
+
+    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+        instance = instance.force()
+        if self.cls is types.ClassMethodDescriptorType:
+            cls = space.class_value(instance.cls) if owner is None or owner.force().cls is type(None) else owner.force()
+            self._check_class(space, [cls])
+            return BoundBuiltin(self, cls)
+        return self if instance.cls is type(None) and owner is not None else self._bound(space, instance)
+
+    def describe(self) -> str:
+        return f"builtin {self.qualname}"
+
+
+def explicit_call(*classes: Any) -> None:
+    """`cls.__call__`, asked for by its name, of classes whose models have `call`."""
+    for cls in classes:
+        _explicit_call(cls, vars(cls)["__call__"])
+
+
+def _explicit_call(cls: type, host: Any) -> None:
+    def call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        value: Any = args[0].force() if args else None
+        if value is None or not issubclass(value.cls, cls) or not hasattr(value, "call"):
+            return bad_call(space, host, args, kwargs)
+        return value.call(space, args[1:], kwargs, False)  # type: ignore[no-any-return]
+
+    register(host, call)
+
+
+explicit_call(types.BuiltinFunctionType, types.MethodWrapperType)
+
+
+def _equality(host: Any, equal: bool) -> None:
+    """`meth_richcompare` and `wrapper_richcompare`: bound to one object, of one descriptor."""
+
+    @builtin(host)
+    def compare(space: Space, self: Value, other: Value, /) -> Value:
+        self, other = self.force(), other.force()
+        if not issubclass(other.cls, host.__objclass__):
+            return NOT_IMPLEMENTED
+        if isinstance(self, BoundBuiltin) and isinstance(other, BoundBuiltin):
+            same = space.is_(self.instance, other.instance) and _same_function(space, self, other)
+        elif isinstance(self, BuiltinValue) and isinstance(other, BuiltinValue):
+            same = self.host == other.host
+        else:
+            return space.unmodelled(host, [self, other], {})
+        return TRUE if same is equal else FALSE
+
+
+def _same_function(space: Space, one: BoundMethod, other: BoundMethod) -> bool:
+    """Whether the two, bound to one object, are of one C function: a type may have it under two names."""
+    if space.is_(one.function, other.function):
+        return True
+    hosts = [space.identity(method.function) for method in (one, other)]
+    if not all(isinstance(host, types.MethodDescriptorType) for host in hosts):
+        return False
+    sample = space.stand_in(one.instance.force())
+    left, right = (host.__get__(sample, type(sample)) for host in hosts)
+    return bool(left == right)
+
+
+@builtin(types.BuiltinFunctionType.__reduce__, types.MethodWrapperType.__reduce__)
+def builtin_reduce(space: Space, self: Value, /) -> Value:
+    """A function of a module is told by its name, a bound method by its object and its name."""
+    self = self.force()
+    if isinstance(self, BoundBuiltin):
+        parts = [self.instance, space.getattr(self, "__name__")]
+        return space.new_tuple([space.existing(getattr), space.new_tuple(parts)])
+    host = space.identity(self)
+    if not isinstance(host, types.BuiltinFunctionType) or not isinstance(host.__reduce__(), str):
+        return space.unmodelled(types.BuiltinFunctionType.__reduce__, [self], {})
+    space.guard_identity(self)
+    return Constant(host.__reduce__())
+
+
+@builtin(types.MethodType.__reduce__)
+def method_reduce(space: Space, self: Value, /) -> Value:
+    """A bound method is told by its object and the name of its function."""
+    method = self.force()
+    if not isinstance(method, BoundMethod):
+        return space.unmodelled(types.MethodType.__reduce__, [self], {})
+    parts = [method.instance, space.getattr(method.function, "__name__")]
+    return space.new_tuple([space.existing(getattr), space.new_tuple(parts)])
+
+
+for _cls in (types.BuiltinFunctionType, types.MethodWrapperType):
+    _equality(_cls.__eq__, True)
+    _equality(_cls.__ne__, False)
+
+
+#: of classes whose instances C code alone makes
+DISALLOW_INSTANTIATION = 1 << 7
+
+
+def check_new(space: Space, host: Any, args: list[Value]) -> None:
+    """`tp_new_wrapper`: the class must be one that this `__new__` can allocate; CPython words the TypeError."""
+    cls = args[0].force() if args else None
+    fits = cls is not None and issubclass(cls.cls, type) and is_subtype(space.stand_in(cls), host.__self__)
+    if fits and not space.stand_in(cls).__flags__ & DISALLOW_INSTANTIATION:  # type: ignore[arg-type]
+        return
+    try:
+        host(*[space.stand_in(a) for a in args])
+    except TypeError as e:
+        raise Raised(space.exception(e)) from None
+    raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
+
+
+class BoundBuiltin(BoundMethod):
+    """A C method bound to an instance (`[].append`): as a bound method, of another class."""
+
+    __slots__ = ()
+    FIELDS = frozenset({"__doc__", "__name__", "__qualname__", "__self__", "__text_signature__"})
+
+    def __init__(self, function: Value, instance: Value) -> None:
+        super().__init__(function, instance)
+        wrapper = isinstance(getattr(function, "host", None), types.WrapperDescriptorType)
+        self.cls = types.MethodWrapperType if wrapper else types.BuiltinMethodType
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> BoundMethod:
+        owner = host.__self__
+        return BoundBuiltin(space.existing(type_lookup(type(owner), host.__name__)), space.fresh(owner))
+
+    def tp_getattribute(self, space: Space, name: Value) -> Value:
+        return space.generic_getattr(self, attribute_name(space, name))
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if name in ("__name__", "__qualname__", "__doc__", "__text_signature__"):
+            return space.getattr(self.function, name)
+        return self.instance if name == "__self__" else None
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        host = self.function.force().host  # type: ignore[attr-defined]
+        instance = self.instance.force()
+        if self.function.force().cls is types.ClassMethodDescriptorType:
+            return writer.assign(
+                fixed(host, "__name__"), f"{writer.expr(self.function)}.__get__(None, {writer.expr(instance)})"
+            )
+        # With the class: CPython's method_get dereferences it for METH_METHOD functions.
+        parts = f"{writer.expr(self.function)}.__get__({writer.expr(instance)}, {writer.const(instance.cls)})"
+        return writer.assign(fixed(host, "__name__"), parts)
+
+
+@models(types.MethodWrapperType)
+class MethodWrapper(BoundBuiltin):
+    """Slot wrappers bound to an instance (`(1).__add__`)."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
+        return _bound_builtin(space, host, fixed(host, "__self__"), source) or super().from_host(space, host, source)
+
+
+def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> BoundMethod | None:
+    """An existing bound C method, taken apart into descriptor and instance."""
+    name = fixed(host, "__name__")
+    function = getattr(type(owner), name, None)
+    if issubclass(type(owner), type):  # isinstance would ask the object's own __class__
+        function = class_dict(owner).get(name)
+        if not isinstance(function, types.ClassMethodDescriptorType):
+            return None
+        value = BoundBuiltin(space.existing(function), space.class_value(owner))
+        value.source, value.host = source, host
+        space.guard_identity_of(source, host)
+        return value
+    if not isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType):
+        return None
+    space.guard_type(host, source)
+    instance_source = ConstSource(owner, "self") if type(source) is ConstSource else GetAttrSource(source, "__self__")
+    space.guard_type(owner, instance_source)
+    if type(source) is not ConstSource:
+        space.trace.guard(Equals(GetAttrSource(source, "__name__"), name))
+    bound = BoundBuiltin(space.existing(function), space.wrap(owner, instance_source))
+    bound.source, bound.host = source, host
+    return bound

@@ -1,0 +1,1 @@
+"""Where objects lie, how much memory they take, and when they die."""

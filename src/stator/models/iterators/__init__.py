@@ -1,0 +1,1 @@
+"""Iterators written in C."""

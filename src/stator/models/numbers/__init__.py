@@ -1,0 +1,1 @@
+"""Numbers, and the modules that compute with them."""

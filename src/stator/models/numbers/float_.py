@@ -1,0 +1,127 @@
+"""`float` and `complex`: construction from values; their methods run for real."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator._core import has_buffer
+from stator.models.classes.payload import PayloadValue
+from stator.space.operands import hooked, known_host, literal, strict_subclass
+from stator.space.protocol import builtin, register
+from stator.space.value import Constant, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+_TEXTS = (str, bytes, bytearray)
+
+
+def _hash(base: type) -> None:
+    def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        value = args[0].force() if args else None
+        if isinstance(value, PayloadValue):
+            space.check_nan(value, value.payload)
+        return None
+
+    register(base.__hash__, model)
+
+
+_hash(float)
+_hash(complex)
+
+
+@builtin(float.__new__)
+def float_new(space: Space, cls: Value, number: Value | None = None, /, **kwargs: Value) -> Value:
+    owner = known_host(space, cls, "float.__new__")
+    if kwargs and space.host_lookup(owner, "__init__") is float.__init__:
+        raise space.error(TypeError, "float() takes no keyword arguments")
+    result = Constant(0.0) if number is None else to_float(space, number)
+    if owner is float:
+        return result
+    return PayloadValue.made(space, owner, float, known_host(space, result, "float.__new__"))
+
+
+def to_float(space: Space, value: Value) -> Value:
+    """`PyNumber_Float`: an exact float of whatever has `__float__` or `__index__`, or of text."""
+    value = value.force()
+    if literal(value):
+        return space.run_known(float, [value])
+    if value.symbolic and value.cls is float:
+        return value
+    if space.special(value, "__float__") is not None:
+        return as_double(space, value)
+    if issubclass(value.cls, _TEXTS) or has_buffer(value.cls):
+        return hooked(space, float, [value])
+    if space.special(value, "__index__") is None:
+        words = "float() argument must be a string or a real number, not"
+        raise space.error(TypeError, f"{words} '{value.type_name(space)}'")
+    return as_double(space, value)
+
+
+def as_double(space: Space, value: Value) -> Value:
+    """`PyFloat_AsDouble`: what C functions that take a float make of their argument."""
+    value = value.force()
+    if literal(value) and value.cls is not str:
+        return space.run_known(_double, [value])
+    if value.symbolic and value.cls is float:
+        return value
+    slot = space.special(value, "__float__")
+    if slot is None:
+        if space.special(value, "__index__") is None:
+            raise space.error(TypeError, f"must be real number, not {value.type_name(space)}")
+        return hooked(space, int.__float__, [space.index(value)])
+    result = space.call(slot, [value], {}).force()
+    if result.cls is float:
+        return result
+    words = f"{value.type_name(space)}.__float__ returned non-float (type {result.type_name(space)})"
+    if not issubclass(result.cls, float):
+        raise space.error(TypeError, words)
+    space.warn(DeprecationWarning, strict_subclass(words, float))
+    return Constant(float.__float__(known_host(space, result, "float")))
+
+
+def _double(number: float) -> float:
+    if isinstance(number, (int, float)):
+        return float(number)
+    raise TypeError(f"must be real number, not {type(number).__name__}")
+
+
+@builtin(complex.__new__)
+def complex_new(space: Space, cls: Value, real: Value | None = None, imag: Value | None = None) -> Value:
+    owner = known_host(space, cls, "complex.__new__")
+    parts = {}
+    if real is not None:
+        parts["real"] = _complex_part(space, real.force(), True)
+    if imag is not None:
+        parts["imag"] = _complex_part(space, imag.force(), False)
+    if any(part.symbolic for part in parts.values()):
+        return hooked(space, complex, list(parts.values()))
+    result = space.run_known(complex, [], parts)
+    if owner is complex:
+        return result
+    return PayloadValue.made(space, owner, complex, result.as_host(space))
+
+
+def _complex_part(space: Space, value: Value, first: bool) -> Value:
+    """An argument of `complex()` as something CPython itself can take."""
+    if literal(value) or value.symbolic:
+        return value
+    slot = space.special(value, "__complex__") if first else None
+    if slot is not None:
+        result = space.call(slot, [value], {}).force()
+        if result.cls is complex:
+            return result
+        words = f"__complex__ returned non-complex (type {result.type_name(space)})"
+        if not issubclass(result.cls, complex):
+            raise space.error(TypeError, words)
+        space.warn(DeprecationWarning, strict_subclass(words, complex))
+        return Constant(complex.__complex__(known_host(space, result, "complex")))
+    if space.special(value, "__float__") is not None or space.special(value, "__index__") is not None:
+        return as_double(space, value)
+    if issubclass(value.cls, complex):  # the second: its number is taken, and no method asked
+        return Constant(complex(complex.__pos__(known_host(space, value, "complex"))))
+    if issubclass(value.cls, str):
+        return Constant(str.__str__(known_host(space, value, "complex")))
+    kind = "first argument must be a string or a number" if first else "second argument must be a number"
+    kind = f"complex() {kind}"
+    raise space.error(TypeError, f"{kind}, not '{value.type_name(space)}'")

@@ -1,0 +1,74 @@
+"""`int` and `bool`: construction from values; their methods run for real."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator._core import has_buffer
+from stator.models.classes.payload import PayloadValue
+from stator.space.operands import hooked, known_host, literal, strict_subclass
+from stator.space.protocol import FALSE, TRUE, builtin
+from stator.space.value import Constant, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+_TEXTS = (str, bytes, bytearray)
+
+
+@builtin(int.__new__)
+def int_new(space: Space, cls: Value, number: Value | None = None, /, base: Value | None = None) -> Value:
+    owner = known_host(space, cls, "int.__new__")
+    if number is None:
+        result: Value = Constant(0) if base is None else space.run_known(int, [], {"base": base})
+    elif base is not None:
+        result = hooked(space, int, [number.force(), space.index(base).force()])
+    else:
+        result = to_int(space, number)
+    if owner is int:
+        return result
+    return PayloadValue.made(space, owner, int, known_host(space, result, "int.__new__"))
+
+
+def to_int(space: Space, value: Value) -> Value:
+    """`PyNumber_Long`: an exact int of whatever has `__int__` or `__index__`, or of text."""
+    value = value.force()
+    if literal(value):
+        return space.run_known(int, [value])
+    if value.symbolic and value.cls is int:
+        return value
+    slot = space.special(value, "__int__")
+    if slot is not None:
+        result = space.call(slot, [value], {}).force()
+        if result.cls is not int:
+            words = f"__int__ returned non-int (type {result.type_name(space)})"
+            if not issubclass(result.cls, int):
+                raise space.error(TypeError, words)
+            space.warn(DeprecationWarning, strict_subclass(words, int))
+        return _exact(space, result)
+    if space.special(value, "__index__") is not None:
+        return _exact(space, space.index(value).force())
+    trunc = space.special(value, "__trunc__")
+    if trunc is not None:
+        space.warn(DeprecationWarning, "The delegation of int() to __trunc__ is deprecated.")
+        return _of_trunc(space, space.call(trunc, [value], {}).force())
+    if issubclass(value.cls, _TEXTS) or has_buffer(value.cls):
+        return hooked(space, int, [value])
+    words = "int() argument must be a string, a bytes-like object or a real number, not"
+    raise space.error(TypeError, f"{words} '{value.type_name(space)}'")
+
+
+def _of_trunc(space: Space, result: Value) -> Value:
+    """`int()` of what `__trunc__` gave."""
+    if not issubclass(result.cls, int) and space.special(result, "__index__") is None:
+        raise space.error(TypeError, f"__trunc__ returned non-Integral (type {result.type_name(space)})")
+    return _exact(space, space.index(result).force())
+
+
+def _exact(space: Space, result: Value) -> Value:
+    return result if result.cls is int else Constant(int.__int__(known_host(space, result, "int")))
+
+
+@builtin(bool.__new__)
+def bool_new(space: Space, cls: Value, value: Value | None = None, /) -> Value:
+    return TRUE if value is not None and space.truth(value) else FALSE

@@ -1,0 +1,114 @@
+"""The space of a trace, put together from its parts."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from stator.models.classes.attr_dict import AttrDict
+from stator.models.functions.cell import CellValue
+from stator.models.hostcalls.proxies import answered
+from stator.models.iterators.iterator import SequenceIterator
+from stator.models.text.repr_ import repr_of, str_of
+from stator.models.text.str_format import CONVERSIONS, format_value, text_of
+from stator.space.attributes import Attributes
+from stator.space.calls import Calls
+from stator.space.deferred import joined
+from stator.space.identity.keys import note_unlike, traced_key
+from stator.space.iteration import Iteration
+from stator.space.operators import Operators
+from stator.space.value import NotKnown
+from stator.space.wrapping import Wrapping
+
+if TYPE_CHECKING:
+    import types
+
+    from stator.guards.source import Source
+    from stator.space.interfaces import Trace
+    from stator.space.value import ObjectValue, Value
+
+
+class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls):
+    """The generic algorithms of the object space over one trace, and those steps of them that make a certain model."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._lookups = {}
+        self._mros = {}
+        self._unmet_modules = {}
+        self._class_values = {}
+        self._by_id = {}
+        self._kept = []
+        self._unread = []
+
+    def traced_key(self, value: Value) -> Any:
+        """The key of a value in a host dict or set that stands for a traced one."""
+        return traced_key(self, value)
+
+    def note_unlike(self, cls: type) -> None:
+        """A number of a type that is not to be compared with others as a key is one."""
+        note_unlike(self, cls)
+
+    def own_attr_dict(self, value: ObjectValue) -> Any:
+        """The attributes of an object of a class that has given it a `__dict__`."""
+        return AttrDict(value, None if value.source is None else value.host)
+
+    def existing_cell(self, host: types.CellType, source: Source, contents: Source | None = None) -> CellValue:
+        """The value of an existing closure cell."""
+        known = self._by_id.get(id(host))
+        if known is None:
+            known = self._by_id[id(host)] = CellValue.from_host(self, host, source, contents)
+            self._kept.append(host)
+        return known
+
+    def sequence_iterator(self, value: Value) -> Value:
+        """The iterator over an object that has `__getitem__` and no `__iter__`."""
+        return SequenceIterator(value)
+
+    def answered(self, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value | None:
+        """Run a pure host function for real, on stand-ins for operands that are not known; None where unsound."""
+        owner = getattr(host, "__objclass__", None) or getattr(host, "__self__", None)
+        if isinstance(owner, type) and owner.__module__ != "builtins":
+            return None  # others may ask for more than slots: a Decimal compares itself with any Rational
+        try:
+            result = answered(self, host, args, kwargs or {})
+        except NotKnown:
+            return None
+        return self.fresh(result)
+
+    def repr(self, value: Value) -> Value:
+        """`repr(value)`."""
+        return repr_of(self, value)
+
+    def format_value(self, value: Value, conversion: Any, spec: Value | None) -> Value:
+        """`f"{value!conversion:spec}"`."""
+        return format_value(self, value, conversion, spec)
+
+    def convert_value(self, value: Value, conversion: Any) -> Value:
+        """`value!conversion` in an f-string, by the number that the bytecode has."""
+        return CONVERSIONS[conversion](self, value)
+
+    def join_strings(self, parts: list[Value]) -> Value:
+        """`"".join(parts)` of what formatting gave: str or instances of its subclasses."""
+        return joined(parts, lambda part: text_of(self, part, "str.join"))
+
+    def release(self) -> None:
+        """The trace is over: let go of the host objects it looked at, without waiting for the garbage collector."""
+        for value in self._by_id.values():
+            for slot in ("host", "_attrs", "_shared", "dict_owner", "table"):
+                with contextlib.suppress(AttributeError):
+                    setattr(value, slot, None)
+        for value in self._unread:
+            value.host = None
+        self._unread.clear()
+        self._by_id.clear()
+        self._kept.clear()
+        self._lookups.clear()
+        self._mros.clear()
+        self._unmet_modules.clear()
+        self._class_values.clear()
+
+    # Last: what follows could not name the type.
+    def str(self, value: Value) -> Value:
+        """`str(value)`."""
+        return str_of(self, value)

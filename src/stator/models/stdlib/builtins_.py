@@ -1,0 +1,337 @@
+"""Builtin functions: `Python/bltinmodule.c`, over traced values."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.models.iterators.builtins_iter import CallableIterator
+from stator.models.text.repr_ import ascii_of, repr_of
+from stator.models.text.str_format import format_of
+from stator.space.attributes import MISSING
+from stator.space.identity.aliasing import InternedTexts
+from stator.space.operands import bool_value, hooked, known_host, literal
+from stator.space.protocol import NONE, builtin
+from stator.space.value import Constant, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+
+@builtin(sys.intern)
+def intern(space: Space, text: Value, /) -> Value:
+    host = space.run_known(sys.intern, [text]).as_host(space)
+    space.trace.extension(InternedTexts).texts[id(host)] = host
+    return Constant(host)
+
+
+@builtin(abs)
+def abs_(space: Space, value: Value, /) -> Value:
+    return space.unary("abs", value)
+
+
+@builtin(all)
+def all_(space: Space, iterable: Value, /) -> Value:
+    return bool_value(all(space.truth(item) for item in space.iterate(iterable)))
+
+
+@builtin(any)
+def any_(space: Space, iterable: Value, /) -> Value:
+    return bool_value(any(space.truth(item) for item in space.iterate(iterable)))
+
+
+@builtin(callable)
+def callable_(space: Space, value: Value, /) -> Value:
+    return bool_value(space.host_lookup(value.force().cls, "__call__") is not MISSING)
+
+
+@builtin(repr)
+def repr_(space: Space, value: Value, /) -> Value:
+    return repr_of(space, value)
+
+
+@builtin(ascii)
+def ascii_(space: Space, value: Value, /) -> Value:
+    return ascii_of(space, value)
+
+
+@builtin(len)
+def len_(space: Space, value: Value, /) -> Value:
+    return space.len(value)
+
+
+@builtin(hash)
+def hash_(space: Space, value: Value, /) -> Value:
+    return space.hash(value)
+
+
+@builtin(format)
+def format_(space: Space, value: Value, spec: Value = Constant(""), /) -> Value:  # noqa: B008 (immutable)
+    if not issubclass(spec.force().cls, str):
+        raise space.error(TypeError, f"format() argument 2 must be str, not {spec.force().type_name(space)}")
+    return format_of(space, value, spec)
+
+
+# -- numbers --------------------------------------------------------------------------------------------------------
+
+
+def _of_index(host: Any) -> None:
+    """`bin`, `hex`, `oct`: of whatever has `__index__`."""
+
+    def model(space: Space, number: Value) -> Value:
+        return space.fresh(host(space.int_(number)))
+
+    builtin(host)(model)
+
+
+for _host in (bin, hex, oct):
+    _of_index(_host)
+
+
+@builtin(chr)
+def chr_(space: Space, number: Value, /) -> Value:
+    return space.run_known(chr, [Constant(space.int_(number))])
+
+
+@builtin(ord)
+def ord_(space: Space, character: Value, /) -> Value:
+    return hooked(space, ord, [character.force()])
+
+
+@builtin(divmod)
+def divmod_(space: Space, left: Value, right: Value, /) -> Value:
+    left, right = left.force(), right.force()
+    if literal(left) and literal(right):
+        return space.run_known(divmod, [left, right])
+    return _binary_function(space, "divmod()", "__divmod__", "__rdivmod__", left, right)
+
+
+def _binary_function(space: Space, shown: str, method: str, reflected: str, left: Value, right: Value) -> Value:
+    result = space._binary_slots(method, reflected, left, right)
+    if space.is_not_implemented(result):
+        names = f"'{left.type_name(space)}' and '{right.type_name(space)}'"
+        raise space.error(TypeError, f"unsupported operand type(s) for {shown}: {names}")
+    return result
+
+
+@builtin(pow)
+def pow_(space: Space, base: Value, exp: Value, mod: Value = NONE) -> Value:
+    base, exp, mod = base.force(), exp.force(), mod.force()
+    if mod.cls is type(None):
+        return space.binary("**", base, exp)
+    if literal(base) and literal(exp) and literal(mod):
+        return space.run_known(pow, [base, exp, mod])
+    slot = space.special(base, "__pow__")
+    if slot is not None:
+        result = space.call(slot, [base, exp, mod], {}).force()
+        if not space.is_not_implemented(result):
+            return result
+    names = f"'{base.type_name(space)}', '{exp.type_name(space)}', '{mod.type_name(space)}'"
+    raise space.error(TypeError, f"unsupported operand type(s) for ** or pow(): {names}")
+
+
+@builtin(round)
+def round_(space: Space, number: Value, ndigits: Value = NONE) -> Value:
+    number, ndigits = number.force(), ndigits.force()
+    digits = [] if ndigits.cls is type(None) else [ndigits]
+    if literal(number) and all(map(literal, digits)):
+        return space.run_known(round, [number, *digits])
+    slot = space.special(number, "__round__")
+    if slot is None:
+        raise space.error(TypeError, f"type {number.force().type_name(space)} doesn't define __round__ method")
+    return space.call(slot, [number, *digits], {})
+
+
+@builtin(sum)
+def sum_(space: Space, iterable: Value, /, start: Value = Constant(0)) -> Value:  # noqa: B008 (immutable)
+    """Numbers are added by CPython itself, whose `sum` is more exact than a row of additions."""
+    total = start.force()
+    for kind, joined in ((str, "strings [use ''.join(seq)"), (bytes, "bytes [use b''.join(seq)")):
+        if issubclass(total.cls, kind):
+            space.iter(iterable)
+            raise space.error(TypeError, f"sum() can't sum {joined} instead]")
+    if issubclass(total.cls, bytearray):
+        space.iter(iterable)
+        raise space.error(TypeError, "sum() can't sum bytearray [use b''.join(seq) instead]")
+    iterator = space.iter(iterable)
+    plain: list[Any] = [total.as_host(space)] if _plain_number(total) else []
+    symbolic = False
+    while (item := space.next(iterator)) is not None:
+        item = item.force()
+        if plain and _plain_number(item):
+            plain.append(item.as_host(space))
+            continue
+        if plain:
+            total, plain = _sum_plain(space, plain), []
+        symbolic |= item.symbolic
+        if symbolic and item.cls is float and type(item) is Constant and sys.version_info >= (3, 12):
+            raise Unsupported(errors.UnsupportedCCall("sum"))  # compensated summation of what is only symbolic
+        total = space.binary("+", total, item).force()
+    return _sum_plain(space, plain) if plain else total
+
+
+def _plain_number(value: Value) -> bool:
+    return type(value) is Constant and value.cls in (int, float, bool)
+
+
+def _sum_plain(space: Space, numbers: list[Any]) -> Value:
+    if len(numbers) == 1:
+        return Constant(numbers[0])
+    return space.run_known(lambda: sum(numbers[1:], numbers[0]), [])
+
+
+def _extreme(host: Any, symbol: str) -> None:
+    """`min` and `max`: the first of the extreme elements."""
+    name = host.__name__
+
+    def model(space: Space, *args: Value, key: Value = NONE, default: Value | None = None) -> Value:
+        if not args:
+            raise space.error(TypeError, f"{name} expected at least 1 argument, got 0")
+        if len(args) > 1 and default is not None:
+            words = f"Cannot specify a default for {name}() with multiple positional arguments"
+            raise space.error(TypeError, words)
+        items = iter(args) if len(args) > 1 else space.iterate(args[0])
+        best = best_key = None
+        for item in items:
+            item_key = item if key.force().cls is type(None) else space.call(key, [item], {})
+            if best_key is None or space.truth(space.compare(symbol, item_key, best_key)):
+                best, best_key = item, item_key
+        if best is not None:
+            return best
+        if default is not None:
+            return default
+        words = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
+        raise space.error(ValueError, f"{name}() {words}")
+
+    builtin(host)(model)
+
+
+_extreme(max, ">")
+_extreme(min, "<")
+
+
+# -- iteration ------------------------------------------------------------------------------------------------------
+
+
+@builtin(iter)
+def iter_(space: Space, value: Value, sentinel: Value | None = None, /) -> Value:
+    if sentinel is None:
+        return space.iter(value)
+    if space.host_lookup(value.force().cls, "__call__") is MISSING:
+        named = "iter(object, sentinel): object" if sys.version_info[:2] == (3, 12) else "iter(v, w): v"
+        raise space.error(TypeError, f"{named} must be callable")
+    return CallableIterator(value, sentinel)
+
+
+@builtin(next)
+def next_(space: Space, iterator: Value, default: Value | None = None, /) -> Value:
+    iterator = iterator.force()
+    slot = space.special(iterator, "__next__")
+    if slot is None:
+        raise space.error(TypeError, f"'{iterator.force().type_name(space)}' object is not an iterator")
+    if default is None:
+        return space.call(slot, [iterator], {})
+    found = space.next(iterator)
+    return default if found is None else found
+
+
+@builtin(sorted)
+def sorted_(space: Space, iterable: Value, /, *, key: Value = NONE, reverse: Value = Constant(False)) -> Value:  # noqa: B008
+    result = space.new_list(list(space.unpack(iterable)))
+    space.call_builtin(list.sort, [result], {"key": key, "reverse": reverse})
+    return result
+
+
+# -- attributes -----------------------------------------------------------------------------------------------------
+
+
+def _attribute_name(space: Space, name: Value, function: str) -> str:
+    name = name.force()
+    if not issubclass(name.cls, str):
+        raise space.error(TypeError, f"attribute name must be string, not '{name.force().type_name(space)}'")
+    return str.__str__(known_host(space, name, function))
+
+
+@builtin(getattr)
+def getattr_(space: Space, value: Value, name: Value, default: Value | None = None, /) -> Value:
+    attribute = _attribute_name(space, name, "getattr")
+    if default is None:
+        return space.getattr(value, attribute)
+    found = space.getattr_or_none(value, attribute)
+    return default if found is None else found
+
+
+@builtin(hasattr)
+def hasattr_(space: Space, value: Value, name: Value, /) -> Value:
+    return bool_value(space.getattr_or_none(value, _attribute_name(space, name, "hasattr")) is not None)
+
+
+@builtin(setattr)
+def setattr_(space: Space, value: Value, name: Value, item: Value, /) -> Value:
+    space.setattr(value, _attribute_name(space, name, "setattr"), item)
+    return NONE
+
+
+@builtin(delattr)
+def delattr_(space: Space, value: Value, name: Value, /) -> Value:
+    space.delattr(value, _attribute_name(space, name, "delattr"))
+    return NONE
+
+
+@builtin(vars)
+def vars_(space: Space, value: Value | None = None, /) -> Value:
+    if value is None:
+        return space.call_builtin(locals, [], {})
+    found = space.getattr_or_none(value, "__dict__")
+    if found is None:
+        raise space.error(TypeError, "vars() argument must have __dict__ attribute")
+    return found
+
+
+@builtin(dir)
+def dir_(space: Space, value: Value | None = None, /) -> Value:
+    if value is None:
+        names = space.call_method(space.call_builtin(locals, [], {}), "keys")
+        return sorted_(space, space.new_list(space.unpack(names)))
+    value = value.force()
+    slot = space.special(value, "__dir__")
+    if slot is None:
+        raise space.error(TypeError, "object does not provide __dir__")
+    return sorted_(space, space.call(slot, [value], {}))
+
+
+# -- frames and modules ---------------------------------------------------------------------------------------------
+
+
+@builtin(globals)
+def globals_(space: Space) -> Value:
+    return space.trace.globals_of(space.trace.current_frame.globals).value(space)  # type: ignore[no-any-return]
+
+
+@builtin(builtins.__import__)
+def import_(
+    space: Space,
+    name: Value,
+    globals: Value = NONE,
+    locals: Value = NONE,
+    fromlist: Value = NONE,
+    level: Value = Constant(0),  # noqa: B008 (immutable)
+) -> Value:
+    """`__import__` of what has been imported already; the first import of a module runs its body, for real."""
+    if space.int_(level) != 0:
+        raise Unsupported(errors.UnsupportedUse("__import__", "of a relative name"))
+    full = str(known_host(space, name, "__import__"))
+    wanted = full if space.truth(fromlist) else full.partition(".")[0]
+    module = space.trace.loaded(full)
+    if module is None:
+        space.trace.first_import(full)
+    if space.truth(fromlist):
+        space.trace.import_parts(full, module, [space.known(item) for item in space.unpack(fromlist)])
+    return space.trace.loaded(wanted) or space.trace.first_import(wanted)
+
+
+@builtin(breakpoint)
+def breakpoint_(space: Space, *args: Value, **kws: Value) -> Value:
+    raise Unsupported(errors.DebuggerCall("breakpoint"))

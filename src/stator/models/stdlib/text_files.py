@@ -1,0 +1,88 @@
+"""What is written to text files that existed before the trace: known text goes out after the graph.
+
+That is right where the write cannot fail and runs no code of the program's, which `takes_text` tells; else it breaks
+the graph.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.guard import Predicate
+from stator.guards.raw import type_lookup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stator.space.space import Space
+    from stator.space.value import Value
+
+__all__ = ["SINKS", "can_take"]
+
+#: `write` methods in C that do nothing but take the text; what they wrote can only be read back across a break
+SINKS = (io.TextIOWrapper.write, io.StringIO.write)
+_CLOSED = {io.TextIOWrapper: io.TextIOWrapper.__dict__["closed"], io.StringIO: io.StringIO.__dict__["closed"]}
+_BUFFERS = (io.BufferedWriter, io.BufferedRandom)
+#: the encodings of the C library that can write every text of ASCII characters, as `codecs` calls them
+_ENCODINGS = frozenset({"ascii", "utf-8", "iso8859-1"})
+
+
+def can_take(space: Space, file: Value, texts: Iterable[str]) -> bool:
+    """Whether writing these texts to the existing file may be put off; guards what that depends on."""
+    assert file.source is not None
+    check = takes_text
+    if not all(text.isascii() for text in texts):
+        if not all(map(_is_unicode, texts)):
+            return False
+        check = takes_unicode
+    host = file.host  # type: ignore[attr-defined]
+    holds = Predicate((file.source,), check, "the text file can be written")
+    if not holds.test(host):
+        return False
+    space.trace.guard(holds)
+    return True
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether the text has no surrogates."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def takes_text(file: Any) -> bool:
+    """Whether the file takes ASCII characters, without failing and without code of the program's."""
+    kind = io.StringIO if issubclass(type(file), io.StringIO) else io.TextIOWrapper
+    closed = _CLOSED[kind]
+    if type_lookup(type(file), "closed") is not closed or closed.__get__(file):
+        return False
+    return kind is io.StringIO or (codecs.lookup(file.encoding).name in _ENCODINGS and _is_plain(file.buffer))
+
+
+def takes_unicode(file: Any) -> bool:
+    """Whether the file takes all characters."""
+    if not takes_text(file):
+        return False
+    return issubclass(type(file), io.StringIO) or codecs.lookup(file.encoding).name == "utf-8"
+
+
+def _is_plain(buffer: Any) -> bool:
+    """Whether the bytes go to memory or to a file that does not block."""
+    if type(buffer) is io.BytesIO:
+        return not buffer.closed
+    raw = buffer.raw if type(buffer) in _BUFFERS else buffer
+    if type(raw) is not io.FileIO or raw.closed or not raw.writable():
+        return False
+    number = raw.fileno()
+    if number in (1, 2):  # the standard streams, whatever they are
+        return True
+    found = os.fstat(number)
+    if stat.S_ISCHR(found.st_mode):
+        return os.isatty(number) or found.st_rdev == os.stat(os.devnull).st_rdev
+    return stat.S_ISREG(found.st_mode)

@@ -1,0 +1,161 @@
+"""Locks made by the traced program: nobody else can hold one before it leaves the trace.
+
+A lock that existed before breaks the graph: what happens between its acquisition and its release must not be put
+off until after the release.
+"""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from typing import TYPE_CHECKING, Any
+
+from stator.models.classes.instance import InstanceValue
+from stator.space.operands import bool_value, known_host, refuse, refuse_use
+from stator.space.protocol import FALSE, NONE, TRUE, builtin, models
+from stator.space.value import Constant, ObjectValue, Raised, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+_LOCK = type(_thread.allocate_lock())
+_RLOCK = type(threading.RLock())
+
+
+class LockValue(ObjectValue):
+    """A lock of either kind."""
+
+    __slots__ = ("depth",)
+    kind: type
+    maker: Any
+
+    def __init__(self) -> None:
+        self.cls = self.kind
+        self.source: Source | None = None
+        self.host: Any = None
+        self.depth = 0
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        if space.guard_type(host, source) is not cls.kind:
+            return InstanceValue.from_host(space, host, source)
+        self = cls()
+        self.source, self.host = source, host
+        return self
+
+    def take(self, space: Space) -> Value:
+        """Acquire, without waiting: a lock that cannot be had would wait for ever."""
+        self.check_fresh("acquire")
+        if self.depth and self.kind is _LOCK:
+            raise refuse_use("lock.acquire", "of a lock that is held")
+        space.touch(self)
+        self.depth += 1
+        return TRUE
+
+    def check_arguments(self, space: Space, *args: Value) -> bool:
+        """Whether `acquire(*args)` would wait; arguments that do not go together are refused by a lock that is free."""
+        self.check_fresh("acquire")
+        blocking, timeout = (known_host(space, arg, f"{self.kind.__name__}.acquire") for arg in args)
+        try:
+            type(self).maker().acquire(blocking, timeout)
+        except Exception as e:
+            raise Raised(space.exception(e)) from None
+        return bool(blocking)
+
+    def give(self, space: Space) -> Value:
+        """Release."""
+        self.check_fresh("release")
+        if not self.depth:
+            words = "release unlocked lock" if self.kind is _LOCK else "cannot release un-acquired lock"
+            raise space.error(RuntimeError, words)
+        space.touch(self)
+        self.depth -= 1
+        return NONE
+
+    def check_fresh(self, method: str) -> None:
+        """A lock that existed before the trace breaks the graph."""
+        if self.source is not None:
+            raise refuse(f"{self.kind.__name__}.{method}")
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        shell = writer.shell_of(self)
+        if shell is not None:
+            return shell
+        name = str(writer.assign("lock", f"{writer.const(self.maker)}()"))
+        writer.name_value(self, name)
+        for _ in range(self.depth):
+            writer.line(f"{name}.acquire()")
+        return name
+
+
+@models(_LOCK)
+class PlainLock(LockValue):
+    """`threading.Lock()`."""
+
+    __slots__ = ()
+    kind = _LOCK
+    maker = _thread.allocate_lock
+
+    if "__new__" in vars(_LOCK):  # since 3.13
+
+        @staticmethod
+        def tp_new(space: Space, cls: Value, /) -> Value:
+            return PlainLock()
+
+    def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
+        waits = self.check_arguments(space, blocking, timeout)
+        return self.take(space) if waits or not self.depth else FALSE
+
+    def release(self, space: Space) -> Value:
+        return self.give(space)
+
+    def locked(self, space: Space) -> Value:
+        self.check_fresh("locked")
+        return bool_value(self.depth > 0)
+
+    def __enter__(self, space: Space) -> Value:
+        return self.take(space)
+
+    def __exit__(self, space: Space, *exc_info: Value) -> Value:
+        return self.give(space)
+
+
+@models(_RLOCK)
+class ReentrantLock(LockValue):
+    """`threading.RLock()`."""
+
+    __slots__ = ()
+    kind = _RLOCK
+    maker = threading.RLock
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
+        if args or kwargs or known_host(space, cls, "RLock.__new__") is not _RLOCK:
+            raise refuse_use("RLock.__new__", "of a subclass, or with arguments")
+        return ReentrantLock()
+
+    def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
+        self.check_arguments(space, blocking, timeout)
+        return self.take(space)
+
+    def release(self, space: Space) -> Value:
+        return self.give(space)
+
+    def __enter__(self, space: Space) -> Value:
+        return self.take(space)
+
+    def __exit__(self, space: Space, *exc_info: Value) -> Value:
+        return self.give(space)
+
+    def _is_owned(self, space: Space) -> Value:
+        self.check_fresh("_is_owned")
+        return bool_value(self.depth > 0)
+
+
+@builtin(_thread.allocate_lock)
+def new_lock(space: Space) -> Value:
+    return PlainLock()

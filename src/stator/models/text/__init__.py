@@ -1,0 +1,1 @@
+"""Strings, bytes, and what becomes text."""

@@ -1,0 +1,223 @@
+"""memoryview: of bytes that only the trace has, run for real; what others may write is left alone."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from stator._core import has_buffer
+from stator.models.classes.instance import InstanceValue
+from stator.models.hostcalls.proxies import answered
+from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type
+from stator.models.text.bytearray_ import ByteArrayValue
+from stator.space.operands import bool_value, known_host, refuse, refuse_object, refuse_use
+from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
+from stator.space.value import Constant, Known, NotKnown, Raised, Value
+
+__all__ = ["MemoryView"]
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stator.guards.source import Source
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+#: attributes that follow from the bytes
+_FACTS = frozenset(
+    {
+        "c_contiguous",
+        "contiguous",
+        "f_contiguous",
+        "format",
+        "itemsize",
+        "nbytes",
+        "ndim",
+        "readonly",
+        "shape",
+        "strides",
+    }
+)
+
+
+@models(memoryview)
+class MemoryView(Value):
+    """A view of bytes or of a bytearray of the trace; an existing one is opaque."""
+
+    __slots__ = ("host", "obj")
+    FIELDS = _FACTS | {"obj"}
+    source: Source | None = None
+
+    def __init__(self, host: memoryview, obj: Value) -> None:
+        self.cls = memoryview
+        self.host = host
+        #: whose bytes they are
+        self.obj = obj
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        return InstanceValue.from_host(space, host, source)
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value, object: Value) -> Value:
+        object = object.force()
+        if isinstance(object, MemoryView):
+            object.check(space)
+            return MemoryView(memoryview(object.as_host(space)), object.obj)
+        if isinstance(object, ByteArrayValue):
+            made = MemoryView(memoryview(object.contents(space)), object)
+            object.views.append(made)
+            return made
+        if type(object) is Constant and not issubclass(object.cls, bytes):
+            return space.run_known(memoryview, [object])
+        if not issubclass(object.cls, bytes):
+            raise refuse("memoryview.__new__")
+        return MemoryView(memoryview(known_host(space, object, "memoryview")), object)
+
+    @property
+    def released(self) -> bool:
+        """Whether the program has let go of it."""
+        try:
+            return self.host.nbytes < 0
+        except ValueError:
+            return True
+
+    def as_host(self, space: Space) -> Any:
+        return self.host
+
+    def held(self) -> Iterable[Value]:
+        return (self.obj,)
+
+    def check(self, space: Space) -> None:
+        """`CHECK_RELEASED`."""
+        if self.released:
+            raise space.error(ValueError, "operation forbidden on released memoryview object")
+
+    def run(self, space: Space, method: Any, *args: Value) -> Value:
+        """Let the host view do it."""
+        try:
+            result = answered(space, partial(method, self.as_host(space)), list(args), {})
+        except NotKnown:
+            raise refuse("memoryview") from None
+        if not isinstance(result, memoryview):
+            return space.fresh(result)
+        made = MemoryView(result, self.obj)
+        if isinstance(self.obj, ByteArrayValue):
+            self.obj.views.append(made)
+        return made
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if name == "obj":
+            self.check(space)
+            return self.obj
+        return self.run(space, getattr, Constant(name)) if name in _FACTS else None
+
+    # -- slots ------------------------------------------------------------------------------------------------------
+
+    def tp_eq(self, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        if not has_buffer(other.cls):
+            return NOT_IMPLEMENTED
+        return bool_value(self.as_host(space) == known_host(space, other, "memoryview.__eq__"))
+
+    def tp_ne(self, space: Space, other: Value, /) -> Value:
+        equal = self.tp_eq(space, other)
+        return equal if space.is_not_implemented(equal) else bool_value(not space.truth(equal))
+
+    def __len__(self, space: Space) -> Value:
+        return self.run(space, len)
+
+    def __getitem__(self, space: Space, key: Value, /) -> Value:
+        return self.run(space, memoryview.__getitem__, key)
+
+    def __setitem__(self, space: Space, key: Value, item: Value, /) -> Value:
+        if not isinstance(self.obj, ByteArrayValue) and not self.released and not self.host.readonly:
+            raise refuse("memoryview.__setitem__")  # a view of a copy
+        space.touch(self.obj)
+        return self.run(space, memoryview.__setitem__, key, item)
+
+    def tp_delitem(self, space: Space, key: Value, /) -> Value:
+        return self.run(space, vars(memoryview)["__delitem__"], key)
+
+    def tp_hash(self, space: Space) -> Value:
+        return self.run(space, memoryview.__hash__)
+
+    def tp_iter(self, space: Space) -> Value:
+        if self.released:
+            raise refuse_use("memoryview.__iter__", "of one that is released")  # CPython has a SystemError for it
+        try:
+            iter(self.host)
+        except (TypeError, NotImplementedError) as e:
+            raise Raised(space.exception(e)) from None
+        return MemoryIterator(self)
+
+    def __enter__(self, space: Space) -> Value:
+        self.check(space)
+        return self
+
+    def __exit__(self, space: Space, *args: Value) -> Value:
+        return self.release(space)
+
+    # -- methods ----------------------------------------------------------------------------------------------------
+
+    def tobytes(self, space: Space, order: Value = NONE) -> Value:
+        return self.run(space, memoryview.tobytes, order)
+
+    def tolist(self, space: Space) -> Value:
+        return self.run(space, memoryview.tolist)
+
+    def hex(self, space: Space, *args: Value) -> Value:
+        return self.run(space, memoryview.hex, *args)
+
+    def cast(self, space: Space, format: Value, shape: Value | None = None) -> Value:
+        return self.run(space, memoryview.cast, format, *(() if shape is None else (shape,)))
+
+    def toreadonly(self, space: Space) -> Value:
+        return self.run(space, memoryview.toreadonly)
+
+    def release(self, space: Space) -> Value:
+        space.touch(self)
+        return self.run(space, memoryview.release)
+
+    # -- generated code ---------------------------------------------------------------------------------------------
+
+    def identity(self, space: Space) -> Any:
+        return self
+
+    def reconstruct(self, writer: Writer) -> str:
+        whole = not self.released and self.host.format == "B" and self.host.strides == (1,)
+        if not whole or not isinstance(self.obj, (ByteArrayValue, Known)):
+            raise refuse_object("a memoryview that outlives the compiled function")
+        if isinstance(self.obj, Known):
+            return writer.assign("view", f"{writer.const(memoryview)}({writer.const(self.host.tobytes())})")
+        if self.host.readonly or self.obj.changed or len(self.host) != len(self.obj._contents or b""):
+            raise refuse_object("a memoryview that outlives the compiled function")
+        return writer.assign("view", f"{writer.const(memoryview)}({writer.expr(self.obj)})")
+
+
+@iterator_type(type(iter(memoryview(b""))))
+class MemoryIterator(IteratorValue):
+    """`iter(memoryview(…))`: its length is fixed when it is made."""
+
+    __slots__ = ("index", "length", "view")
+
+    def __init__(self, view: MemoryView) -> None:
+        super().__init__(type(iter(memoryview(b""))))
+        self.view: MemoryView | None = view
+        self.length = len(view.host)
+        self.index = 0
+
+    def produce(self, space: Space) -> Value | None:
+        if self.view is None:
+            return None
+        space.touch(self)
+        if self.index < self.length:
+            self.index += 1
+            return self.view.run(space, memoryview.__getitem__, Constant(self.index - 1))
+        self.view = None
+        return None
+
+    def rebuilt(self, writer: Writer) -> str:
+        if self.view is None:
+            return advanced(writer, "iter(memoryview(b''))", 1)
+        return advanced(writer, f"iter({writer.expr(self.view)})", self.index)

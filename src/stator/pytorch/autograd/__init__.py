@@ -1,0 +1,1 @@
+"""Autograd: functions with a backward of their own, hooks, checkpoints, the engine."""

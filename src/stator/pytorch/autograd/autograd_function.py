@@ -1,0 +1,341 @@
+"""`torch.autograd.Function.apply`: forward and backward are traced, and become one node of the graph.
+
+The node's module applies a Function of Stator's own, which runs the two graphs in place of the program's methods.
+Where no gradient is wanted, `forward` is traced as any other code. Where either method cannot be traced, the call of
+`apply` is left to Python.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator._core import set_code_policy
+from stator.guards.raw import type_lookup
+from stator.interp import policy
+from stator.models.classes.instance import InstanceValue
+from stator.pytorch import internals
+from stator.pytorch.autograd.autograd_module import FunctionModule, Plan
+from stator.pytorch.graph.subgraph import Subgraph, record_module
+from stator.pytorch.state import global_state
+from stator.pytorch.tensors.calls import record
+from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.protocol import FALSE, NONE, TRUE, register
+from stator.space.value import Constant, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+_Function: Any = torch.autograd.Function
+_FIELDS = frozenset({"to_save", "dirty_tensors", "non_differentiable", "materialize_grads", "saved_for_forward"})
+
+
+class ContextValue(InstanceValue):
+    """The `ctx` of one application: attributes as the program sets them, and what C code keeps for it."""
+
+    __slots__ = ("fields", "needs")
+
+    def __init__(self, cls: type, inputs: list[Value]) -> None:
+        super().__init__(cls)
+        self.needs = [_wants_grad(value) for value in inputs]
+        self.fields: dict[str, Value] = {}
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        if name == "needs_input_grad":
+            return space.new_tuple([TRUE if wanted else FALSE for wanted in self.needs])
+        if name in ("saved_tensors", "saved_variables"):
+            return space.new_tuple(self.listed(space, "to_save"))
+        return self.fields.get(name, NONE if name in _FIELDS else None)
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        if name not in _FIELDS:
+            return False
+        self.fields[name] = NONE if value is None or _is_none(value) else value.force()
+        return True
+
+    def listed(self, space: Space, name: str) -> list[Value]:
+        """A field that holds a tuple, as a list; empty where it was not set."""
+        value = self.fields.get(name, NONE)
+        return [] if value is NONE else [item.force() for item in space.unpack(value)]
+
+    def reconstruct(self, writer: Writer) -> str:
+        raise Unsupported(errors.NotReconstructible("the context of an autograd.Function"))
+
+
+def _is_none(value: Value) -> bool:
+    value = value.force()
+    return type(value) is Constant and value.host is None
+
+
+def _wants_grad(value: Value) -> bool:
+    return isinstance(value, TensorValue) and torch.is_grad_enabled() and value.requires_grad
+
+
+def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`Function.apply`, the class method."""
+    cls = space.known(args[0].force()) if args else None
+    if not isinstance(cls, type) or space.trace.is_fresh_class(cls) or internals.are_transforms_active():
+        return None
+    application = _Application(space, cls, args[0].force())
+    if not application.bind(args[1:], kwargs):
+        return None
+    try:
+        for value in application.inputs:
+            _refuse_wrapper(value.force())
+        return application.run()
+    except Unsupported:
+        # Python will call the methods; what they do there cannot be traced either.
+        for name in ("forward", "backward", "setup_context"):
+            code = getattr(getattr(cls, name, None), "__code__", None)
+            if code is not None:
+                set_code_policy(code, 2)
+        raise
+
+
+def _refuse_wrapper(value: Value) -> None:
+    """A tensor of a class with `__torch_dispatch__` (a DTensor) may want gradients, which the trace cannot see."""
+    if issubclass(value.cls, torch.Tensor) and not isinstance(value, TensorValue):
+        raise Unsupported(errors.UnsupportedTensorSubclass(value.cls.__qualname__))
+
+
+class _Application:
+    """One call of `apply`."""
+
+    def __init__(self, space: Space, cls: Any, cls_value: Value) -> None:
+        self.space = space
+        self.recorder: Recorder = space.trace.recorder
+        self.cls = cls
+        self.cls_value = cls_value
+        self.inputs: list[Value] = []
+        self.split = cls.setup_context is not _Function.setup_context
+        self.plan = Plan()
+
+    def bind(self, args: list[Value], kwargs: dict[str, Value]) -> bool:
+        """Find the arguments of `forward`; False where that is for Python to do."""
+        if not self.split:
+            self.inputs = [arg.force() for arg in args]
+            return not kwargs
+        bound = inspect.signature(self.cls.forward).bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            return False
+        self.inputs = [v.force() if isinstance(v, Value) else self.space.fresh(v) for v in bound.args]
+        return True
+
+    def run(self) -> Value:
+        self.context = ContextValue(internals.backward_class(self.cls), self.inputs)
+        if not any(self.context.needs):
+            return self.without_gradient()
+        return self.with_gradient()
+
+    # -- forward ----------------------------------------------------------------------------------------------------
+
+    def forward(self) -> Value:
+        """Trace `forward`, and what sets up the context after it."""
+        space, context = self.space, self.context
+        function = space.getattr(self.cls_value, "forward")
+        if not self.split:
+            return space.call(function, [context, *self.inputs], {}).force()
+        result = space.call(function, list(self.inputs), {}).force()
+        set_up = space.getattr(self.cls_value, "setup_context")
+        space.call(set_up, [context, space.new_tuple(self.inputs), result], {})
+        return result
+
+    def without_gradient(self) -> Value:
+        """`forward` without the recording of gradients; an input among the results is given as another tensor."""
+        space = self.space
+        with _no_grad(self.recorder.change_state):
+            result = self.forward()
+            dirty = self.context.listed(space, "dirty_tensors")
+            parts = [self.plain_output(part, dirty) for part in self.results(result)]
+        return space.new_tuple(parts) if issubclass(result.cls, tuple) else parts[0]
+
+    def results(self, result: Value) -> list[Value]:
+        return [r.force() for r in self.space.unpack(result)] if issubclass(result.cls, tuple) else [result]
+
+    def plain_output(self, part: Value, dirty: list[Value]) -> Value:
+        if not isinstance(part, TensorValue):
+            return part
+        if any(part is value for value in dirty):
+            return part
+        if any(part is value for value in self.inputs):
+            name = "detach" if part.requires_grad else "view_as"
+            call = Call(getattr(torch.Tensor, name), "call_method", name)
+            return record(self.space, call, [part] if part.requires_grad else [part, part], {})
+        if part.requires_grad:
+            raise self.refusal("its result requires a gradient though no argument does")
+        return part
+
+    # -- forward and backward ---------------------------------------------------------------------------------------
+
+    def with_gradient(self) -> Value:
+        """Trace both methods, each into a graph of its own, and record the node that applies them."""
+        space, recorder, plan = self.space, self.recorder, self.plan
+        forward = Subgraph(recorder)
+        with forward.recording(), _no_grad(recorder.switch):
+            result = self.forward()
+        parts = self.results(result)
+        outputs = [part for part in parts if isinstance(part, TensorValue)]
+        if not outputs or len({id(o) for o in outputs}) < len(outputs):
+            raise self.refusal("it gives no tensor, or one twice")
+        if space.known(self.context.fields.get("materialize_grads", TRUE)) is not True:
+            raise self.refusal("it takes gradients that may be None")
+        backward, gradients = self.backward(parts)
+        tensors = [value for value in self.inputs if isinstance(value, TensorValue)]
+        used = backward.free([g for g in gradients if g is not None])
+        kept = [value for value in used if forward.holds(value) and not any(value is o for o in outputs)]
+        inside = [*outputs, *kept]
+        needed = forward.free(inside)
+        operands: list[Any] = [*tensors]
+        for value in [*needed, *(v for v in used if not forward.holds(v))]:
+            if not any(value is o for o in operands):
+                operands.append(value)
+        plan.forward_inputs = [_index(value, operands) for value in needed]
+        plan.gradients = [None if g is None else i for i, g in self.numbered(gradients)]
+        self.note_flags(outputs, operands, tensors)
+        plan.note_uses(used, self.context.listed(space, "to_save"), operands, outputs, kept)
+        module = FunctionModule(
+            forward.close(inside, needed),
+            backward.close([g for g in gradients if g is not None], used),
+            plan,
+            self.cls.__name__,
+        )
+        made = record_module(self.recorder, self.cls.__name__, module, operands)
+        self.note_views(space.unpack(made))
+        return self.answer(result, parts, outputs, space.unpack(made))
+
+    def note_views(self, made: list[Any]) -> None:
+        """A result that shares its argument's memory has another gradient than a view of it."""
+        for value in map(Value.force, made):
+            if isinstance(value, TensorValue) and value.root is not value and value.operation is not None:
+                self.recorder.own_gradients[value] = value.operation
+
+    @staticmethod
+    def numbered(gradients: list[Any]) -> list[tuple[int, Any]]:
+        """The gradients with their positions among those that are not None."""
+        counts = [sum(g is not None for g in gradients[:i]) for i in range(len(gradients))]
+        return list(zip(counts, gradients, strict=True))
+
+    def note_flags(self, outputs: list[Any], operands: list[Any], tensors: list[Any]) -> None:
+        space, context, plan = self.space, self.context, self.plan
+        plan.outputs = len(outputs)
+        plan.tensors = len(tensors)
+        plan.dirty = [_index(value, tensors) for value in context.listed(space, "dirty_tensors")]
+        plan.non_differentiable = [_index(v, outputs) for v in context.listed(space, "non_differentiable")]
+        plan.contiguous = [bool(output.fake.is_contiguous()) for output in outputs]
+        if None in (*plan.dirty, *plan.non_differentiable):
+            raise self.refusal("it marks tensors that are neither arguments nor results")
+
+    def backward(self, parts: list[Value]) -> tuple[Subgraph, list[Value | None]]:
+        """Trace `backward`: its graph, and the gradient of each argument that is a tensor."""
+        space, recorder = self.space, self.recorder
+        function = self.user_backward()
+        graph = Subgraph(recorder)
+        grads: list[Value] = [
+            self.gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in parts
+        ]
+        effects = space.trace.effects
+        before = effects.count
+        try:
+            with graph.recording(), _as_in_backward(recorder):
+                result = space.call(function, [self.context, *grads], {}).force()
+        except Raised as e:
+            raise self.refusal(f"its backward raises {e.value.cls.__name__}") from None
+        if effects.count != before:
+            raise self.refusal("its backward acts on objects outside of it")
+        found = self.results(result)
+        if len(found) < len(self.inputs) or not all(map(_is_none, found[len(self.inputs) :])):
+            raise self.refusal("its backward gives another number of gradients")
+        gradients: list[Value | None] = []
+        for value, grad in zip(self.inputs, found, strict=False):
+            if isinstance(value, TensorValue) and (_is_none(grad) or isinstance(grad, TensorValue)):
+                gradients.append(None if _is_none(grad) else grad)
+            elif not _is_none(grad):
+                raise self.refusal("its backward gives something else than tensors")
+        return graph, gradients
+
+    def user_backward(self) -> Value:
+        cls = self.cls
+        own = [name for name in ("backward", "vjp") if getattr(cls, name) is not getattr(_Function, name)]
+        if len(own) != 1 or getattr(cls, "boxed_grads_call", False):
+            raise self.refusal("it has no single backward")
+        return self.space.getattr(self.cls_value, own[0])
+
+    def gradient_of(self, graph: Subgraph, output: TensorValue) -> TensorValue:
+        """What backward is given for a result: a tensor like it, of which nothing more is known."""
+        fake = output.fake
+        with self.recorder.world.mode, torch.no_grad():
+            like = torch.empty_like(fake, requires_grad=False, memory_format=torch.contiguous_format)
+        value = TensorValue(self.recorder, torch.Tensor, self.recorder.describe(like))
+        value._fake = like
+        graph.input(f"grad_{len(graph.given)}", value)
+        return value
+
+    # -- the node ---------------------------------------------------------------------------------------------------
+
+    def answer(self, result: Value, parts: list[Value], outputs: list[TensorValue], made: list[Value]) -> Value:
+        """The result of `apply`: the results of `forward`, the tensors among them as the node gives them."""
+        new = dict(zip(map(id, outputs), made, strict=True))
+        final = [new.get(id(part), part) for part in parts]
+        return self.space.new_tuple(final) if issubclass(result.cls, tuple) else final[0]
+
+    def refusal(self, why: str) -> Unsupported:
+        return Unsupported(errors.UnsupportedTensorOperation(f"{self.cls.__qualname__}.apply", why))
+
+
+def _index(value: Any, values: list[Any]) -> Any:
+    return next((i for i, other in enumerate(values) if other is value), None)
+
+
+class _no_grad:
+    """Gradients are not recorded meanwhile; `change` is how the recorder changes the state."""
+
+    def __init__(self, change: Callable[..., Any]) -> None:
+        self.change = change
+
+    def __enter__(self) -> None:
+        self.before = torch.is_grad_enabled()
+        if self.before:
+            self.change(internals.set_grad_enabled, [False])
+
+    def __exit__(self, *exc: object) -> None:
+        if self.before:
+            self.change(internals.set_grad_enabled, [True])
+
+
+class _as_in_backward:
+    """The state in which the engine calls backward: no gradients, and autocast off as outside of its block."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def __enter__(self) -> None:
+        self.before = global_state.snapshot()
+        self.recorder.switch(internals.set_grad_enabled, [False])
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                self.recorder.switch(torch.set_autocast_enabled, [device, False])
+
+    def __exit__(self, *exc: object) -> None:
+        for function, args in global_state.changes(global_state.snapshot(), self.before):
+            self.recorder.switch(function, list(args))
+
+
+def apply_function() -> Any:
+    """What a call of `Function.apply` runs: a Python class method up to torch 2.13, a C one in 2.15."""
+    found = type_lookup(_Function, "apply")
+    return found.__func__ if isinstance(found, classmethod) else found
+
+
+def install() -> None:
+    """Register the models."""
+    register(apply_function(), _apply)
+    # Up to torch 2.13 `apply` is a Python function, left alone with all that it calls (see engine.py).
+    policy.CALLED_BACK.append(internals.FunctionBase)

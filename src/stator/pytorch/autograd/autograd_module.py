@@ -1,0 +1,108 @@
+"""What runs in place of a traced `torch.autograd.Function`: a Function made of two graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from stator.pytorch.state import global_state
+
+__all__ = ["FunctionModule", "Plan"]
+
+
+class Plan:
+    """How the parts fit together.
+
+    The module is called with operands: first the `tensors` that were arguments of `apply`, then whatever else the two
+    graphs use. The forward graph gives the results, then what backward needs of its insides.
+    """
+
+    def __init__(self) -> None:
+        self.tensors = 0
+        self.outputs = 0
+        #: the operands that the forward graph is called with
+        self.forward_inputs: list[Any] = []
+        #: what the backward graph is called with, after the gradients: (where it is found, position, saved as such?)
+        self.uses: list[tuple[str, int, bool]] = []
+        #: for each tensor argument, the position of its gradient in what the backward graph gives, or None
+        self.gradients: list[Any] = []
+        self.dirty: list[Any] = []
+        self.non_differentiable: list[Any] = []
+        #: for each result, whether backward takes its gradient to be contiguous
+        self.contiguous: list[bool] = []
+
+    def note_uses(
+        self, used: list[Any], saved: list[Any], operands: list[Any], outputs: list[Any], kept: list[Any]
+    ) -> None:
+        """Where each value that backward uses will be found."""
+        for value in used:
+            for where, values in (("kept", kept), ("output", outputs), ("operand", operands)):
+                place = next((i for i, other in enumerate(values) if other is value), None)
+                if place is not None:
+                    self.uses.append((where, place, any(value is s for s in saved)))
+                    break
+
+
+class FunctionModule(torch.nn.Module):
+    """A traced Function; calling it applies the Function."""
+
+    def __init__(self, forward_graph: Any, backward_graph: Any, plan: Plan, name: str) -> None:
+        super().__init__()
+        self.forward_graph = forward_graph
+        self.backward_graph = backward_graph
+        self.plan = plan
+        #: a class of its own: its name is that of the results' `grad_fn`
+        self.function: Any = type(name, (_Applied,), {})
+        self.keeps_state = not any(_changes_state(graph) for graph in (forward_graph, backward_graph))
+
+    def forward(self, *operands: Any) -> Any:
+        return self.function.apply(self, *operands)
+
+    def extra_repr(self) -> str:
+        return self.function.__name__
+
+    def run(self, graph: Any, args: list[Any]) -> Any:
+        """Run one of the graphs; what it does to the global state ends with it."""
+        if self.keeps_state:
+            return graph(*args)
+        before = global_state.snapshot()
+        try:
+            return graph(*args)
+        finally:
+            global_state.apply(before)
+
+
+def _changes_state(graph: Any) -> bool:
+    return any(id(node.target) in global_state.SETTERS for node in graph.graph.nodes)
+
+
+class _Applied(torch.autograd.Function):
+    """The program's Function, as it was traced."""
+
+    @staticmethod
+    def forward(ctx: Any, module: FunctionModule, *operands: Any) -> Any:
+        plan = module.plan
+        results = module.run(module.forward_graph, [operands[i] for i in plan.forward_inputs])
+        outputs, kept = results[: plan.outputs], results[plan.outputs :]
+        found = {"operand": operands, "output": outputs, "kept": kept}
+        ctx.module = module
+        ctx.count = len(operands)
+        ctx.save_for_backward(*[found[where][i] for where, i, saved in plan.uses if saved])
+        ctx.others = [found[where][i] for where, i, saved in plan.uses if not saved]
+        if plan.dirty:
+            ctx.mark_dirty(*[operands[i] for i in plan.dirty])
+        if plan.non_differentiable:
+            ctx.mark_non_differentiable(*[outputs[i] for i in plan.non_differentiable])
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        module = ctx.module
+        plan = module.plan
+        saved, others = iter(ctx.saved_tensors), iter(ctx.others)
+        used = [next(saved) if is_saved else next(others) for _, _, is_saved in plan.uses]
+        given = [g.contiguous() if dense else g for g, dense in zip(grads, plan.contiguous, strict=True)]
+        found = module.run(module.backward_graph, [*given, *used])
+        parts = [None if i is None else found[i] for i in plan.gradients]
+        return (None, *parts, *[None] * (ctx.count - plan.tensors))

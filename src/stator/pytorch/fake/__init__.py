@@ -1,0 +1,1 @@
+"""What operations return, learnt without data: fake tensors, and the memory of outcomes."""

@@ -1,0 +1,63 @@
+"""Operations whose C++ code looks at the contents of an argument, which tensors without data do not have.
+
+Run on fake tensors they fail at best. They break the graph where such an argument is a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+
+from stator import errors
+from stator.pytorch import internals
+from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.tensors.calls import function_handler, method_handler
+from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.protocol import Handler, register
+from stator.space.value import Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+Reads = Callable[[list[Value], dict[str, Value]], bool]
+
+
+def _always(args: list[Value], kwargs: dict[str, Value]) -> bool:
+    return True
+
+
+def _tensor_at(*positions: int, names: tuple[str, ...]) -> Reads:
+    def reads(args: list[Value], kwargs: dict[str, Value]) -> bool:
+        given = [args[i] for i in positions if i < len(args)] + [kwargs[n] for n in names if n in kwargs]
+        return any(isinstance(value.force(), TensorValue) for value in given)
+
+    return reads
+
+
+def _guarded(host: Any, reads: Reads, otherwise: Handler) -> Handler:
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        if reads(args, kwargs):
+            raise Unsupported(errors.DataDependentValue(describe_callable(host)))
+        return otherwise(space, args, kwargs)
+
+    return handler
+
+
+def install() -> None:
+    """Register the models."""
+    for host in (internals.pack_padded_sequence, internals.pad_packed_sequence):
+        register(host, _guarded(host, _always, function_handler(host)))
+    # A packed sequence is given as `(data, batch_sizes, hx, …)`, another as `(input, hx, …)`; the hx of LSTM is a list.
+    for name, place in (("lstm", 1), ("gru", 2), ("rnn_tanh", 2), ("rnn_relu", 2)):
+        host = getattr(internals.VariableFunctions, name)
+        register(host, _guarded(host, _tensor_at(place, names=("batch_sizes",)), function_handler(host)))
+    lengths = _tensor_at(2, 3, names=("input_lengths", "target_lengths"))
+    for host in (F.ctc_loss, torch.ctc_loss):
+        register(host, _guarded(host, lengths, function_handler(host)))
+    sections = _tensor_at(1, names=("indices_or_sections", "tensor_indices_or_sections", "indices"))
+    register(torch.tensor_split, _guarded(torch.tensor_split, sections, function_handler(torch.tensor_split)))
+    method: Any = internals.TensorBase.tensor_split
+    register(method, _guarded(method, sections, method_handler(method, "tensor_split")))

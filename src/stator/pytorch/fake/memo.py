@@ -1,0 +1,195 @@
+"""Outcomes of operations, remembered by operation and metadata of the operands.
+
+A miss runs the operation on stand-ins made from the metadata alone, so that identical layers run on fake tensors once
+per process. Where sizes are symbols, the memory is the trace's own, as the symbols are. What depends on more than
+metadata (mutated views, tensors with known contents) is not remembered.
+"""
+
+from __future__ import annotations
+
+import threading
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from stator import errors
+from stator.pytorch import internals
+from stator.pytorch.fake import small
+from stator.pytorch.fake.fake_executor import World, describe_callable
+from stator.pytorch.fake.metadata import NumberMeta, TensorMeta, meta_of
+from stator.pytorch.fake.outcome import HostResult, Outcome, outcome_of, versions_of
+from stator.space.value import Unsupported
+
+__all__ = ["MEMO", "Memo"]
+
+Meta = TensorMeta | NumberMeta
+
+#: outcomes that the process remembers at least, when they are those asked for last; never more than twice as many
+_GENERATION = 1_000
+_DATA_DEPENDENT = (errors.DynamicOutputShape, errors.DataDependentValue)
+#: metadata alone does not tell the outcome
+_UNKNOWN = Outcome(HostResult(None), (), False, lasting=False)
+
+
+class Memo:
+    """A memory of outcomes: the process's, or that of one trace, which has a world with symbols."""
+
+    def __init__(self, world: World | None = None) -> None:
+        #: by the id of the function and what it is called with: what was asked for lately, and before that
+        self._young: dict[tuple[int, Any], Outcome] = {}
+        self._old: dict[tuple[int, Any], Outcome] = {}
+        self._stand_ins: dict[Meta, Any] = {}
+        self._kept: dict[int, Any] = {}
+        self._world = world
+        #: a trace's own: a tensor in whose place a number was read remembers the symbol made for it
+        self._own = world is not None
+        #: descriptions with symbols in them
+        self.symbolic: dict[Any, Any] = {}
+        self._lock = threading.RLock()
+        self.hits = 0
+        self.misses = 0
+
+    @property
+    def world(self) -> World:
+        """Where operations are run on stand-ins."""
+        if self._world is None:
+            self._world = World()
+        return self._world
+
+    def outcome(
+        self, function: Callable[..., Any], args: Any, kwargs: Any, key: Any, metas: list[Meta], fill: Any
+    ) -> Outcome | None:
+        """The outcome of the operation, or None where metadata alone does not tell it.
+
+        `fill(template, fakes)` puts fake tensors in the place of the operands.
+        """
+        full = (id(function), key)
+        found = self._young.get(full) or self._recalled(full)
+        if found is not None:
+            self.hits += 1
+            return found if found.lasting else None
+        with self._lock:
+            self.misses += 1
+            found = self._ask(function, args, kwargs, metas, fill)
+            self._keep(function)
+            self._remember(full, found)
+        return found if found.lasting else None
+
+    def _recalled(self, full: tuple[int, Any]) -> Outcome | None:
+        """An outcome that has not been asked for lately."""
+        with self._lock:
+            found = self._old.pop(full, None)
+            if found is not None:
+                self._remember(full, found)
+        return found
+
+    def _remember(self, full: tuple[int, Any], outcome: Outcome) -> None:
+        if len(self._young) >= _GENERATION and not self._own:
+            self._old, self._young = self._young, {}
+        self._young[full] = outcome
+
+    def _keep(self, function: Any) -> None:
+        """The id of a function stays its own as long as something is remembered of it."""
+        number = id(function)
+        if number in self._kept:
+            return
+        if isinstance(function, types.FunctionType) and not self._own:  # which may come and go
+            self._kept[number] = None
+            weakref.finalize(function, self._forget, number).atexit = False
+        else:
+            self._kept[number] = function
+
+    def _forget(self, number: int) -> None:
+        with self._lock:
+            self._kept.pop(number, None)
+            for outcomes in (self._young, self._old):
+                for full in [full for full in outcomes if full[0] == number]:
+                    del outcomes[full]
+
+    def _ask(self, function: Any, args: Any, kwargs: Any, metas: list[Meta], fill: Any) -> Outcome:
+        if not self._own and small.preferable(metas):
+            found = self._seen(function, args, kwargs, metas, fill)
+            if found is not None:
+                return found
+        world = self.world
+        fakes = [self._operand(meta, i, metas) for i, meta in enumerate(metas)]
+        before = versions_of(fakes)
+        try:
+            observed = world.run(function, args, kwargs, fakes, fill)
+        except BaseException as e:
+            self._stand_ins.clear()  # a failed operation may have written half of its results
+            if isinstance(e, Unsupported) and isinstance(e.brk, _DATA_DEPENDENT):
+                return _UNKNOWN  # symbols may do
+            raise
+        if world.forget_new_symbols():
+            return _UNKNOWN  # each run makes others
+        outcome = outcome_of(observed, fakes, before, describe_callable(function), self.symbolic)
+        if outcome.written:
+            outcome.lasting = outcome.lasting and self._harmless(outcome, metas, fakes)
+            for meta in metas:
+                self._stand_ins.pop(meta, None)
+        return outcome
+
+    def _seen(self, function: Any, args: Any, kwargs: Any, metas: list[Any], fill: Any) -> Outcome | None:
+        """The outcome on small real tensors; None where fake ones have to tell."""
+        with internals.disable_current_modes():
+            operands = [small.operand(meta) for meta in metas]
+        before = versions_of(operands)
+        observed = small.observe(function, fill(args, operands), fill(kwargs, operands))
+        if observed is None:
+            return None
+        outcome = outcome_of(observed, operands, before, describe_callable(function), self.symbolic)
+        if outcome.written:
+            outcome.lasting = outcome.lasting and self._harmless(outcome, metas, operands)
+        return outcome
+
+    @staticmethod
+    def _harmless(outcome: Outcome, metas: list[Any], fakes: list[Any]) -> bool:
+        """A write that changed contents only: no view is involved, and the metadata stayed."""
+        if any(meta.symbolic for meta in metas):
+            return False
+        if any(metas[i].is_view for i in outcome.written) and any(meta.requires_grad for meta in metas):
+            return False  # autograd rewrites the history of what it is a view of, or refuses to
+        return all(_alike(meta_of(fake), meta) for meta, fake in zip(metas, fakes, strict=True))
+
+    def _operand(self, meta: Meta, position: int, metas: list[Meta]) -> Any:
+        """A fake tensor to compute with, used again where nothing sticks to it; two operands alike get two."""
+        if self._own or any(other is meta for other in metas[:position]):
+            return self.make(meta)
+        return self._stand_in(meta)
+
+    def _stand_in(self, meta: Meta) -> Any:
+        found = self._stand_ins.get(meta)
+        if found is None:
+            found = self.make(meta)
+            if len(self._stand_ins) > 4096:
+                self._stand_ins.clear()
+            self._stand_ins[meta] = found
+        return found
+
+    def stand_in(self, meta: Meta) -> Any:
+        """A fake tensor to show (as a node's example value), never to compute with."""
+        with self._lock:
+            return self._stand_in(meta)
+
+    def make(self, meta: Meta) -> Any:
+        """A new fake tensor of this description (except for being a view)."""
+        # A backend at work may ask, with its own modes on.
+        with internals.disable_current_modes(), self.world.mode:
+            return meta.make()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._young.clear()
+            self._old.clear()
+            self._stand_ins.clear()
+
+
+def _alike(a: TensorMeta | None, b: TensorMeta) -> bool:
+    """Equal but for being a view, which a stand-in is not."""
+    return a is b or (a is not None and a.parts(views=False) == b.parts(views=False))
+
+
+MEMO = Memo()

@@ -1,0 +1,166 @@
+"""What the trace knows of an operand without its data: an interned description, cheap to compare and to hash."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+
+from stator.pytorch import internals
+
+__all__ = ["NumberMeta", "TensorMeta", "hint_of", "meta_of", "number_meta"]
+
+_Base: Any = internals.TensorBase
+_BITS = (torch.Tensor.is_conj, torch.Tensor.is_neg, torch.Tensor.is_inference)
+_interned: weakref.WeakValueDictionary[tuple[Any, ...], TensorMeta] = weakref.WeakValueDictionary()
+
+
+class TensorMeta:
+    """Metadata of a dense tensor. One object per description (and, if symbolic, per trace): compare with `is`."""
+
+    __slots__ = (
+        *("bits", "device", "dtype", "is_leaf", "is_view", "offset", "requires_grad", "shape", "stride"),
+        *("__weakref__", "symbolic"),
+    )
+
+    shape: tuple[Any, ...]
+    stride: tuple[Any, ...]
+    offset: Any
+    dtype: Any
+    device: Any
+    requires_grad: bool
+    is_leaf: bool
+    is_view: bool
+    #: conjugate, negative, inference
+    bits: tuple[bool, bool, bool]
+    #: whether some size is only known as a symbol
+    symbolic: bool
+
+    def parts(self, *, views: bool = True) -> tuple[Any, ...]:
+        """Everything that makes up the description; without `views`, except for being a view."""
+        return tuple(getattr(self, name) for name in _ORDER if views or name != "is_view")
+
+    def make(self) -> Any:
+        """A new tensor of this description (except for being a view), of the current fake mode."""
+        with torch.inference_mode(self.bits[2]), torch.set_grad_enabled(self.requires_grad):
+            return self._grafted(self._memory())
+
+    def _memory(self) -> Any:
+        with torch.no_grad():
+            if self.symbolic or not self.offset:
+                tensor = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=self.device)
+            else:
+                span = self.offset + 1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
+                memory = torch.empty(self.offset if 0 in self.shape else span, dtype=self.dtype, device=self.device)
+                tensor = memory.as_strided(self.shape, self.stride, self.offset).detach()
+            if self.bits[0]:
+                tensor = internals.conj(tensor)
+            if self.bits[1]:
+                tensor = internals.neg_view(tensor)
+        return tensor
+
+    def _grafted(self, tensor: Any) -> Any:
+        if not self.requires_grad:
+            return tensor
+        if self.is_leaf:
+            return tensor.requires_grad_()
+        leaf = torch.empty((), dtype=self.dtype, device=self.device, requires_grad=True)
+        return _Graft.apply(tensor, leaf)
+
+    def __repr__(self) -> str:
+        grad = ", requires_grad" if self.requires_grad else ""
+        return f"<{self.dtype} {self.shape} {self.device}{grad}>"
+
+
+_ORDER = ("shape", "stride", "offset", "dtype", "device", "requires_grad", "is_leaf", "is_view", "bits")
+
+
+class NumberMeta:
+    """A number that is only known as a symbol. One object per expression and trace."""
+
+    __slots__ = ("number",)
+    symbolic = True
+
+    def __init__(self, number: Any) -> None:
+        self.number = number
+
+    def make(self) -> Any:
+        """The number itself."""
+        return self.number
+
+
+def meta_of(tensor: Any, symbolic: dict[Any, Any] | None = None) -> TensorMeta | None:
+    """The description of a real or fake tensor, or None for a kind that has no short one.
+
+    Sparse, nested and quantised tensors, those inside a functorch transform and dual tensors have none; those with
+    symbolic sizes have one in the table `symbolic` of their trace, if it is given.
+    """
+    if not _describable(tensor):
+        return None
+    try:
+        leaf = tensor.is_leaf
+    except RuntimeError:  # a view that autograd has lost track of says so only when it is asked
+        return None
+    size, stride, offset = tuple(_Base.size(tensor)), _Base.stride(tensor), _Base.storage_offset(tensor)
+    table: Any = _interned
+    sizes: tuple[Any, ...] = (size, stride, offset)
+    if internals.has_symbolic_sizes(tensor):
+        if symbolic is None or type(offset) is not int or offset:
+            return None  # at an offset, the memory before it would need a size of its own
+        table = symbolic
+        sizes = (tuple([_plain(n) for n in size]), tuple([_plain(n) for n in stride]), offset)
+    rest = (
+        tensor.dtype,
+        tensor.device,
+        tensor.requires_grad,
+        leaf,
+        internals.is_view(tensor),
+        tuple([bit(tensor) for bit in _BITS]),
+    )
+    found: TensorMeta | None = table.get(sizes + rest)
+    if found is None:
+        found = TensorMeta()
+        for name, part in zip(_ORDER, (size, stride, offset, *rest), strict=True):
+            setattr(found, name, part)
+        found.symbolic = table is not _interned
+        found = table.setdefault(sizes + rest, found)
+    return found
+
+
+def number_meta(number: Any, symbolic: dict[Any, Any]) -> NumberMeta:
+    """The description of a symbolic number in its trace's table."""
+    key = (type(number), _plain(number))
+    found: NumberMeta | None = symbolic.get(key)
+    if found is None:
+        found = symbolic[key] = NumberMeta(number)
+    return found
+
+
+def hint_of(number: Any) -> Any:
+    """A number, or what a symbol stands for in this call; None for one that is known when the graph runs."""
+    return number.node.hint if isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool) else number
+
+
+def _plain(number: Any) -> Any:
+    """What tells a size: the number, or the expression over symbols."""
+    return number if type(number) is int else number.node.expr
+
+
+def _describable(tensor: Any) -> bool:
+    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or tensor.is_mkldnn:
+        return False
+    return internals.functorch_level(tensor) < 0
+
+
+class _Graft(torch.autograd.Function):
+    """Makes a tensor part of an autograd graph without changing anything else about it."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Any, leaf: Any) -> Any:
+        ctx.mark_dirty(tensor)
+        return tensor
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None, None

@@ -1,0 +1,92 @@
+"""Simple operations on small tensors: what they return is seen by running them, on memory that nobody has written.
+
+Fake tensors compute by torch's reference implementations, and those import sympy, which takes a third as long as torch
+itself. A process that has not loaded it is spared that as long as its operations are known to return, whatever numbers
+they are given, tensors of the same metadata.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from stator.pytorch import internals
+from stator.pytorch.fake.fake_executor import Observed, Watcher, casts_not_kept, warnings_of_torch
+from stator.pytorch.fake.metadata import TensorMeta
+
+__all__ = ["observe", "preferable"]
+
+#: elements of an operand, and of all operands of one operator multiplied (as of a result), at most
+_SMALL = 1 << 14
+_LARGE = 1 << 20
+#: operators that are not said to be pointwise and look at no number either
+_SIMPLE = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("t", "transpose", "permute", "view", "_unsafe_view", "expand", "unsqueeze", "squeeze", "clone", "detach"),
+        *("mm", "addmm", "bmm", "sum", "mean"),
+    )
+)
+
+
+def preferable(metas: list[Any]) -> bool:
+    """Whether operands of this description should be tried before fake ones."""
+    return (
+        "sympy" not in sys.modules
+        and all(_is_small(meta) for meta in metas)
+        and internals.innermost_transform() is None
+    )
+
+
+def _is_small(meta: Any) -> bool:
+    if not isinstance(meta, TensorMeta) or meta.symbolic or any(meta.bits) or meta.device.type != "cpu":
+        return False
+    return math.prod(meta.shape) <= _SMALL and meta.offset + sum(meta.stride) <= _SMALL
+
+
+class _NotSimple(Exception):
+    """An operator that might look at numbers."""
+
+
+class _Simple(Watcher):
+    """Lets simple operators through."""
+
+    real = True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        tensors = [arg for arg in (*args, *(kwargs or {}).values()) if isinstance(arg, torch.Tensor)]
+        if not _is_simple(func) or math.prod(max(1, t.numel()) for t in tensors) > _LARGE:
+            raise _NotSimple
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+@functools.cache
+def _is_simple(func: Any) -> bool:
+    if not isinstance(func, internals.OpOverload) or func.namespace != "aten":
+        return False
+    looks = (torch.Tag.nondeterministic_seeded, torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
+    known = torch.Tag.pointwise in func.tags or internals.schema(func).name in _SIMPLE
+    return known and not any(tag in func.tags for tag in looks)
+
+
+def operand(meta: TensorMeta) -> Any:
+    """A real tensor of this description."""
+    made = meta.make()
+    made.untyped_storage().fill_(1)  # any number will do, but the same in every run
+    return made
+
+
+def observe(function: Callable[..., Any], args: Any, kwargs: Any) -> Observed | None:
+    """Run an operation on real operands; None where it is not simple, or fails."""
+    observed = Observed()
+    try:
+        with _Simple(observed), casts_not_kept(), warnings_of_torch(observed.warned):
+            observed.result = function(*args, **kwargs)
+    except Exception:
+        return None  # fake tensors will tell
+    return observed

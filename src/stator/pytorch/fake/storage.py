@@ -1,0 +1,85 @@
+"""Which memory tensors lie in, and whether they lie upon each other.
+
+Most operators refuse to write where they also read, or write again, in part. Fake tensors let them, so the graph breaks
+there and the operation itself decides. The rules are those of `at::get_overlap_status` and `at::has_internal_overlap`
+(ATen/MemoryOverlap.cpp): what is not dense is not looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from stator.pytorch import internals
+from stator.pytorch.fake.metadata import hint_of
+
+__all__ = ["overlaps", "storage_of"]
+
+
+def storage_of(tensor: Any) -> int:
+    """Which storage a tensor has, as a number; tensors without one count as their own."""
+    try:
+        return int(internals.storage_address(tensor.untyped_storage()))
+    except (NotImplementedError, RuntimeError):
+        return id(tensor)
+
+
+def overlaps(written: Any, operands: Sequence[Any]) -> bool:
+    """Whether a (fake) tensor that is written lies upon itself, or partly upon one of the other operands."""
+    place = _Place.of(written)
+    if place is None:
+        return False
+    storage = storage_of(written)
+    others = [t for t in operands if isinstance(t, torch.Tensor) and t is not written and storage_of(t) == storage]
+    return place.repeats or any(place.overlaps_partly(_Place.of(other)) for other in others)
+
+
+class _Place:
+    """Where in its memory a tensor lies, with the sizes of this call in the place of symbols."""
+
+    __slots__ = ("begin", "dense", "end", "shape", "stride")
+
+    def __init__(self, shape: list[int], stride: list[int], offset: int, itemsize: int) -> None:
+        self.shape = shape
+        self.stride = stride
+        self.dense = _dense(shape, stride)
+        span = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+        self.begin = offset * itemsize
+        self.end = self.begin + span * itemsize
+
+    @classmethod
+    def of(cls, tensor: Any) -> _Place | None:
+        """The place of a tensor of known layout that has elements at all."""
+        if tensor.layout is not torch.strided or tensor.is_nested:
+            return None
+        numbers = [hint_of(n) for n in (*tensor.shape, *tensor.stride(), tensor.storage_offset())]
+        known = [int(n) for n in numbers if n is not None]
+        dims = tensor.dim()
+        if len(known) < len(numbers) or 0 in known[:dims]:
+            return None
+        return cls(known[:dims], known[dims:-1], known[-1], tensor.dtype.itemsize)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether several of its elements are one."""
+        return not self.dense and any(n > 1 and s == 0 for n, s in zip(self.shape, self.stride, strict=True))
+
+    def overlaps_partly(self, other: _Place | None) -> bool:
+        """Whether it shares some elements with another in the same memory, but not each with its own."""
+        if other is None or not (self.dense and other.dense):
+            return False
+        if (self.begin, self.end) == (other.begin, other.end):
+            return self.stride != other.stride
+        return self.begin < other.end and other.begin < self.end
+
+
+def _dense(shape: list[int], stride: list[int]) -> bool:
+    """Whether the elements fill a stretch of memory, each at its own address, in some order of the dimensions."""
+    expected = 1
+    for step, size in sorted((s, n) for n, s in zip(shape, stride, strict=True) if n != 1):
+        if step != expected:
+            return False
+        expected *= size
+    return True

@@ -1,0 +1,125 @@
+"""What AOTAutograd and Inductor expect of their front end, around one call of a backend.
+
+They look for a TracingContext with a fresh fake tensor mode on the trace's ShapeEnv, for the symbolic context and the
+origin of every input, and for marks on the graph module; in return they leave guards in the context. What is expensive
+to make waits until it is looked for (tracing_context).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.guards.guard import Guard, Predicate
+from stator.guards.source import AttrSource, DictItemSource
+from stator.pytorch import internals
+from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.graph.tracing_context import Context, name_later
+from stator.pytorch.shapes.shapes import new_env
+
+if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+
+__all__ = ["alone_guards", "backend_guards", "in_context", "is_member"]
+
+_frames = itertools.count()
+
+
+@contextlib.contextmanager
+def in_context(recorder: Recorder, gm: Any, inputs: list[Any]) -> Iterator[Any]:
+    """The environment of a backend's call. Yields the TracingContext."""
+    shapes = recorder.shapes
+    compile_id = internals.CompileId(frame_id=next(_frames), frame_compile_id=0)
+    gm.meta["dynamo_compile_id"] = compile_id
+    internals.begin_origins(gm)
+    with contextlib.ExitStack() as settings:
+
+        def env() -> Any:
+            settings.enter_context(_shapes_from_data(shapes.env))
+            return shapes.env
+
+        context = Context(env)
+        if shapes.begun:
+            context.make_mode()  # its ShapeEnv is in use, and has the settings of a backend from the start
+        for value in inputs:
+            name_later(value.node, shapes.origin_maker(value))
+            if value.host is not None and isinstance(value.host, torch.Tensor):
+                context.about(value.host, shapes.context_maker(value))
+                value.node.meta["tensor_dict"] = _marks(value.host)
+        try:
+            with context.at_work(), internals.compile_context(internals.CompileContext(compile_id)):
+                yield context
+        finally:
+            context.outlive(functools.partial(new_env, shapes.may_be_new))
+
+
+@contextlib.contextmanager
+def _shapes_from_data(env: Any) -> Iterator[None]:
+    """A backend may use operations that Stator is told to break at: the gradient of `y[mask] = z` is `grad[mask]`."""
+    before = env.settings
+    env.settings = dataclasses.replace(before, allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True)
+    try:
+        yield
+    finally:
+        env.settings = before
+
+
+def _marks(tensor: Any) -> dict[str, Any]:
+    """What a graph input's tensor carries for the backend: parameters stay where they are from call to call."""
+    marked = getattr(tensor, "_dynamo_static_input_type", None)
+    if marked is None and isinstance(tensor, torch.nn.Parameter):
+        marked = "unguarded"
+    return {} if marked is None else {"_dynamo_static_input_type": marked}
+
+
+def backend_guards(recorder: Recorder, context: Any) -> list[Guard]:
+    """The assumptions that the backend has made, as guards."""
+    guards: list[Guard] = []
+    for assumption in context.guards_context.aotautograd_guards:
+        if isinstance(assumption, internals.StorageOverlap):
+            parts = (assumption.overlapping_sources, assumption.non_overlapping_sources)
+            sources = [recorder.shapes.source_of(s) for part in parts for s in part]
+            check = _Overlap(len(parts[0]))
+            guards.append(Predicate(tuple(sources), check, "inputs overlap in memory as they did"))
+        else:
+            raise NotImplementedError(f"guard of AOTAutograd: {assumption!r}")
+    return guards
+
+
+def alone_guards(value: Any, tensors: list[Any]) -> list[Guard]:
+    """No other tensor lies in the storage of one whose metadata the program changes: its own might change too."""
+    others = [other.source for other in tensors if other is not value and other.source is not None]
+    if not others or value.source is None:
+        return []
+    return [Predicate((value.source, *others), _apart, f"{value.source.expr()} shares no storage with other tensors")]
+
+
+def _apart(tensor: Any, *others: Any) -> bool:
+    storage = storage_of(tensor)
+    return all(storage_of(other) != storage for other in others)
+
+
+def is_member(value: Any) -> bool:
+    """Whether an input is a parameter or buffer found in a module."""
+    base = value.source
+    if isinstance(base, DictItemSource):
+        base = base.base
+        return isinstance(base, AttrSource) and base.name in internals.MODULE_TENSORS
+    return False
+
+
+class _Overlap:
+    """The first `count` tensors each overlap another of them, the others overlap none."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __call__(self, *tensors: Any) -> bool:
+        overlapping = internals.overlapping_tensors(list(tensors), symbolic=False)
+        return set(overlapping) == set(range(self.count))

@@ -1,0 +1,158 @@
+"""What leaves a graph that the backend rewrites, so that autograd knows of it what it knows in eager.
+
+Such a backend gives results of one function of the inputs: a leaf made inside comes out as a result, and of two results
+of which one is made from the other autograd does not know that. Where this would show, the trace is done again, and
+the graph ends before the leaf, or the first of the two results, is made. Ordinary Python makes it, and the next graph
+takes it as an input.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.autograd
+
+from stator import errors
+from stator.interp.policy import worth_tracing
+from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.tensors.attributes import is_leaf
+from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.signals import Restart
+from stator.space.value import Value
+
+if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+    from stator.space.interfaces import Frame
+
+__all__ = ["check_outputs"]
+
+
+def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
+    """Trace again up to an earlier end, if autograd would not know of these outputs what it is asked for."""
+    if recorder.keeps_order:
+        return
+    tensors = [v for v in outputs if isinstance(v, TensorValue) and v.operation is not None and v.requires_grad]
+    for value in tensors:
+        if is_leaf(value) and not _is_made_again(recorder, value):  # a view made without gradients
+            operation: Any = value.operation
+            raise Restart(operation.step, errors.NewLeaf(describe_callable(operation.function)))
+    _refuse_views(recorder, tensors)
+    asked = [(value, value.operation) for value in tensors]
+    asked += [(v, recorder.rewritten[v]) for v in recorder.written if v.requires_grad and not _was_leaf(v)]
+    if len(asked) > 1 and _asked(recorder):
+        _cut(recorder, asked)
+
+
+def _is_made_again(recorder: Recorder, view: TensorValue) -> bool:
+    """Whether the backend makes the view as eager execution does: a view of an input is made from that input when the
+    graph has run, in the grad mode that the graph was called in (in inference mode, AOTAutograd copies it)."""
+    without = recorder.state.entry[0] is False and not torch.is_inference_mode_enabled()
+    return without and view.root.host is not None
+
+
+def _refuse_views(recorder: Recorder, tensors: list[TensorValue]) -> None:
+    """A backend gives outputs that share new memory as plain views of each other: a Function's backward is lost."""
+    for made, operation in recorder.own_gradients.items():
+        reached = _reached(made.node, set()) | {made.node}
+        alike = {value.node in reached for value in tensors if value.root is made.root}
+        if made.root.host is None and len(alike) == 2:
+            why = "its result leaves the graph together with what it shares memory with"
+            name = f"{operation.node.target.rpartition('_')[0]}.apply"
+            raise Restart(operation.step, errors.UnsupportedTensorOperation(name, why))
+
+
+def _was_leaf(value: TensorValue) -> bool:
+    """Whether an existing tensor that is written to stays what it is: gradients are not recorded for a leaf."""
+    return bool(value.meta.is_leaf if value.meta is not None else value.fake.is_leaf)
+
+
+def _cut(recorder: Recorder, made: list[tuple[TensorValue, Any]]) -> None:
+    """End the graph before the first operation on whose result, or on what it writes to, another output depends.
+
+    Ordinary Python performs it: then the tensor has a place of its own in autograd's graph.
+    """
+    for value, operation in sorted(made, key=lambda pair: pair[1].step):
+        reached = _reached(value.node, recorder.keep)
+        if any(other.node in reached for other, _ in made if other.node is not value.node):
+            about = f"what may be asked about the gradient of a result of {describe_callable(operation.function)}"
+            raise Restart(operation.step, errors.AutogradCall(about))
+
+
+def _reached(start: Any, effectful: set[Any]) -> set[Any]:
+    """The nodes whose results are made from that of `start`; what an effectful one is given it may have written to."""
+    found: set[Any] = set()
+    waiting = list(start.users)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.users
+            if node in effectful:
+                written = [n for n in node.all_input_nodes if n is not start and n not in found]
+                found.update(written)
+                waiting += [user for n in written for user in n.users]
+    return found
+
+
+# -- whether anybody asks ---------------------------------------------------------------------------------------------
+
+#: methods and attributes by which a program asks for, or changes, the gradients of intermediate tensors
+_ASKING = frozenset({"retain_grad", "register_hook", "register_multi_grad_hook", "register_prehook", "next_functions"})
+_MOST_CODES = 100
+
+
+def _asked(recorder: Recorder) -> bool:
+    """Whether autograd may be asked about an output: by the code that is resumed after this graph, if by any."""
+    return recorder.trace.config.link_outputs or _Asking(recorder.resumed).found
+
+
+class _Asking:
+    """Whether functions, or functions that they name, ask autograd about intermediate tensors, as far as names tell."""
+
+    def __init__(self, frames: list[Frame]) -> None:
+        self.seen: set[types.CodeType] = set()
+        self.found = any(self.asks(frame.code, _variables(frame.function.host)) for frame in frames)
+
+    def asks(self, code: types.CodeType, variables: list[Any]) -> bool:
+        if code in self.seen or len(self.seen) > _MOST_CODES:
+            return False
+        self.seen.add(code)
+        names, constants = frozenset(code.co_names), code.co_consts
+        if names & _ASKING or (  # `autograd.grad(…)`, `backward(…, inputs=…)`
+            "grad" in names and "autograd" in names
+        ):
+            return True
+        if "backward" in names and any("inputs" in const for const in constants if type(const) is tuple):
+            return True
+        if any(self.asks(const, variables) for const in constants if isinstance(const, types.CodeType)):
+            return True
+        return any(self.asked_by(_find(variables, name)) for name in (*code.co_names, *code.co_freevars))
+
+    def asked_by(self, function: Any) -> bool:
+        """The same of what a global, or a variable of the function around, is."""
+        if function is torch.autograd.grad:
+            return True
+        if type(function) is not types.FunctionType or not worth_tracing(function.__code__):
+            return False
+        return self.asks(function.__code__, _variables(function))
+
+
+def _variables(function: Any) -> list[Any]:
+    """Where a function finds what it names: the variables of the functions around it, and its globals."""
+    if type(function) is not types.FunctionType:
+        return []
+    cells = zip(function.__code__.co_freevars, map(_contents, function.__closure__ or ()), strict=True)
+    return [dict(cells), function.__globals__]
+
+
+def _contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is empty
+        return None
+
+
+def _find(variables: list[Any], name: str) -> Any:
+    return next((scope[name] for scope in variables if name in scope), None)

@@ -1,0 +1,106 @@
+"""Whether the inputs that a graph writes lie apart in memory from its other inputs.
+
+AOTAutograd performs writes at the end, and Inductor reorders what reads and writes. That is right for tensors which lie
+apart. Those that lie upon each other AOTAutograd makes views of one base at the offsets of its example, which no guard
+compares. So such a graph is run in the program's order instead, and every entry is guarded by what it was made for.
+
+    def f(x, y): x.add_(1); return y * 2
+    f(b[0:4], b[4:8])      # compiled
+    f(b[0:4], b[1:5])      # run in order, and so is
+    f(b[0:4], b[2:6])
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.guards.guard import Apart
+from stator.pytorch import internals
+from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.tensors.classes import PLAIN_CLASSES
+from stator.pytorch.tensors.tensor import TensorValue
+
+if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+
+__all__ = ["MemoryRule", "memory_guard", "must_run_in_order"]
+
+_Base: Any = internals.TensorBase
+
+
+def must_run_in_order(recorder: Recorder, inputs: list[Any]) -> bool:
+    """Whether AOTAutograd cannot take the graph: it writes no inputs beside tensors of classes of the program's own."""
+    return recorder.in_order or (
+        bool(recorder.written) and any(isinstance(v, TensorValue) and v.cls not in PLAIN_CLASSES for v in inputs)
+    )
+
+
+def memory_guard(recorder: Recorder, inputs: list[Any]) -> Apart | None:
+    """How the inputs of the graph lie in memory, or None where that doesn't matter; its `fn` is a MemoryRule."""
+    existing = set(recorder.tensors)
+    tensors = [value for value in inputs if value in existing]
+    written = [value for value in tensors if value in recorder.written]
+    others = [value for value in tensors if value not in recorder.written]
+    if not written or len(tensors) < 2:
+        return None
+    hosts = [value.host for value in (*written, *others)]
+    sizes = tuple([host.dtype.itemsize for host in hosts])
+    rule = MemoryRule(len(written), sizes, True)
+    text = f"what is written of {', '.join(value.source.expr() for value in written)} lies apart from other inputs"
+    if not rule(*hosts):
+        rule = MemoryRule(len(written), sizes, False)
+        text = text.replace("lies apart from", "lies upon")
+    return Apart(tuple([value.source for value in (*written, *others)]), rule, text)
+
+
+class MemoryRule:
+    """Whether the first `written` tensors lie apart from the others, or do not, as `apart` says.
+
+    Of tensors in the storage of a written one none may lie upon another, as AOTAutograd puts all of that storage into
+    one base if any two do. The core has the same rule (`_core/memory.cpp`).
+    """
+
+    __slots__ = ("apart", "itemsizes", "written")
+
+    def __init__(self, written: int, itemsizes: tuple[int, ...], apart: bool) -> None:
+        self.written = written
+        self.itemsizes = itemsizes
+        self.apart = apart
+
+    def __call__(self, *tensors: Any) -> bool:
+        with internals.DisableTorchFunctionSubclass():
+            return self.all_apart(tensors) == self.apart
+
+    def all_apart(self, tensors: tuple[Any, ...]) -> bool:
+        """Whether no stretches of memory that lie upon each other lie in a written storage."""
+        written = {storage_of(tensor) for tensor in tensors[: self.written]}
+        extents = sorted(filter(None, map(_extent, tensors)))
+        reach, harmful = 0, False  # how far the stretch before goes, and whether it has a part in a written storage
+        for begin, end, storage in extents:
+            if begin >= reach:
+                harmful = storage in written
+            elif harmful or storage in written:
+                return False
+            reach = max(reach, end)
+        return True
+
+    def __reduce__(self) -> Any:
+        return MemoryRule, (self.written, self.itemsizes, self.apart)
+
+
+def _extent(tensor: Any) -> tuple[int, int, int] | None:
+    """From which address to which the elements of a tensor lie, and in which storage; None for one without memory."""
+    if tensor.layout is not torch.strided or tensor.is_nested or tensor.numel() == 0:
+        return None
+    try:
+        storage = tensor.untyped_storage()
+        memory = storage.data_ptr()
+    except (NotImplementedError, RuntimeError):
+        return None
+    if not memory:
+        return None
+    span = 1 + sum((n - 1) * s for n, s in zip(_Base.size(tensor), _Base.stride(tensor), strict=True))
+    begin = memory + _Base.storage_offset(tensor) * tensor.dtype.itemsize
+    return begin, begin + span * tensor.dtype.itemsize, internals.storage_address(storage)

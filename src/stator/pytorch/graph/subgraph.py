@@ -1,0 +1,117 @@
+"""Recording into a graph of its own: the body of an operation that the main graph performs as one node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch.fx
+
+from stator import errors
+from stator.pytorch import internals
+from stator.pytorch.graph.graph_module import graph_module
+from stator.pytorch.graph.unread import refuse_inside
+from stator.pytorch.tensors.lowering import Call, Operand
+from stator.space.value import Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+
+__all__ = ["Subgraph", "record_module"]
+
+
+class Subgraph:
+    """A graph that is recorded while `recording()`; what it uses of the outside becomes its inputs."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.graph = torch.fx.Graph()
+        #: inputs of the caller's choice, before those found by `close`
+        self.given: list[Any] = []
+
+    def input(self, name: str, value: Any) -> None:
+        """Give the graph an input that `value`, which exists nowhere else, stands for."""
+        value._node = self.graph.placeholder(name)
+        self.recorder.values[value._node] = value
+        self.given.append(value)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Record into this graph meanwhile."""
+        recorder = self.recorder
+        outer, recorder.graph = recorder.graph, self.graph
+        try:
+            yield
+        finally:
+            recorder.graph = outer
+
+    def holds(self, value: Any) -> bool:
+        """Whether the value is computed in this graph."""
+        return bool(value.node.graph is self.graph)
+
+    def free(self, results: list[Value]) -> list[Any]:
+        """The values of the outside that the graph uses, or that are among its results."""
+        values = self.recorder.values
+        found: dict[Any, None] = {}
+        for node in self.graph.nodes:
+            for used in node.all_input_nodes:
+                if used.graph is not self.graph:
+                    if used not in values:
+                        raise Unsupported(errors.NotReconstructible("a part of the graph without a value"))
+                    found[values[used]] = None
+        for value in results:
+            if not self.holds(value):
+                found[value] = None
+        return list(found)
+
+    def close(self, results: list[Value], free: list[Any]) -> torch.fx.GraphModule:
+        """The finished graph, with inputs for `free` after those given, and the values as its results."""
+        graph = self.graph
+        nodes = [value.node for value in results]  # type: ignore[attr-defined]
+        last = next((n for n in reversed(list(graph.nodes)) if n.op == "placeholder"), internals.root(graph))
+        for i, value in enumerate(free):
+            outer = value.node
+            with graph.inserting_after(last):
+                last = graph.placeholder(f"free_{i}")
+            for node in graph.nodes:
+                if outer in node.all_input_nodes:
+                    node.replace_input_with(outer, last)
+            nodes = [last if node is outer else node for node in nodes]
+        graph.output(tuple(nodes))
+        module = torch.nn.Module()
+        for node in graph.nodes:
+            if node.op in ("get_attr", "call_module") and node.target in self.recorder.attributes:
+                setattr(module, node.target, self.recorder.attributes[node.target])
+        graph.lint()
+        refuse_inside(self.recorder, graph)
+        return graph_module(module, graph)
+
+
+def record_module(
+    recorder: Recorder,
+    name: str,
+    module: torch.nn.Module,
+    operands: list[Any],
+    *,
+    observed: Callable[..., Any] | None = None,
+    acts: bool = False,
+) -> Value:
+    """Record one node: a call of a module with values of the graph.
+
+    Args:
+        observed: what is run on fake tensors in the module's place.
+        acts: the module does more than compute its result.
+
+    Raises:
+        Failure: the module failed on the fake tensors.
+    """
+    target = f"{name}_{len(recorder.attributes)}"
+    recorder.attributes[target] = module
+    call = Call(observed or module, "call_module", target)
+    call.acts = acts
+    call.operands = list(dict.fromkeys(operands))
+    places = {id(value): Operand(i) for i, value in enumerate(call.operands)}
+    call.args = tuple(places[id(value)] for value in operands)
+    call.metas = [getattr(value, "meta", None) for value in call.operands]
+    return recorder.record(call)

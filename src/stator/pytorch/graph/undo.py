@@ -1,0 +1,196 @@
+"""Taking back what a graph that has failed did: then ordinary Python executes the frame from its beginning.
+
+The program's prints, appends and attribute writes come after the graph, so none has been performed when it fails:
+
+    def f(x, i):
+        log.append(1)
+        x.mul_(2)
+        return x[i]        # fails: `x` is put back, and the whole of `f` runs as ordinary Python, handlers and all
+
+How much there is to take back depends on the backend. One that `writes_last` has written nothing when it fails. Of one
+that runs the operations in order, the operations before the failing one have been performed, as in eager execution: if
+nothing but tensors shows that, the error alone has to be put in its place (see `located`). In all other cases what the
+graph writes is copied before it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator._core import keep_contents, plan_keeping, put_contents_back
+from stator.pytorch import internals
+from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.state.random_state import restore, saved
+from stator.pytorch.tensors.classes import is_plain_class
+
+if TYPE_CHECKING:
+    from stator.pytorch.graph.finish import CompiledGraph
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.tensors.tensor import TensorValue
+    from stator.space.interfaces import Writer
+
+__all__ = ["Copies", "Recovery", "only_contents", "recovery"]
+
+
+class Copies:
+    """Copies the tensors that a graph writes; puts their contents, versions and places in autograd's graph back.
+
+    Args:
+        written: the tensors that the graph writes, at the end of the trace.
+        random: whether the random generators are to be put back too.
+    """
+
+    def __init__(self, written: list[TensorValue], random: bool) -> None:
+        self.random = random
+        tensors = [value.host for value in written]
+        #: the positions of those that are of other sizes afterwards
+        self.reshaped = [number for number, value in enumerate(written) if _is_reshaped(value)]
+        #: for each tensor, whether autograd knows how it was computed, and whether it requires gradients
+        self.histories = [tensor.requires_grad and not tensor.is_leaf for tensor in tensors]
+        self.wanted = [tensor.requires_grad for tensor in tensors]
+        self.any_history = any(self.histories)
+        #: what is made in inference mode counts no versions
+        self.versionless = any(tensor.is_inference() for tensor in tensors)
+        self.only_contents = not (random or self.reshaped or any(self.wanted) or self.versionless)
+        #: how the core keeps what lies in their memory, where it can do that itself
+        self.plan = _plan(tensors) if self.only_contents else None
+        self.dtypes = [tensor.dtype for tensor in tensors]
+
+    def save(self, *tensors: Any) -> tuple[Any, ...]:
+        """What `undo` needs. This is on the path of every call."""
+        if self.only_contents:  # what most graphs write: buffers that autograd has no part in
+            kept = None if self.plan is None else keep_contents(self.plan, tensors)
+            copies: Any = internals.clone_all(tensors) if kept is None else kept
+            return tensors, copies, [*map(internals.version, tensors)], (), None
+        if any(self.wanted):
+            with torch.no_grad():
+                copies = internals.clone_all(tensors)
+        else:
+            copies = internals.clone_all(tensors)
+        if self.any_history:
+            with torch.enable_grad():
+                pairs = zip(tensors, copies, self.histories, strict=True)
+                copies = [tensor.clone() if history else copy for tensor, copy, history in pairs]
+        versions = [] if self.versionless else [internals.version(tensor) for tensor in tensors]
+        shapes = [tensors[number].detach() for number in self.reshaped]
+        return tensors, copies, versions, shapes, saved() if self.random else None
+
+    def impossible(self, state: tuple[Any, ...]) -> bool:
+        """Whether not everything can be undone: a view stays where autograd has put it."""
+        pairs = zip(state[0], self.wanted, strict=True)
+        return any(internals.is_view(tensor) for tensor, wanted in pairs if tensor.requires_grad != wanted)
+
+    def undo(self, state: tuple[Any, ...]) -> None:
+        """Put everything back."""
+        tensors, copies, versions, shapes, random = state
+        for number, shape in zip(self.reshaped, shapes, strict=True):
+            tensors[number].data = shape
+        if isinstance(copies, bytes):
+            copies = self._put_back(tensors, copies)
+        for number, tensor in enumerate(tensors):
+            if self.histories[number] or tensor.requires_grad != self.wanted[number]:
+                tensor.detach_()
+            if copies is not None:
+                # Leaving inference mode switches gradients on.
+                with torch.inference_mode(tensor.is_inference()), torch.set_grad_enabled(self.histories[number]):
+                    tensor.copy_(copies[number])
+            if tensor.requires_grad != self.wanted[number]:
+                tensor.requires_grad_(self.wanted[number])
+        if versions:
+            internals.set_versions(tensors, tuple(versions))
+        if random is not None:
+            restore(random)
+
+    def _put_back(self, tensors: tuple[Any, ...], kept: bytes) -> list[Any] | None:
+        """Write what the core has kept; what is not in the same kind of memory any more is left to torch."""
+        assert self.plan is not None
+        if put_contents_back(self.plan, tensors, kept):
+            return None
+        copies, begin, memory = [], 0, bytearray(kept)
+        for tensor, dtype in zip(tensors, self.dtypes, strict=True):
+            end = begin + tensor.numel() * dtype.itemsize
+            flat = torch.frombuffer(memory[begin:end], dtype=dtype) if end > begin else torch.empty(0, dtype=dtype)
+            copies.append(flat.as_strided(tensor.size(), tensor.stride()))
+            begin = end
+        return copies
+
+
+def _plan(tensors: list[Any]) -> bytes | None:
+    """How the core keeps them; None where one lies on another device, or its elements are not what its memory says.
+
+    A tangent, of which memory says nothing either, no tensor has here: no level of forward mode has begun, as the
+    guards of every frame make sure.
+    """
+    if any(tensor.device.type != "cpu" or tensor.is_conj() or tensor.is_neg() for tensor in tensors):
+        return None
+    return plan_keeping(tuple(tensors), tuple(tensor.dtype.itemsize for tensor in tensors))
+
+
+class Recovery:
+    """What the generated program does about a graph that fails.
+
+    `save` is the expression of what it keeps before, `undo` the function that takes that and puts everything back;
+    `refused`, in which `{saved}` is what was kept, is true where the frame must not be executed again.
+    """
+
+    def __init__(self, save: str = "", undo: str = "", refused: str = "") -> None:
+        self.save = save
+        self.undo = undo
+        self.refused = refused
+
+
+def recovery(recorder: Recorder, graph: CompiledGraph, writer: Writer, *, checked: bool) -> Recovery | None:
+    """How to recover from a failure of this graph; None where the frame cannot be executed again.
+
+    One that is `checked` may also turn out to have computed what the trace had ruled out.
+    """
+    if not recorder.trace.repeatable or recorder.acts:
+        return _early(graph, writer)
+    if graph.located is not None and not recorder.exposed and not recorder.inert and not checked:
+        return _early(graph, writer)
+    if not recorder.written or (recorder.writes_last and not checked):
+        return Recovery(f"{writer.const(saved)}()", writer.const(restore)) if recorder.random else Recovery()
+    if graph.located is None and not checked and _bytes(recorder.written) > recorder.trace.config.undo_limit:
+        return None
+    if not all(_can_be_put_back(value) for value in recorder.written):
+        return _early(graph, writer)
+    copies = Copies(list(recorder.written), recorder.random)
+    tensors = [writer.const(v.host) if v.source is None else writer.source(v.source) for v in recorder.written]
+    save = f"{writer.const(copies.save, 'copies')}({', '.join(tensors)})"
+    impossible = f"{writer.const(copies.impossible, 'cannot_put_back')}({{saved}})"
+    return Recovery(save, writer.const(copies.undo, "put_back"), impossible)
+
+
+def _early(graph: CompiledGraph, writer: Writer) -> Recovery | None:
+    """Execute the frame again only where the graph has failed before the first operation that shows."""
+    if graph.located is None:
+        return None
+    return Recovery(refused=f"not {writer.const(graph.located.is_early, 'is_early')}(error)")
+
+
+def only_contents(value: TensorValue) -> bool:
+    """Whether all that a graph changes of an existing tensor are its elements: a copy puts them back for certain."""
+    host = value.host
+    plain = _can_be_put_back(value) and not (host.requires_grad or value.requires_grad or host.is_inference())
+    return plain and not _is_reshaped(value)
+
+
+def _bytes(tensors: Iterable[TensorValue]) -> int:
+    return sum(value.host.numel() * value.host.element_size() for value in tensors)
+
+
+def _can_be_put_back(value: TensorValue) -> bool:
+    host = value.host
+    if not is_plain_class(value.cls) or host.layout is not torch.strided or host.is_nested or host.is_quantized:
+        return False
+    return bool(host.is_leaf) or not internals.is_view(host)
+
+
+def _is_reshaped(value: TensorValue) -> bool:
+    meta, host = value.meta, value.host
+    if meta is None or meta.symbolic or storage_of(host) not in value.recorder.restructured:
+        return False
+    return (meta.shape, meta.stride, meta.offset) != (host.shape, host.stride(), host.storage_offset())

@@ -1,0 +1,1 @@
+"""Functions over functions: vmap, leaf functions, higher-order operators."""

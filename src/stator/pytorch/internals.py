@@ -1,0 +1,554 @@
+"""Every private name of torch that Stator uses: what for, the public name there is for it, and the shape it must have.
+
+    internals.dispatch_keys(tensor)          # torch._C._dispatch_keys
+
+torch promises nothing about these names. `check()` looks at all of them before anything of Stator is registered: a
+torch that differs is refused as a whole, in words that name each difference, and is never half in use. A name is
+resolved when it is first asked for; those that torch does not load by itself (`LATER`) are checked then.
+
+Not here are the names by which a function of torch is only recognised (`("torch._utils", "is_compiling")`: if torch has
+none, none is met), and the marks that torch.compile's own users leave on their objects (`_dynamo_dynamic_indices` …).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from stator.errors import InternalError
+from stator.pytorch.private_name import CLASS, FIELD, FUNCTION, MODULE, OBJECT, Name, look_at, resolve
+
+__all__ = ["CLASS", "FIELD", "FUNCTION", "MODULE", "OBJECT", "TESTED", "Name", "check", "differences", "verdict"]
+
+#: the oldest torch there is a chance with, and the newest that Stator is tested with
+TESTED = ((2, 13), (2, 15))
+INSTALL = 'pip install "torch>=2.13,<2.16"'
+
+
+_OF_TENSORS = {
+    "base": Name("torch._C.TensorBase._base", FIELD, "what a tensor is a view of"),
+    "version": Name("torch._C.TensorBase._version", FIELD, "how often a tensor has been written"),
+    "impl_address": Name("torch._C.TensorBase._cdata", FIELD, "where the C++ tensor lies that guards read"),
+    "storage_address": Name("torch._C.StorageBase._cdata", FIELD, "which tensors share memory", public="data_ptr"),
+    "has_symbolic_sizes": Name("torch._C.TensorBase._has_symbolic_sizes_strides", FIELD, "whether a size is a symbol"),
+    "gradient_hooks": Name("torch._C.TensorBase._backward_hooks", FIELD, "the hooks on a tensor's gradient"),
+    "is_view": Name("torch._C.TensorBase._is_view", FUNCTION, "whether autograd takes a tensor for a view"),
+    "nested_sizes": Name("torch._C.TensorBase._nested_tensor_size", FUNCTION, "the sizes within a nested tensor"),
+    "dispatch_keys": Name("torch._C._dispatch_keys", FUNCTION, "what kind of tensor it is, in one number"),
+    "functorch_level": Name("torch._C._functorch.maybe_get_level", FUNCTION, "the transform a tensor belongs to"),
+    "creation_meta": Name("torch._C._autograd._get_creation_meta", FUNCTION, "how a view was made, to autograd"),
+    "set_versions": Name(
+        "torch._C._autograd._unsafe_set_version_counter",
+        FUNCTION,
+        "tensors that are put back have not been written",
+        public="autograd._unsafe_preserve_version_counter",
+    ),
+}
+
+_CLASSES = {
+    "TensorBase": Name(
+        "torch._C.TensorBase",
+        CLASS,
+        "the C class of tensors: its members read them without their overrides",
+        has=("shape", "dtype", "device", "layout", "requires_grad", "is_leaf", "stride", "size", "storage_offset"),
+        public="torch.Tensor",
+    ),
+    "VariableFunctions": Name(
+        "torch._C._VariableFunctions",
+        OBJECT,
+        "torch's C functions on tensors, whatever torch binds their names to",
+        has=("lstm", "gru", "rnn_tanh", "rnn_relu"),
+        public="torch",
+    ),
+    "OpOverload": Name("torch._ops.OpOverload", CLASS, "operators that a program calls", has=("name", "__call__")),
+    "OpOverloadPacket": Name(
+        "torch._ops.OpOverloadPacket", CLASS, "operators that a program calls", has=("__getattr__",)
+    ),
+    "OpNamespace": Name("torch._ops._OpNamespace", CLASS, "`torch.ops.aten` is traced", has=("__getattr__",)),
+    "Ops": Name("torch._ops._Ops", CLASS, "`torch.ops` is traced", has=("__getattr__",)),
+    "HigherOrderOperator": Name("torch._ops.HigherOrderOperator", CLASS, "cond, scan … are left whole", has=("name",)),
+    "VF": Name("torch._VF", OBJECT, "functions that torch.nn.functional calls are traced", has=("lstm", "stft")),
+    "TorchDispatchMode": Name(
+        "torch.utils._python_dispatch.TorchDispatchMode", CLASS, "sees what an operation writes", has=("__enter__",)
+    ),
+    "DeviceContext": Name("torch.utils._device.DeviceContext", CLASS, "a default device", public="torch.device"),
+    "InferenceMode": Name("torch._C._InferenceMode", CLASS, "inference mode, as long as a trace wants it", takes=None),
+    "GlobalStateGuard": Name(
+        "torch._C._dynamo.guards.GlobalStateGuard", CLASS, "whether torch's global state is as it was", has=("check",)
+    ),
+    "TracingContext": Name("torch._guards.TracingContext", CLASS, "what AOTAutograd looks for", takes=1),
+    "CompileContext": Name("torch._guards.CompileContext", CLASS, "what AOTAutograd looks for", takes=1),
+    "CompileId": Name(
+        "torch._guards.CompileId", CLASS, "what AOTAutograd looks for", words=("frame_id", "frame_compile_id")
+    ),
+    "StorageOverlap": Name(
+        "torch._guards.StorageOverlap",
+        CLASS,
+        "AOTAutograd's assumption",
+        words=("overlapping_sources", "non_overlapping_sources"),
+    ),
+    "FakeTensorMode": Name(
+        "torch._subclasses.fake_tensor.FakeTensorMode",
+        CLASS,
+        "operations without data",
+        words=("shape_env",),
+        has=("from_tensor", "__enter__", "_dispatch_impl"),
+        public="torch.fx.experimental.proxy_tensor.make_fx",
+    ),
+    "MetaConverter": Name(
+        "torch._subclasses.meta_utils.MetaConverter", CLASS, "fakes of existing tensors", has=("meta_tensor",)
+    ),
+    "FakeTensorConverter": Name("torch._subclasses.fake_tensor.FakeTensorConverter", CLASS, "fakes of tensors"),
+    "Source": Name("torch._guards.Source", CLASS, "where a tensor without symbols comes from"),
+    "fake_tensor": Name(
+        "torch._subclasses.fake_tensor",
+        MODULE,
+        "what the failure of an operation without data means",
+        has=(
+            "DynamicOutputShapeException",
+            "DataDependentOutputException",
+            "UnsupportedFakeTensorException",
+            "UnsupportedOperatorException",
+        ),
+    ),
+    "LeafCallable": Name(
+        "torch._higher_order_ops.invoke_leaf_function._LeafCallable", CLASS, "a leaf function in a graph", takes=1
+    ),
+}
+
+_STATE = {
+    "DisableTorchFunctionSubclass": Name(
+        "torch._C.DisableTorchFunctionSubclass", CLASS, "reads tensors without their overrides"
+    ),
+    "EnableTorchFunction": Name("torch._C._EnableTorchFunction", CLASS, "runs a subclass's override"),
+    "TorchFunctionState": Name(
+        "torch._C._TorchFunctionState", CLASS, "whether overrides are on", has=("ENABLED", "SUBCLASSES_DISABLED")
+    ),
+    "torch_function_state": Name("torch._C._get_torch_function_state", FUNCTION, "whether overrides are on"),
+    "set_torch_function_state": Name("torch._C._set_torch_function_state", FUNCTION, "they are off in a trace"),
+    "is_torch_function_enabled": Name("torch._C._is_torch_function_enabled", FUNCTION, "a call that is modelled"),
+    "has_torch_function": Name("torch._C._has_torch_function", FUNCTION, "a call that is modelled"),
+    "has_torch_function_unary": Name("torch._C._has_torch_function_unary", FUNCTION, "a call that is modelled"),
+    "has_torch_function_variadic": Name("torch._C._has_torch_function_variadic", FUNCTION, "a call that is modelled"),
+    "disabled_torch_function": Name("torch._C._disabled_torch_function_impl", FUNCTION, "a class without overrides"),
+    "disabled_torch_dispatch": Name("torch._C._disabled_torch_dispatch_impl", FUNCTION, "a class without overrides"),
+    "set_grad_enabled": Name(
+        "torch._C._set_grad_enabled", FUNCTION, "the call that `no_grad` comes down to", public="torch.set_grad_enabled"
+    ),
+    "set_default_dtype": Name(
+        "torch._C._set_default_dtype",
+        FUNCTION,
+        "the call that a change of the default dtype comes down to",
+        public="torch.set_default_dtype",
+    ),
+    "set_deterministic_algorithms": Name(
+        "torch._C._set_deterministic_algorithms",
+        FUNCTION,
+        "the call that a change of determinism comes down to",
+        public="torch.use_deterministic_algorithms",
+    ),
+    "enter_inference_mode": Name(
+        "torch.autograd.grad_mode._enter_inference_mode", FUNCTION, "inference mode in a graph", takes=1
+    ),
+    "exit_inference_mode": Name(
+        "torch.autograd.grad_mode._exit_inference_mode", FUNCTION, "inference mode in a graph", takes=1
+    ),
+    "len_function_stack": Name("torch._C._len_torch_function_stack", FUNCTION, "the active TorchFunctionModes"),
+    "function_mode_at": Name("torch._C._get_function_stack_at", FUNCTION, "one of them"),
+    "len_dispatch_stack": Name("torch._C._len_torch_dispatch_stack", FUNCTION, "the active TorchDispatchModes"),
+    "dispatch_mode": Name("torch._C._get_dispatch_mode", FUNCTION, "one of torch's own"),
+    "DispatchModeKey": Name(
+        "torch._C._TorchDispatchModeKey", CLASS, "which of its own there are", has=("FAKE", "PROXY", "FUNCTIONAL")
+    ),
+    "EnablePythonDispatcher": Name(
+        "torch._C._EnablePythonDispatcher", CLASS, "kernels that take symbolic sizes, as AOTAutograd uses them", takes=0
+    ),
+    "disable_current_modes": Name(
+        "torch.utils._python_dispatch._disable_current_modes", FUNCTION, "operations of the tracer's own", takes=0
+    ),
+    "innermost_transform": Name(
+        "torch._C._functorch.peek_interpreter_stack", FUNCTION, "whether a transform of torch.func is at work"
+    ),
+    "are_transforms_active": Name(
+        "torch._C._are_functorch_transforms_active", FUNCTION, "whether a transform of torch.func is at work"
+    ),
+    "suspend_saved_tensors_hooks": Name(
+        "torch._C._autograd._saved_tensors_hooks_set_tracing", FUNCTION, "such hooks do not see the tracer's tensors"
+    ),
+    "top_saved_tensors_hooks": Name(
+        "torch._C._autograd._top_saved_tensors_default_hooks", FUNCTION, "whether there is one"
+    ),
+    "tracing_state": Name("torch._C._get_tracing_state", FUNCTION, "whether torch.jit.trace is at work"),
+    "is_tracing": Name("torch._C._is_tracing", FUNCTION, "a call that is modelled", public="torch.jit.is_tracing"),
+    "eval_frame_callback": Name(
+        "torch._C._dynamo.eval_frame.get_eval_frame_callback", FUNCTION, "whether torch's own tracer has the thread"
+    ),
+    "tracing": Name("torch._guards.tracing", FUNCTION, "the context that AOTAutograd looks for", takes=1),
+    "compile_context": Name("torch._guards.compile_context", FUNCTION, "what AOTAutograd looks for", takes=1),
+}
+
+_FUNCTIONS = {
+    "conj": Name("torch._conj", FUNCTION, "a fake tensor with the conjugate bit", public="torch.conj"),
+    "neg_view": Name("torch._neg_view", FUNCTION, "a fake tensor with the negative bit"),
+    "pack_padded_sequence": Name(
+        "torch._C._VariableFunctions._pack_padded_sequence", FUNCTION, "a call that is modelled"
+    ),
+    "pad_packed_sequence": Name(
+        "torch._C._VariableFunctions._pad_packed_sequence", FUNCTION, "a call that is modelled"
+    ),
+    "clone_all": Name("torch._foreach_clone", FUNCTION, "copies of what a graph writes, quickly"),
+    "sym_sqrt": Name("torch._sym_sqrt", FUNCTION, "the root of a symbolic size", takes=1),
+    "assume": Name("torch._check", FUNCTION, "a bound of a symbolic size", takes=1),
+    "is_all_true": Name("torch._is_all_true", FUNCTION, "a call that is modelled"),
+    "is_any_true": Name("torch._is_any_true", FUNCTION, "a call that is modelled"),
+    "without_dynamo": Name("torch._disable_dynamo", FUNCTION, "functions that wear it are traced through", takes=1),
+    "log_api_usage_once": Name("torch._C._log_api_usage_once", FUNCTION, "a call that is left out"),
+    "privateuse1_name": Name("torch._C._get_privateuse1_backend_name", FUNCTION, "a call that is modelled"),
+    "group_by_device_and_dtype": Name(
+        "torch._C._group_tensors_by_device_and_dtype", FUNCTION, "a call of optimizers that is modelled"
+    ),
+    "has_kernel": Name(
+        "torch._C._dispatch_has_kernel_for_dispatch_key", FUNCTION, "whether an operator runs without data"
+    ),
+    "overlapping_tensors": Name(
+        "torch._C._dynamo.guards.compute_overlapping_tensors", FUNCTION, "AOTAutograd's assumption, as a guard"
+    ),
+    "record_begins": Name(
+        "torch.ops.profiler._record_function_enter_new",
+        FUNCTION,
+        "what torch.profiler.record_function calls",
+        has=("_qualified_op_name",),
+    ),
+    "record_ends": Name(
+        "torch.ops.profiler._record_function_exit._RecordFunction",
+        FUNCTION,
+        "what torch.profiler.record_function calls",
+        has=("_schema",),
+    ),
+    "reparametrized": Name(
+        "torch.nn.utils.stateless._reparametrize_module",
+        FUNCTION,
+        "a module with other tensors",
+        takes=2,
+        public="torch.func.functional_call",
+    ),
+    "pytree": Name(
+        "torch.utils._pytree",
+        MODULE,
+        "what is in a leaf function's arguments",
+        has=("tree_leaves", "tree_flatten", "tree_unflatten", "tree_structure"),
+    ),
+    "vmap_impl": Name(
+        "torch._functorch.vmap.vmap_impl",
+        FUNCTION,
+        "the whole of torch.vmap, which is modelled",
+        takes=5,
+        has=("__code__",),
+        public="torch.vmap",
+    ),
+    "grad_impl": Name(
+        "torch._functorch.eager_transforms.grad_impl", FUNCTION, "a transform that is left to Python", has=("__code__",)
+    ),
+    "grad_and_value_impl": Name(
+        "torch._functorch.eager_transforms.grad_and_value_impl",
+        FUNCTION,
+        "a transform that is left to Python",
+        has=("__code__",),
+    ),
+    "vjp_impl": Name(
+        "torch._functorch.eager_transforms._vjp_with_argnums",
+        FUNCTION,
+        "a transform that is left to Python",
+        has=("__code__",),
+    ),
+    "jvp_impl": Name(
+        "torch._functorch.eager_transforms._jvp_with_argnums",
+        FUNCTION,
+        "a transform that is left to Python",
+        has=("__code__",),
+    ),
+    "module_call": Name(
+        "torch.nn.Module._call_impl",
+        FUNCTION,
+        "the call of a module, which is modelled",
+        takes=1,
+        has=("__code__", "__globals__"),
+    ),
+    "module_wrapped_call": Name(
+        "torch.nn.Module._wrapped_call_impl", FUNCTION, "the call of a module, which is modelled", takes=1
+    ),
+    "module_loading": Name(
+        "torch.nn.Module._load_from_state_dict", FUNCTION, "overridden where a module's state is loaded", takes=8
+    ),
+    "generated_sources": Name(
+        "torch.fx.graph_module._loader", OBJECT, "the source of a graph dies with it", has=("eval_cache",)
+    ),
+    "operators_with_fakes": Name(
+        "torch._higher_order_ops.utils.registered_hop_fake_fns", OBJECT, "those that fake tensors know by themselves"
+    ),
+    "leaf_operator": Name(
+        "torch._higher_order_ops.invoke_leaf_function.invoke_leaf_function", FUNCTION, "a leaf function in a graph"
+    ),
+    "fx_tracer": Name(
+        "torch.fx._symbolic_trace",
+        MODULE,
+        "whether torch.fx is tracing",
+        has=("Tracer",),
+        public="torch.fx._symbolic_trace.is_fx_symbolic_tracing",
+    ),
+    "forward_ad": Name(
+        "torch.autograd.forward_ad", MODULE, "the level of forward-mode differentiation", has=("_current_level",)
+    ),
+    "checkpointing": Name(
+        "torch.utils.checkpoint", MODULE, "whether checkpoints are debugged", has=("_checkpoint_debug_enabled",)
+    ),
+    "FunctionBase": Name("torch._C._FunctionBase", CLASS, "the context that autograd calls `forward` with"),
+    "Function": Name(
+        "torch.autograd.Function", CLASS, "what the node of a Function is made of", has=("_backward_cls", "apply")
+    ),
+}
+
+#: what torch does not load by itself
+LATER = {
+    "refs": Name("torch._refs", MODULE, "`torch.tensor` of what is known", has=("tensor",)),
+    "numpy": Name("torch._numpy", MODULE, "NumPy's functions on tensors", has=("ndarray",)),
+    "LocalSource": Name(
+        "torch._dynamo.source.LocalSource", CLASS, "the origin of an input", words=("local_name",), has=("name",)
+    ),
+    "AttrSource": Name("torch._dynamo.source.AttrSource", CLASS, "the origin of a view's base", takes=2),
+    "FloatTensorSource": Name("torch._dynamo.source.FloatTensorSource", CLASS, "the origin of a number", takes=1),
+    "CallMethodItemSource": Name("torch._dynamo.source.CallMethodItemSource", CLASS, "the origin of a number", takes=1),
+    "TensorProperty": Name(
+        "torch._dynamo.source.TensorProperty", CLASS, "the origin of a size", has=("SIZE", "STRIDE", "STORAGE_OFFSET")
+    ),
+    "TensorPropertySource": Name("torch._dynamo.source.TensorPropertySource", CLASS, "the origin of a size", takes=3),
+    "TensorifyState": Name(
+        "torch._dynamo.symbolic_convert.TensorifyState", CLASS, "numbers that AOTAutograd must not make tensors of"
+    ),
+    "torchs_backends": Name(
+        "torch._dynamo.backends.registry", MODULE, "backends of torch's own", has=("lookup_backend", "list_backends")
+    ),
+    "InvalidBackend": Name("torch._dynamo.exc.InvalidBackend", CLASS, "backends of torch's own"),
+    "aot_eager": Name("torch._dynamo.backends.debugging.aot_eager", FUNCTION, "the backend `aot_eager`", takes=2),
+    "compile_fx": Name(
+        "torch._inductor.compile_fx.compile_fx", FUNCTION, "the backend `inductor`", takes=2, words=("config_patches",)
+    ),
+    "inductor_config": Name("torch._inductor.config", MODULE, "its options", has=("get_config_copy",)),
+    "inductor_modes": Name("torch._inductor.list_mode_options", FUNCTION, "its modes", takes=0),
+}
+
+NAMES: dict[str, Name] = {**_OF_TENSORS, **_CLASSES, **_STATE, **_FUNCTIONS, **LATER}
+
+
+# --- resolving and checking ----------------------------------------------------------------------------------------
+
+
+def __getattr__(name: str) -> Any:
+    """Resolve a name of the table when it is first used."""
+    row = NAMES.get(name)
+    if row is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found, difference = look_at(row)
+    if difference:
+        raise InternalError(_refusal([difference]))
+    globals()[name] = value = found.__get__ if row.kind is FIELD else found
+    return value
+
+
+def differences(names: Iterator[Name] | None = None) -> list[str]:
+    """How torch differs from what Stator needs: one line a name."""
+    rows = NAMES.values() if names is None else names
+    found = [difference for difference in (look_at(row)[1] for row in rows) if difference]
+    return [*found, *_unlike()]
+
+
+def _unlike() -> list[str]:
+    """Differences that a row cannot tell."""
+    lines = []
+    nn = resolve("torch.nn")
+    members, shared = vars(nn.Module()), getattr(nn.Module, "_call_impl", nn.Module.__call__).__globals__
+    lines += [f"a torch.nn.Module has no {name} (models of modules)" for name in MODULE_FIELDS if name not in members]
+    lines += [
+        f"torch.nn.modules.module has no {name} (models of modules)" for name in GLOBAL_HOOKS if name not in shared
+    ]
+    fx = resolve("torch.fx")
+    graph = fx.Graph()
+    if not hasattr(graph, "_root"):
+        lines.append("a torch.fx.Graph has no _root (where a trace has begun)")
+    if not hasattr(graph.python_code("self"), "_lineno_map"):
+        lines.append("torch.fx keeps no _lineno_map of a graph's code (which operation has failed)")
+    tracer = resolve("torch.fx._symbolic_trace")
+    if not hasattr(tracer, "_is_fx_tracing_flag") and not hasattr(tracer, "_is_fx_tracing_tls"):
+        lines.append(
+            "torch.fx._symbolic_trace has neither _is_fx_tracing_flag nor _is_fx_tracing_tls (torch.fx traces)"
+        )
+    return lines
+
+
+def check() -> None:
+    """Refuse a torch that does not fit: called before anything is registered.
+
+    Raises:
+        InternalError: it is too old, or differs; the message says in what, and what to install.
+    """
+    fits, words = verdict(row for name, row in NAMES.items() if name not in LATER)
+    if not fits:
+        raise InternalError(words)
+    if words:
+        warnings.warn(words, stacklevel=2)
+
+
+def verdict(names: Iterator[Name] | None = None) -> tuple[bool, str]:
+    """Whether this torch fits, and what there is to say of it; all names are looked at unless some are given."""
+    import torch
+
+    version = _version(torch.__version__)
+    if version is not None and version < TESTED[0]:
+        return False, f"torch {torch.__version__} is too old for Stator, which needs 2.13 to 2.15: {INSTALL}"
+    found = differences(names)
+    if found:
+        return False, _refusal(found)
+    if version is None or version > TESTED[1]:
+        new = f"torch {torch.__version__} is newer than those that Stator is tested with (2.13 to 2.15)"
+        return True, f"{new}. What Stator needs of its internals is there, so it is tried."
+    return True, ""
+
+
+def _version(text: str) -> tuple[int, int] | None:
+    numbers = re.match(r"(\d+)\.(\d+)", text)
+    return None if numbers is None else (int(numbers[1]), int(numbers[2]))
+
+
+def _refusal(found: list[str]) -> str:
+    version = getattr(sys.modules.get("torch"), "__version__", "?")
+    lines = [f"Stator does not fit torch {version}. What it needs of torch's internals is otherwise there:"]
+    return "\n".join([*lines, *(f"  {line}" for line in found), f"Install a torch that it fits: {INSTALL}"])
+
+
+# --- what is no object but a variable of torch's, or an attribute of objects of a class it makes ----------------------
+
+#: where a module keeps what is not in its `__dict__`, in the order in which `__getattr__` looks
+MODULE_MEMBERS = ("_parameters", "_buffers", "_modules")
+MODULE_TENSORS = ("_parameters", "_buffers")
+MODULE_HOOKS = ("_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks")
+MODULE_FIELDS = (*MODULE_MEMBERS, *MODULE_HOOKS)
+#: hooks on all modules: variables of the module in which `Module._call_impl` is written
+GLOBAL_HOOKS = (
+    "_global_backward_pre_hooks",
+    "_global_backward_hooks",
+    "_global_forward_hooks",
+    "_global_forward_pre_hooks",
+)
+
+
+def is_fx_tracing() -> bool:
+    """Whether torch.fx is tracing on this thread: up to 2.13 on any."""
+    namespace, name = symbolic_flag()
+    return bool((namespace if isinstance(namespace, dict) else vars(namespace)).get(name))
+
+
+def symbolic_flag() -> tuple[Any, str]:
+    """Where that is written: a namespace of the process, or (since 2.14) one of each thread, and the name in it."""
+    tracer: Any = sys.modules["torch.fx._symbolic_trace"]
+    if hasattr(tracer, "_is_fx_tracing_flag"):
+        return vars(tracer), "_is_fx_tracing_flag"
+    return tracer._is_fx_tracing_tls, "flag"
+
+
+def forward_level() -> int:
+    """The innermost level of forward-mode differentiation; negative where there is none."""
+    namespace, name, _ = forward_level_name()
+    return int(namespace[name])
+
+
+def forward_level_name() -> tuple[dict[str, Any], str, str]:
+    """Where the level of forward-mode differentiation is written: a namespace, the name in it, its module's name."""
+    module: Any = sys.modules["torch.autograd.forward_ad"]
+    return vars(module), "_current_level", module.__name__
+
+
+def checkpoints_are_debugged() -> bool:
+    """Whether `set_checkpoint_debug_enabled` has been told so."""
+    module: Any = sys.modules["torch.utils.checkpoint"]
+    return bool(module._checkpoint_debug_enabled)
+
+
+def backward_class(function: Any) -> Any:
+    """The class of the nodes that an autograd Function puts into autograd's graph."""
+    return function._backward_cls
+
+
+def schema(operator: Any) -> Any:
+    """What an operator takes, gives and writes."""
+    return operator._schema
+
+
+def qualified_name(packet: Any) -> str:
+    """The name of an operator, whichever of its overloads."""
+    return str(packet._qualified_op_name)
+
+
+def root(graph: Any) -> Any:
+    """The node before the first, and after the last, of a graph of torch.fx."""
+    return graph._root
+
+
+def node_on_line(module: Any, line: int) -> int | None:
+    """Which node of a graph module's graph is on a line of its code, counted from the first."""
+    index: int | None = module._lineno_map.get(line)
+    return index
+
+
+def begin_origins(module: Any) -> None:
+    """AOTAutograd asks a graph module for the origins of parameters that are no inputs; there are none."""
+    module._param_name_to_source = {}
+
+
+#: where AOTAutograd looks for it on the node of an input
+ORIGIN = "_dynamo_source"
+
+
+def note_origin(node: Any, source: Any) -> None:
+    """Tell AOTAutograd where an input comes from."""
+    setattr(node, ORIGIN, source)
+
+
+def hook_leaf(leaf: Any, real: Any, fake: Any) -> None:
+    """Have a leaf function in a graph call a hook when its gradients have been computed."""
+    leaf._leaf_hook_real_fn, leaf._leaf_hook_fake_fn = real, fake
+
+
+def operator_spaces() -> list[Any]:
+    """What holds torch's operators as C functions, for each part of torch that this one has."""
+    import torch
+
+    parts = ("_VariableFunctions", "_nn", "_linalg", "_fft", "_special", "_sparse", "_nested")
+    return [space for space in (getattr(torch._C, part, None) for part in parts) if space is not None]
+
+
+def c_functions(names: tuple[str, ...]) -> list[Any]:
+    """Those of the named C functions that this torch has: of one that it has not, no call is met."""
+    import torch
+
+    hosts = [getattr(torch, name, None) or getattr(torch._C, name, None) for name in names]
+    return [host for host in hosts if host is not None]
+
+
+def submodules(module: Any) -> dict[str, Any]:
+    """The parts of a module, by name."""
+    found: dict[str, Any] = module._modules
+    return found
+
+
+def layer_versions(state_dict: Any) -> dict[str, Any] | None:
+    """The versions of the layers that a checkpoint is of, by path; None where it has none."""
+    found: dict[str, Any] | None = getattr(state_dict, "_metadata", None)
+    return found
+
+
+def set_layer_versions(state_dict: Any, versions: dict[str, Any]) -> None:
+    """Give a checkpoint the versions of its layers."""
+    state_dict._metadata = versions

@@ -1,0 +1,1 @@
+"""`nn.Module`, compiled modules, optimizers."""

@@ -1,0 +1,198 @@
+"""What `stator.compile(module)` gives: an object that is the module in all respects but being called.
+
+It shares the module's `__dict__`, so that its attributes, its parameters and what assignments do to them are the
+module's own. Its class is a subclass of the module's, made once per class.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import types
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator._core import Compiled, call_held
+from stator.compiler.copies import Compiling, reduced_to
+from stator.pytorch.modules.compiled_forward import CompiledForward, assign, own, put
+from stator.pytorch.modules.wrapped_state import unwrap_keys, unwrapped
+
+if TYPE_CHECKING:
+    from stator.compiler.region import Bucket
+
+__all__ = ["StandIn", "is_stand_in", "module_stand_in", "original_of"]
+
+#: held by their instances: they derive from the classes that they are kept for
+_classes: weakref.WeakKeyDictionary[type, weakref.ref[type]] = weakref.WeakKeyDictionary()
+
+
+def module_stand_in(model: Any, bucket: Bucket) -> Any:
+    """The stand-in of an `nn.Module`, or None for anything else.
+
+    Args:
+        model: what `stator.compile` was given.
+        bucket: the owner of the caches its calls go through.
+    """
+    if not isinstance(model, torch.nn.Module) or isinstance(model, torch.jit.ScriptModule):
+        return None
+    original = original_of(model)
+    cls = _class_of(type(original))
+    made: Any = object.__new__(cls)
+    object.__setattr__(made, "__dict__", original.__dict__)
+    put(made, "_stator_module", Compiled(original, bucket.region, type(original).forward))
+    assign(made, None)
+    return made
+
+
+def is_stand_in(module: Any) -> bool:
+    """Whether the object is the stand-in of a module."""
+    return issubclass(type(module), StandIn)
+
+
+def original_of(module: Any) -> Any:
+    """The module that a stand-in stands for; any other object itself."""
+    return module._orig_mod if is_stand_in(module) else module
+
+
+class _Signature:
+    """`__signature__` of the instances: that of the module. Classes have none."""
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            raise AttributeError("__signature__")
+        return inspect.signature(instance._orig_mod)
+
+
+class StandIn:
+    """What all stand-ins have, before their module's class in the MRO."""
+
+    __slots__ = ()
+    __signature__ = _Signature()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Making a stand-in's class is none of the business of the module's class."""
+
+    @property
+    def _orig_mod(self) -> Any:
+        return own(self, "_stator_module").__wrapped__
+
+    @property
+    def _stator_bucket(self) -> Any:
+        return own(self, "_stator_module").region.owner
+
+    @property
+    def dynamo_ctx(self) -> Any:
+        return Compiling(self._stator_bucket)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_orig_mod":
+            _keep_original(self, value)
+        else:
+            super().__setattr__(name, value)
+
+    def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        return super().load_state_dict(unwrapped(self, state_dict), *args, **kwargs)  # type: ignore[misc]
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
+        """The stand-in as part of a module whose state is loaded: `state_dict` is that call's own copy."""
+        unwrap_keys(self, state_dict, prefix)
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)  # type: ignore[misc]
+
+    @property
+    def __class__(self) -> type:
+        return type(self._orig_mod)
+
+    @__class__.setter
+    def __class__(self, cls: type) -> None:
+        self._orig_mod.__class__ = cls
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return reduced_to(self._orig_mod, self._stator_bucket)
+
+    def __copy__(self) -> Any:
+        return _again(copy.copy(self._orig_mod), self._stator_bucket)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made = copy.deepcopy(self._orig_mod, memo)
+        # A module may refer to its own stand-in.
+        return memo.get(id(self)) or _again(made, self._stator_bucket)
+
+
+def _keep_original(stand_in: Any, module: Any) -> None:
+    """`compiled._orig_mod = module`: libraries put back what they have taken out."""
+    if module is not stand_in._orig_mod:
+        text = "a compiled module stands for one module: its _orig_mod cannot be another; compile that one instead"
+        raise AttributeError(text, name="_orig_mod", obj=stand_in)
+
+
+def _again(module: Any, bucket: Bucket) -> Any:
+    """A copy of the module, compiled as the first one was, with caches of its own."""
+    return module_stand_in(module, bucket.copy())
+
+
+_UNUSED = "__jit_unused_properties__"
+
+
+def _class_of(cls: type) -> type:
+    """The class of the stand-ins of modules of a class."""
+    known = _classes.get(cls)
+    found = None if known is None else known()
+    if found is None:
+        namespace: dict[str, Any] = {
+            "__slots__": ("_stator_call", "_stator_module", "_stator_assigned"),
+            "__module__": cls.__module__,
+            "__qualname__": cls.__qualname__,
+            "__doc__": cls.__doc__,
+        }
+        namespace.update(_forwarded_slots(cls))
+        # jit.script() would compile the properties of the class.
+        own_properties = [name for name, item in vars(StandIn).items() if isinstance(item, property)]
+        namespace[_UNUSED] = [*getattr(cls, _UNUSED, ()), *own_properties]
+        found = type.__new__(type(cls), cls.__name__, (StandIn, cls), namespace)
+        type.__setattr__(found, "forward", CompiledForward(cls))
+        call_held(found, _plain_call(cls))
+        _classes[cls] = weakref.ref(found)
+    return found
+
+
+def _plain_call(cls: type) -> Any:
+    """What other tracers find as a stand-in's `__call__` and trace through: the module's own call.
+
+    Calling a stand-in runs no such Python: its type calls what it holds.
+    """
+
+    def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_dynamo_compiling():
+            return cls.__call__(self._orig_mod, *args, **kwargs)
+        assigned = own(self, "_stator_assigned")
+        return cls.__call__(self, *args, **kwargs) if assigned is None else assigned(*args, **kwargs)
+
+    return __call__
+
+
+def _forwarded_slots(cls: type) -> dict[str, Any]:
+    """Variables that the class keeps in `__slots__` and not in `__dict__`."""
+    return {
+        name: _Forwarded(descriptor)
+        for base in reversed(cls.__mro__)
+        for name, descriptor in vars(base).items()
+        if isinstance(descriptor, types.MemberDescriptorType)
+    }
+
+
+class _Forwarded:
+    """A variable in `__slots__`, read and set on the original."""
+
+    def __init__(self, slot: Any) -> None:
+        self.slot = slot
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else self.slot.__get__(instance._orig_mod, owner)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        self.slot.__set__(instance._orig_mod, value)
+
+    def __delete__(self, instance: Any) -> None:
+        self.slot.__delete__(instance._orig_mod)

@@ -1,0 +1,1 @@
+"""NumPy's arrays, traced as tensors."""

@@ -1,0 +1,227 @@
+"""Functions on NumPy's arrays as operations of the graph, and what NumPy itself would answer.
+
+torch has NumPy's functions for tensors (`torch._numpy`). One is recorded only if NumPy's own, asked with arrays of the
+same metadata, gives a result of the same kind, type, shape and memory.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from stator.guards.raw import owner_of
+from stator.pytorch import internals
+from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.tensors.lowering import fill
+from stator.space.warning_trap import collected
+
+__all__ = ["Answer", "array_call", "ask", "computed", "name_of", "same_sizes", "strides_of"]
+
+#: parts of NumPy with functions of their own
+_PARTS = ("", "linalg", "fft")
+_MOST_BYTES = 1 << 26
+#: special methods are looked up on the class of the array, or of the scalar
+_METHOD = "ndarray."
+
+
+@functools.cache
+def _names() -> dict[int, str]:
+    """NumPy's functions that torch has too: id → name."""
+    ours = internals.numpy
+
+    found: dict[int, str] = {}
+    for part in _PARTS:
+        theirs, mine = (getattr(module, part) if part else module for module in (np, ours))
+        for name in dir(mine):
+            host = getattr(theirs, name, None)
+            if isinstance(host, _KINDS) and callable(getattr(mine, name)) and name not in _LEFT_OUT:
+                found[id(host)] = f"{part}.{name}" if part else name
+    return found
+
+
+#: what NumPy's functions are; classes are none
+_KINDS = (np.ufunc, type(np.sum), types.BuiltinFunctionType, types.FunctionType)
+#: functions that compute nothing, and what torch._numpy computes otherwise (of negative numbers)
+_LEFT_OUT = frozenset({"isscalar", "issubdtype", "from_dlpack", "modf", "cbrt"})
+
+
+def name_of(host: Any) -> str | None:
+    """The name by which `array_call` knows a function or method of NumPy's, or None."""
+    owner = owner_of(host)
+    if owner is None:
+        return _names().get(id(host))
+    if not issubclass(owner, np.ndarray | np.generic):
+        return None
+    ours = internals.numpy
+
+    name = host.__name__
+    return _METHOD + name if name in vars(ours.ndarray) else None
+
+
+def array_call(name: str, /, *args: Any, **kwargs: Any) -> Any:
+    """Call one of NumPy's functions on tensors: what graphs contain."""
+    function = _function(name)
+    return _unwrapped(function(*[_wrapped(arg) for arg in args], **{key: _wrapped(arg) for key, arg in kwargs.items()}))
+
+
+@functools.cache
+def _function(name: str) -> Callable[..., Any]:
+    ours = internals.numpy
+
+    if not name.startswith(_METHOD):
+        return functools.reduce(getattr, name.split("."), ours)
+    found = vars(ours.ndarray)[name.removeprefix(_METHOD)]
+    return found.__get__ if isinstance(found, property) else found
+
+
+def _wrapped(arg: Any) -> Any:
+    ours = internals.numpy
+
+    if isinstance(arg, torch.Tensor):
+        return ours.ndarray(arg)
+    if isinstance(arg, list | tuple):
+        return type(arg)([_wrapped(item) for item in arg])
+    return arg
+
+
+def _unwrapped(result: Any) -> Any:
+    ours = internals.numpy
+
+    if isinstance(result, ours.ndarray):
+        return result.tensor
+    if isinstance(result, list | tuple) and not isinstance(result, torch.Size):
+        return type(result)([_unwrapped(item) for item in result])
+    return result
+
+
+# -- what NumPy does --------------------------------------------------------------------------------------------------
+
+
+class Answer:
+    """NumPy's answer on stand-ins: the result and the stand-ins, or the error."""
+
+    def __init__(self, result: Any, stand_ins: list[Any], error: Exception | None) -> None:
+        self.result = result
+        self.stand_ins = stand_ins
+        self.error = error
+
+    def given(self, part: Any) -> int | None:
+        """Which of the arguments a part of the result is."""
+        if isinstance(part, np.bool_):
+            return None  # there are but two
+        return next((i for i, array in enumerate(self.stand_ins) if array is part), None)
+
+    def computes(self) -> bool:
+        """Whether the result is no view of an argument."""
+        return (
+            not isinstance(self.result, np.ndarray)
+            or self.given(self.result) is not None
+            or not self.shares(self.result)
+        )
+
+    def shares(self, part: Any) -> set[int]:
+        """In the memory of which arguments a part of the result lies."""
+        return {i for i, array in enumerate(self.stand_ins) if _owner(array) is _owner(part)}
+
+
+def _owner(array: Any) -> Any:
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
+
+
+def ask(host: Any, args: Any, kwargs: Any, tensors: list[Any], classes: list[type], warned: set[type]) -> Answer | None:
+    """NumPy's answer to a call with arrays (or scalars, by their classes) like these fake tensors.
+
+    An error must not depend on the contents. None where that cannot be told, or would take too long. The categories of
+    what NumPy warns about, but for floating-point errors, are put into `warned`.
+    """
+    if sum(_size(t) * t.element_size() for t in tensors if isinstance(t, torch.Tensor)) > _MOST_BYTES:
+        return None
+    failures = []
+    for filling in (0, 1, 2):
+        operands = [_stand_in(t, cls, filling) for t, cls in zip(tensors, classes, strict=True)]
+        try:
+            with collected(warned), np.errstate(all="ignore"):
+                result = host(*fill(args, operands), **fill(kwargs, operands))
+            return Answer(result, operands, None)
+        except Exception as e:
+            failures.append(e.with_traceback(None))
+    if len({(type(e), str(e)) for e in failures}) > 1 or isinstance(failures[0], np.linalg.LinAlgError):
+        return None  # of a matrix that is singular, say
+    return Answer(None, [], failures[0])
+
+
+def computed(host: Any, args: Any, kwargs: Any, warned: set[type]) -> Answer:
+    """What NumPy gives for known operands; the categories of what it warns about are put into `warned`."""
+    try:
+        with collected(warned):
+            return Answer(host(*args, **kwargs), [], None)
+    except Exception as e:
+        return Answer(None, [], e.with_traceback(None))
+
+
+#: what stands for a number that is known when the graph runs
+_SOME = 3
+
+
+def _number(size: Any) -> Any:
+    found = hint_of(size)
+    return _SOME if found is None else found
+
+
+def _size(tensor: Any) -> int:
+    return math.prod(_number(n) for n in tensor.shape)
+
+
+def _stand_in(tensor: Any, cls: type, filling: int) -> Any:
+    if not isinstance(tensor, torch.Tensor):
+        return _number(tensor)
+    shape, strides = [_number(n) for n in tensor.shape], [_number(n) for n in tensor.stride()]
+    span = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if 0 not in shape else 0
+    memory = np.empty(span, dtype=numpy_dtype(tensor.dtype))
+    # The last one may be inverted, and sorted.
+    memory[:] = filling if filling < 2 else np.arange(1, span + 1) % 7
+    array = np.lib.stride_tricks.as_strided(memory, shape, [s * memory.itemsize for s in strides])
+    return cls(array) if issubclass(cls, np.generic) else array
+
+
+@functools.cache
+def numpy_dtype(dtype: torch.dtype) -> Any:
+    """NumPy's data type for torch's."""
+    return torch.empty(0, dtype=dtype).numpy().dtype
+
+
+def tensor_of(array: Any) -> Any:
+    """The tensor in the memory of an existing array, or that of a scalar. Fails where torch has none like it."""
+    if isinstance(array, np.ndarray):
+        if not array.flags.writeable:
+            raise TypeError("a read-only array")
+        return torch.from_numpy(array)
+    return torch.as_tensor(array)
+
+
+def is_function(host: Any) -> bool:
+    """Whether a Python function is one of NumPy's."""
+    return str(host.__module__).partition(".")[0] == "numpy" and id(host) in _names()
+
+
+def strides_of(array: Any) -> tuple[int, ...]:
+    """The strides of an array, counted in elements."""
+    return tuple(stride // array.itemsize for stride in array.strides)
+
+
+def same_sizes(ours: Any, theirs: tuple[int, ...], sizes: tuple[int, ...] | None = None) -> bool:
+    """Whether sizes, or the strides of those dimensions that have more than one element, agree; unknown ones do."""
+    if len(ours) != len(theirs):
+        return False
+    if sizes is not None and 0 in sizes:
+        return True
+    pairs = [(hint_of(n), m) for i, (n, m) in enumerate(zip(ours, theirs, strict=True)) if not sizes or sizes[i] > 1]
+    return all(n is None or n == m for n, m in pairs)

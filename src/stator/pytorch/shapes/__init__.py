@@ -1,0 +1,1 @@
+"""Symbolic sizes and the numbers that depend on them."""

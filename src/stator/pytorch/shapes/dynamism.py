@@ -1,0 +1,158 @@
+"""Which sizes and numbers become symbolic: static first, dynamic once seen to vary, and as the user has marked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.controls.dynamo_config import warn_once
+from stator.guards.source import ConstSource, ItemSource, LocalSource, Source
+from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+    from stator.pytorch.tensors.tensor import TensorValue
+    from stator.space.interfaces import Trace
+
+__all__ = ["contents_stay", "dims", "note_first_call", "number_varies", "ranges"]
+
+_VARIES = "varies"
+
+
+def dims(trace: Trace, value: TensorValue) -> dict[int, Any]:
+    """The dimensions that are to be symbols, with torch's kind of symbol."""
+    tensor, source = value.host, value.source
+    if source is None or type(source) is ConstSource or tensor.layout is not torch.strided or tensor.is_nested:
+        return {}
+    told = _told(trace, tensor, source) if is_told_of(trace) else {}
+    kept = {dim for dim, dynamic in told.items() if not dynamic}
+    fixed = _marks(tensor, "_dynamo_static_indices") | kept
+    marked = _marks(tensor, "_dynamo_dynamic_indices", "_dynamo_unbacked_indices")
+    marked |= (_marks(tensor, "_dynamo_weak_dynamic_indices") | set(told)) - kept
+    if isinstance(tensor, torch.nn.Parameter) and not marked:
+        return {}
+    varying = _varying(trace, tensor, source)
+    if not marked and not varying and trace.dynamic is not True:
+        return {}
+    if trace.dynamic is False and not marked:
+        return {}
+    from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+    found: dict[int, Any] = {}
+    for dim in range(tensor.dim()):
+        if dim in marked or (dim in varying and dim not in fixed):
+            found[dim] = DimDynamic.DYNAMIC
+        elif trace.dynamic is True and dim not in fixed:
+            found[dim] = DimDynamic.DUCK
+    return found
+
+
+def _told(trace: Trace, tensor: Any, source: Source) -> dict[int, bool]:
+    """The dimensions of which the user has said by their source's name whether they are to be symbols."""
+    by_value = not isinstance(tensor, torch.nn.Parameter)
+    numbers = {dim for key, dim in trace.region_state.get("fixed", ()) if key == source.expr()}
+    found = {
+        dim: told_dynamic(trace, source, size, dim, by_value)
+        for dim, size in enumerate(tensor.shape)
+        if dim not in numbers
+    }
+    return {dim: dynamic for dim, dynamic in found.items() if dynamic is not None}
+
+
+def ranges(tensor: Any) -> dict[int, tuple[int, int | None]]:
+    """The sizes that marked dimensions take, as far as that is said and true."""
+    found: dict[int, tuple[int, int | None]] = {}
+    for item in tensor.__dict__.get("_dynamo_dynamic_range", ()):
+        least, most = item.min or 0, item.max
+        if (item.min, most) == (None, None) or item.dim not in _marks(tensor, *_SYMBOLIC):
+            continue
+        size = tensor.size(item.dim)
+        if size < least or (most is not None and size > most):
+            said = ", ".join(f"{name}={n}" for name, n in (("min", item.min), ("max", most)) if n is not None)
+            warn_once(f"mark_dynamic(…, {item.dim}, {said}) is not honoured by Stator where the size is {size}")
+            continue
+        found[item.dim] = least, most
+    return found
+
+
+_SYMBOLIC = ("_dynamo_dynamic_indices", "_dynamo_weak_dynamic_indices")
+
+
+def _marks(tensor: Any, *names: str) -> set[int]:
+    """What mark_dynamic and its like have left on a tensor."""
+    marks = {dim for name in names for dim in tensor.__dict__.get(name) or ()}
+    return {dim % tensor.dim() for dim in marks} if tensor.dim() else set()
+
+
+def _varying(trace: Trace, tensor: Any, source: Source) -> set[int]:
+    """The dimensions whose size was another in an earlier trace of the same code; remembers this one's sizes."""
+    if not trace.config.automatic_dynamic or trace.dynamic is False:
+        return set()
+    seen = trace.region_state.setdefault("sizes", {})
+    key = source.expr()
+    sizes: list[Any] = list(tensor.shape)
+    before = seen.get(key)
+    if before is not None and len(before) == len(sizes):
+        sizes = [size if size == was else _VARIES for size, was in zip(sizes, before, strict=True)]
+    seen[key] = sizes
+    fixed = trace.region_state.get("fixed", ())
+    return {dim for dim, size in enumerate(sizes) if size is _VARIES and (key, dim) not in fixed}
+
+
+def note_first_call(state: dict[Any, Any], code: CodeType, args: list[Any]) -> None:
+    """Remember the sizes and numbers of a call that ran as ordinary Python, as those of a trace are."""
+    for i, arg in enumerate(args):
+        source = LocalSource(i, code.co_varnames[i])
+        _note(state, source, arg)
+        if type(arg) is tuple:
+            for j, item in enumerate(arg):
+                _note(state, ItemSource(source, j), item)
+
+
+def _note(state: dict[Any, Any], source: Source, host: Any) -> None:
+    if issubclass(type(host), torch.Tensor):
+        state.setdefault("sizes", {})[source.expr()] = list(host.shape)
+    elif type(host) in (int, float):
+        state.setdefault("numbers", {})[source.expr()] = host
+
+
+def fix(trace: Trace, places: list[tuple[str, int]]) -> None:
+    """Sizes, by their tensor's source and dimension, that are to be numbers in all further traces of the code."""
+    trace.region_state.setdefault("fixed", set()).update(places)
+
+
+def fix_numbers(trace: Trace, places: list[str]) -> None:
+    """Numbers, by their sources, that are to be constants in all further traces of the code."""
+    trace.region_state.setdefault("fixed numbers", set()).update(places)
+
+
+def contents_stay(trace: Trace, value: TensorValue) -> bool:
+    """Whether an existing tensor of one element held the same number in all earlier traces of the same code."""
+    assert value.source is not None
+    seen = trace.region_state.setdefault("contents", {})
+    number = value.host.item()
+    key = value.source.expr()
+    if seen.setdefault(key, number) != number:
+        seen[key] = _VARIES
+    return seen[key] is not _VARIES
+
+
+def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
+    """Whether a number read from the frame had another value in an earlier trace of the same code."""
+    if type(source) is ConstSource:
+        return False
+    told = told_dynamic(trace, source, host) if type(host) is int and is_told_of(trace) else None
+    if told is not None:
+        return told and source.expr() not in trace.region_state.get("fixed numbers", ())
+    if not trace.config.automatic_dynamic or trace.dynamic is False:
+        return False
+    if trace.config.specialize_float if type(host) is float else trace.config.specialize_int:
+        return False
+    seen = trace.region_state.setdefault("numbers", {})
+    key = source.expr()
+    before = seen.setdefault(key, host)
+    if before is not _VARIES and (type(before) is not type(host) or before != host):
+        seen[key] = before = _VARIES
+    return before is _VARIES and key not in trace.region_state.get("fixed numbers", ())

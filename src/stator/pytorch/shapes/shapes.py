@@ -1,0 +1,392 @@
+"""Symbolic sizes: which dimensions become symbols, where symbols come from, and what was assumed of them.
+
+torch's ShapeEnv reasons about the symbols. An existing tensor gets a fake one whose dynamic dimensions are symbols; at
+the end the assumptions are read from the ShapeEnv and become one guard over the sizes.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.guards.guard import Guard, Predicate
+from stator.guards.source import CallSource, GetAttrSource, Source
+from stator.pytorch import internals
+from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.shapes import dynamism
+from stator.pytorch.shapes.symbols import SymValue
+from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.signals import Restart
+from stator.space.value import Unsupported
+
+if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.tensors.tensor import TensorValue
+
+__all__ = ["Shapes", "new_env", "property_source"]
+
+_STATIC = re.compile(r"(\w+) == -?\d+\Z")
+
+
+class _Property:
+    """Reads a size, a stride … of a tensor; one object per property, as sources intern by it."""
+
+    def __init__(self, kind: str, index: int) -> None:
+        self.kind = kind
+        self.index = index
+
+    def __call__(self, tensor: Any) -> int | float:
+        if self.kind == "size":
+            return int(tensor.size(self.index))
+        if self.kind == "stride":
+            return int(tensor.stride(self.index))
+        return tensor.item() if self.kind == "item" else int(tensor.storage_offset())
+
+    def __reduce__(self) -> Any:
+        return _property, (self.kind, self.index)
+
+
+def _box(number: float) -> Any:
+    return torch.tensor(number, dtype=torch.float64)
+
+
+_properties: dict[tuple[str, int], _Property] = {}
+
+
+def _property(kind: str, index: int) -> _Property:
+    return _properties.setdefault((kind, index), _Property(kind, index))
+
+
+def property_source(base: Source, kind: str, index: int) -> CallSource:
+    """Where a tensor's size (stride, storage offset) is found."""
+    return CallSource(_property(kind, index), base, f"{kind}{index}")
+
+
+class Shapes:
+    """The symbols of one trace."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self._env: Any = None
+        #: by the id of an input's value
+        self._inputs: dict[int, str] = {}
+        self._origins: dict[int, Any] = {}
+        self._contexts: dict[int, Any] = {}
+        self._makers: dict[int, Callable[[], Any]] = {}
+        self._sources: dict[str, Source] = {}
+        #: what produce_guards is to look at: (fake tensor or symbolic number, origin, context)
+        self._tracked: list[tuple[Any, Any, Any]] = []
+        #: names of properties that were no symbols when the tensor was met
+        self._plain: set[str] = set()
+        self._names: dict[str, str] = {}
+        self._named: dict[str, Source] = {}
+        self._boxes: list[TensorValue] = []
+        self.symbols: dict[Any, SymValue] = {}
+        self.frozen: list[Guard] | None = None
+
+    @property
+    def env(self) -> Any:
+        """torch's ShapeEnv: made, and sympy with it imported, when a symbol may be needed."""
+        if self._env is None:
+            self._env = new_env(self.may_be_new)
+            self.recorder.admit_symbols(self._env)
+        return self._env
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a ShapeEnv already."""
+        return self._env is not None
+
+    @property
+    def may_be_new(self) -> bool:
+        """Whether symbols may stand for numbers that are in tensors."""
+        return bool(self.recorder.trace.config.capture_scalar_outputs)
+
+    @property
+    def used_env(self) -> Any:
+        """The ShapeEnv; None as long as the trace has no symbols and makes none."""
+        return self.env if self.may_be_new else self._env
+
+    # -- existing tensors and numbers ---------------------------------------------------------------------------
+
+    def origin(self, value: Any) -> Any:
+        """The reference implementation's name for where an input comes from; unique per value."""
+        known = self._origins.get(id(value))
+        if known is None:
+            known = self._origins[id(value)] = _origin(self._input_name(value))
+        return known
+
+    def origin_maker(self, value: Any) -> Callable[[], Any]:
+        """What returns the origin of an input when it is called, also after the trace."""
+        known = self._origins.get(id(value))
+        return functools.partial(_origin, self._input_name(value)) if known is None else lambda: known
+
+    def _input_name(self, value: Any) -> str:
+        name = self._inputs.get(id(value))
+        if name is None:
+            name = self._inputs[id(value)] = f"input{len(self._inputs)}"
+            self._sources[name] = value.source
+        return name
+
+    def source_of(self, origin: Any) -> Source:
+        """Our source of an input, from its origin."""
+        return self._sources[origin.local_name]
+
+    def context(self, value: TensorValue, dims: dict[int, Any]) -> Any:
+        """The symbolic context of an existing tensor of which some dimensions are dynamic."""
+        known = self._contexts.get(id(value))
+        if known is None:
+            host = value.host
+            known = _context(host.dim(), self.origin(value), dims, _base_dim(host))
+            _constrain(known, dynamism.ranges(value.host))
+            self._contexts[id(value)] = known
+        return known
+
+    def context_maker(self, value: TensorValue) -> Callable[[], Any]:
+        """What returns the symbolic context of an existing tensor when it is called, also after the trace.
+
+        It is the same one each time: a backend that is tried twice must find the symbols it knows already.
+        """
+        known = self._contexts.get(id(value))
+        if known is not None:
+            return lambda: known
+        make = self._makers.get(id(value))
+        if make is None:
+            host = value.host
+            described = functools.partial(_static_context, host.dim(), self._input_name(value), _base_dim(host))
+            make = self._makers[id(value)] = functools.cache(described)
+        return make
+
+    def fakify(self, value: TensorValue, dims: dict[int, Any] | None = None) -> Any:
+        """The fake tensor of an existing one."""
+        if dims:
+            assert self.env is not None  # the mode knows of it now
+        mode = self.recorder.world.mode
+        if not dims:
+            return mode.of(value.host)
+        if internals.is_view(value.host):
+            # A view's symbols would be entangled with those of its base: a plain tensor of the same shape is none.
+            from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+            dims = {i: kind for i, kind in dims.items() if kind is not DimDynamic.DUCK} or dims
+        context = self.context(value, dims)
+        origin = self.origin(value)
+        fake = mode.from_tensor(value.host, symbolic_context=context, source=origin)
+        with torch.no_grad():
+            asfound = fake.detach()  # the program may change the sizes of the tensor itself
+        self._tracked.append((asfound, origin, context))
+        for kind, numbers in (("size", fake.shape), ("stride", fake.stride()), ("offset", (fake.storage_offset(),))):
+            for i, number in enumerate(numbers):
+                if isinstance(number, torch.SymInt):
+                    self._note_symbol(number, property_source(value.source, kind, i))  # type: ignore[arg-type]
+                else:
+                    self._plain.add(self._name(f"{origin.name} {kind} {i}", property_source(value.source, kind, i)))  # type: ignore[arg-type]
+        return fake
+
+    def _note_symbol(self, number: Any, source: Source) -> None:
+        symbol = number.node.expr
+        if symbol.is_symbol and symbol not in self.symbols:
+            self.symbols[symbol] = SymValue.existing(self.recorder, number, source)
+
+    def number(self, host: int | float, source: Source) -> SymValue:
+        """A symbol for a number read from the frame."""
+        from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+        value = SymValue.existing(self.recorder, None, source)
+        value.cls = type(host)
+        origin = self.origin(value)
+        context = _context(0, internals.FloatTensorSource(origin), {}, None)
+        symbol = self.env.create_unspecified_symbol(host, origin, DimDynamic.DYNAMIC, symbolic_context=context)
+        make = self.env.create_symintnode if type(host) is int else self.env.create_symfloatnode
+        value.number = make(symbol, hint=host, source=origin)
+        self._tracked.append((value.number, origin, None))
+        self.symbols[symbol] = value
+        self._contexts[id(value)] = context
+        return value
+
+    def boxed(self, value: SymValue) -> TensorValue:
+        """A symbolic float as an input that is a tensor: of plain floats backends make constants."""
+        assert value.source is not None
+        made = TensorValue(self.recorder, torch.Tensor, None)
+        made.source = CallSource(_box, value.source, "torch.tensor")
+        made.host = _box(value.number.node.hint)
+        self._contexts[id(made)] = self._contexts[id(value)]
+        self._origins[id(made)] = self._contexts[id(value)].tensor_source
+        self._boxes.append(made)
+        return made
+
+    def binders(self, inputs: list[Any]) -> list[SymValue]:
+        """The symbols on which the inputs' metadata depends: each must be an input of its own."""
+        found: dict[Any, None] = {}
+        for value in inputs:
+            if isinstance(value, SymValue):
+                found.update(dict.fromkeys(sorted(value.number.node.expr.free_symbols, key=str)))
+            elif value.meta is None or value.meta.symbolic:
+                fake = value.fake
+                for number in (*fake.shape, *fake.stride(), fake.storage_offset()):
+                    if isinstance(number, torch.SymInt):
+                        found.update(dict.fromkeys(sorted(number.node.expr.free_symbols, key=str)))
+        return [self.symbols[symbol] for symbol in found if symbol in self.symbols]
+
+    def need_numbers(self, operands: list[Any]) -> None:
+        """An operation cannot take the symbols of its operands: trace again, with these sizes as numbers for ever."""
+        symbols: set[Any] = set()
+        for operand in operands:
+            numbers = (operand.number,) if isinstance(operand, SymValue) else operand.fake.shape
+            symbols.update(*(n.node.expr.free_symbols for n in numbers if isinstance(n, torch.SymInt)))
+        fixed = [
+            (self.source_of(origin).expr(), dim)
+            for fake, origin, _ in self._tracked
+            if isinstance(fake, torch.Tensor)
+            for dim, size in enumerate(fake.shape)
+            if isinstance(size, torch.SymInt) and size.node.expr.free_symbols & symbols
+        ]
+        if fixed:
+            dynamism.fix(self.recorder.trace, fixed)
+            raise Restart(0, errors.ForcedBreak(0))
+
+    def need_floats(self) -> None:
+        """AOTAutograd has found floats that it cannot make tensors of: trace again, with these as numbers for ever."""
+        unfit = [
+            value for symbol, value in self.symbols.items() if internals.TensorifyState.should_specialize(str(symbol))
+        ]
+        if unfit:
+            internals.TensorifyState.clear()
+            dynamism.fix_numbers(self.recorder.trace, [value.source.expr() for value in unfit if value.source])
+            raise Restart(0, errors.ForcedBreak(0))
+
+    @staticmethod
+    def forget_floats() -> None:
+        """Forget what AOTAutograd has noted about floats: it knows them by names that other traces use as well."""
+        internals.TensorifyState.clear()
+
+    def bindings(self, result: Any, function: Any) -> Any:
+        """Where in the result of an operation the symbols are found that are known only when it runs."""
+        if self._env is None or not self._env.pending_fresh_unbacked_symbols:
+            return None
+        from torch.fx.experimental.symbolic_shapes import PendingUnbackedSymbolNotFound, compute_unbacked_bindings
+
+        try:
+            return compute_unbacked_bindings(self.env, result)
+        except PendingUnbackedSymbolNotFound:
+            # The operation has read a number from a tensor for its own use: that must be a node of its own.
+            self.env.pending_fresh_unbacked_symbols.clear()
+            raise Unsupported(errors.DataDependentValue(describe_callable(function))) from None
+
+    # -- guards -------------------------------------------------------------------------------------------------
+
+    def _name(self, key: str, source: Source) -> str:
+        """The variable that stands for a number in the text of a guard."""
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = f"n{len(self._names)}"
+            self._named[name] = source
+        return name
+
+    def _reference(self, origin: Any) -> str:
+        """The variable for a number by its origin."""
+        if not isinstance(origin, internals.TensorPropertySource):
+            return self._name(origin.name, self._source_for(origin))
+        kinds = {
+            internals.TensorProperty.SIZE: "size",
+            internals.TensorProperty.STRIDE: "stride",
+            internals.TensorProperty.STORAGE_OFFSET: "offset",
+        }
+        kind, index = kinds[origin.prop], origin.idx or 0
+        source = property_source(self._source_for(origin.base), kind, index)
+        return self._name(f"{origin.base.name} {kind} {index}", source)
+
+    def _source_for(self, origin: Any) -> Source:
+        """Our source for an origin, which may be a step from that of an input."""
+        if isinstance(origin, internals.CallMethodItemSource):
+            return property_source(self._source_for(origin.base), "item", 0)
+        if isinstance(origin, internals.AttrSource):
+            return GetAttrSource(self._source_for(origin.base), origin.member)
+        if isinstance(origin, internals.FloatTensorSource):
+            return CallSource(_box, self._source_for(origin.base), "torch.tensor")
+        return self.source_of(origin)
+
+    def guards(self) -> list[Guard]:
+        """What has been assumed of the symbols, as one guard (read once, after the backend has had its say)."""
+        if self.frozen is None:
+            self.frozen = self._read_guards() if self._tracked else []
+        return self.frozen
+
+    def _read_guards(self) -> list[Guard]:
+        fakes, origins, contexts = map(list, zip(*self._tracked, strict=True))
+        helpers = self.env.produce_guards_verbose(
+            fakes, origins, self._reference, input_contexts=contexts, ignore_static=False, langs=("python",)
+        )
+        texts = [text for text in helpers[0].exprs if not self._is_known(text)]
+        if not texts:
+            return []
+        names = tuple(n for n in self._named if any(re.search(rf"\b{n}\b", text) for text in texts))
+        return [_shape_guard(texts, names, tuple(self._named[n] for n in names))]
+
+    def _is_known(self, text: str) -> bool:
+        """Whether the guard on the tensor says so already."""
+        match = _STATIC.match(text)
+        return match is not None and match.group(1) in self._plain
+
+
+def new_env(may_be_new: bool) -> Any:
+    """A ShapeEnv; whether symbols may stand in it for numbers that are in tensors."""
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    return ShapeEnv(allow_scalar_outputs=may_be_new, allow_dynamic_output_shape_ops=may_be_new)
+
+
+def _origin(name: str) -> Any:
+    return internals.LocalSource(local_name=name)
+
+
+def _base_dim(tensor: Any) -> int | None:
+    """The number of dimensions of what a tensor is a view of."""
+    return internals.base(tensor).dim() if internals.is_view(tensor) else None
+
+
+def _context(ndim: int, origin: Any, dims: dict[int, Any], base_dim: int | None) -> Any:
+    """A symbolic context; `base_dim` is the number of dimensions of what the tensor is a view of."""
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatefulSymbolicContext
+
+    inner = None if base_dim is None else _context(base_dim, internals.AttrSource(origin, "_base"), {}, None)
+    return StatefulSymbolicContext(
+        dynamic_sizes=[dims.get(i, DimDynamic.STATIC) for i in range(ndim)],
+        tensor_source=origin,
+        view_base_context=inner,
+    )
+
+
+def _static_context(ndim: int, name: str, base_dim: int | None) -> Any:
+    """The symbolic context of the input of this name."""
+    return _context(ndim, _origin(name), {}, base_dim)
+
+
+def _constrain(context: Any, ranges: dict[int, tuple[int, int | None]]) -> None:
+    """Have the sizes of a tensor's dimensions taken to be in the ranges, and guarded to be."""
+    from torch.fx.experimental.symbolic_shapes import StrictMinMaxConstraint, ValueRanges, int_oo
+
+    for dim, (least, most) in ranges.items():
+        sizes = ValueRanges(least, int_oo if most is None else most)
+        context.constraint_sizes[dim] = StrictMinMaxConstraint(vr=sizes, warn_only=True)
+
+
+def _shape_guard(texts: list[str], names: tuple[str, ...], sources: tuple[Source, ...]) -> Guard:
+    from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
+
+    body = " and ".join(f"({text})" for text in texts)
+    check = eval(f"lambda {', '.join(names)}: {body}", {**SYMPY_INTERP, "torch": torch})
+    shown = body
+    for name, source in zip(names, sources, strict=True):
+        shown = re.sub(rf"\b{name}\b", source.expr().replace("\\", r"\\"), shown)
+    return Predicate(sources, check, shown)
+
+
+def dynamic_dims(recorder: Recorder, value: TensorValue) -> dict[int, Any]:
+    """The dimensions of an existing tensor that are to be symbols, with the kind of symbol."""
+    return dynamism.dims(recorder.trace, value)

@@ -1,0 +1,76 @@
+"""torch.Size: a tuple whose own methods are C."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.space.protocol import MODELS, bad_call, pure, register
+from stator.space.value import Constant, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+__all__ = ["install", "new_size"]
+
+
+def new_size(space: Space, items: list[Value]) -> Value:
+    """A torch.Size of these numbers."""
+    made: Any = space.new_tuple(items)
+    made.cls = torch.Size
+    return made
+
+
+def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) > 2 or kwargs or not args:
+        return bad_call(space, torch.Size.__new__, args, kwargs)
+    items = space.unpack(args[1]) if len(args) == 2 else []
+    return new_size(space, [space.index(item) for item in items])
+
+
+def _numel(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    total: Value = Constant(1)
+    for item in space.unpack(args[0]):
+        total = space.binary("*", total, item)
+    return total
+
+
+def _again(name: str) -> Any:
+    """A method of tuple whose result is a torch.Size where it is a tuple."""
+    tuple_method = tuple.__dict__[name]
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        left = args[0].force()
+        if name != "__getitem__":
+            left = space.new_tuple(space.unpack(left))
+        result = space.call_builtin(tuple_method, [left, *args[1:]], kwargs).force()
+        if result.cls is tuple and isinstance(result, MODELS[tuple]):
+            return new_size(space, space.unpack(result))
+        return result
+
+    return handler
+
+
+def _joined(swap: bool) -> Any:
+    """`size + other` of a tuple, from whichever side."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        if len(args) != 2 or kwargs or not all(issubclass(arg.force().cls, tuple) for arg in args):
+            return None
+        left, right = (space.unpack(arg) for arg in (reversed(args) if swap else args))
+        return new_size(space, [space.index(item) for item in (*left, *right)])
+
+    return handler
+
+
+def install() -> None:
+    """Register the models."""
+    own = vars(torch.Size)
+    register(torch.Size.__new__, _new)
+    register(own["numel"], _numel)
+    pure(own["__repr__"], own["__reduce__"])
+    register(own["__add__"], _joined(False))
+    register(own["__radd__"], _joined(True))
+    for name in ("__getitem__", "__mul__", "__rmul__"):
+        register(own[name], _again(name))

@@ -1,0 +1,273 @@
+"""Numbers that depend on symbolic sizes: arithmetic becomes nodes, decisions become assumptions of the ShapeEnv."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.guards.guard import TypeIs
+from stator.pytorch import internals
+from stator.pytorch.fake.metadata import NumberMeta, hint_of, number_meta
+from stator.pytorch.graph.node_meta import NodeMeta, call_chain
+from stator.space.deferred import PendingNumber, PendingText
+from stator.space.protocol import NOT_IMPLEMENTED
+from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.pytorch.interfaces import Operation, Recorder
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+__all__ = ["SymValue", "decide", "literal", "models", "shows_any", "specialise"]
+
+_PAST_64_BITS = 1 << 63
+_CLASSES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
+
+
+class SymValue(Value):
+    """An int, float or bool that is only known as a symbol. `number` is torch's symbolic number."""
+
+    __slots__ = ("_node", "number", "operation", "path", "recorder")
+
+    symbolic = True
+    host = None
+
+    def __init__(
+        self, recorder: Recorder, number: Any, operation: Operation | None, path: tuple[int, ...] = ()
+    ) -> None:
+        self.cls = _CLASSES.get(type(number), int)
+        self.source: Source | None = None
+        self.recorder = recorder
+        self.number = number
+        self.operation = operation
+        self.path = path
+        self._node: Any = None
+
+    @classmethod
+    def existing(cls, recorder: Recorder, number: Any, source: Source) -> SymValue:
+        """A number that existed before the trace, or a size of a tensor that did."""
+        self = cls(recorder, number, None)
+        self.source = source
+        return self
+
+    @property
+    def node(self) -> Any:
+        """The FX node that computes it."""
+        if self._node is None:
+            self._node = self.recorder.node_of(self)
+        return self._node
+
+    @property
+    def fake(self) -> Any:
+        """What stands for it among fake arguments."""
+        return self.number
+
+    _fake = fake
+
+    @property
+    def meta(self) -> NumberMeta:
+        """What describes it among the operands of an operation."""
+        return number_meta(self.number, self.recorder.symbolic)
+
+    def as_host(self, space: Space) -> Any:
+        known = self.number.node.maybe_as_int() if self.cls is int else None
+        if known is None:
+            raise NotKnown(self)
+        return known
+
+    def key(self, space: Space) -> Any:
+        return decide(space.trace, self)
+
+    def describe(self) -> str:
+        return f"the number {self.number}"
+
+    def reconstruct(self, writer: Writer) -> str:
+        return writer.source(self.source) if self.source is not None else writer.graph_output(self)
+
+
+def literal(trace: Any, host: Any, source: Any) -> Value | None:
+    """A number read from the frame that has varied (trace.LITERAL_HOOKS)."""
+    if type(host) not in (int, float) or trace.recorder is None:
+        return None
+    from stator.pytorch.shapes.dynamism import number_varies
+
+    if not number_varies(trace, host, source) or host in (0, 1) or not math.isfinite(host):
+        return None
+    if type(host) is int and not -_PAST_64_BITS <= host < _PAST_64_BITS:
+        return None  # operations refuse it
+    trace.guard(TypeIs(source, type(host)))
+    known = trace.recorder.numbers.get(source)
+    if known is None:
+        known = trace.recorder.numbers[source] = trace.recorder.shapes.number(host, source)
+    return known
+
+
+def decide(trace: Any, value: Value) -> Any:
+    """The host value of a symbolic number, which the trace from now on assumes (trace.DECIDERS)."""
+    if not isinstance(value, SymValue):
+        return None
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+    try:
+        return value.cls(value.number)
+    except GuardOnDataDependentSymNode:
+        raise Unsupported(errors.DataDependentBranch(value.describe())) from None
+
+
+def specialise(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """The last resort for symbols (protocol.CALL_HOOKS): a callable that cannot take one gets the number it is."""
+    if isinstance(host, type) or not any(isinstance(arg, SymValue) for arg in (*args, *kwargs.values())):
+        return None
+    known = [_known(space, arg) for arg in args]
+    return space.call_builtin(host, known, {name: _known(space, arg) for name, arg in kwargs.items()})
+
+
+def _known(space: Space, value: Value) -> Value:
+    value = value.force()
+    return Constant(decide(space.trace, value)) if isinstance(value, SymValue) else value
+
+
+def compute(space: Space, function: Callable[..., Any], args: list[Value], target: Any = None) -> Value:
+    """Record `function(*args)` on numbers, some of them symbolic."""
+    recorder = space.trace.recorder
+    whole = any(isinstance(arg, SymValue) and arg.cls is not bool for arg in args)  # they do not know True as 1
+    hosts = [arg if isinstance(arg, SymValue) else _plain(arg.as_host(space), whole) for arg in args]
+    numbers = [host.number if isinstance(host, SymValue) else host for host in hosts]
+    try:
+        number = function(*numbers)
+    except Exception as e:
+        raise _failure(space, function, numbers, e) from None
+    if type(number) not in _CLASSES:
+        return space.fresh(number)
+    node = recorder.graph.call_function(
+        target or function, tuple([host.node if isinstance(host, SymValue) else host for host in hosts])
+    )
+    node.meta = NodeMeta(lambda: number, call_chain(space.trace.frame))
+    made = SymValue(recorder, number, None)
+    made._node = node
+    return made
+
+
+def _failure(space: Space, function: Callable[..., Any], numbers: list[Any], error: Exception) -> Exception:
+    """What the program sees of an error of symbols: Python's own, as numbers like them have it."""
+    if type(error) not in (ZeroDivisionError, ValueError, OverflowError, TypeError):
+        return Unsupported(errors.DataDependentBranch(str(error).splitlines()[0][:200]))
+    hints = [hint_of(number) for number in numbers]
+    try:
+        function(*[1 if hint is None else hint for hint in hints])
+    except Exception as e:
+        return Raised(space.exception(e))
+    return space.error(type(error), *error.args)
+
+
+def _plain(host: Any, whole: bool) -> Any:
+    return int(host) if whole and type(host) is bool else host
+
+
+def _method(function: Callable[..., Any], swap: bool = False) -> Any:
+    """The model of a method of int or float for symbolic operands; others are left to the ordinary way."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        values = [arg.force() for arg in args]
+        if not any(isinstance(v, SymValue) for v in values):
+            return None
+        if not all(map(_is_number, values)):
+            return NOT_IMPLEMENTED if len(values) == 2 else None
+        if function not in _OF_CONDITIONS and any(isinstance(v, SymValue) and v.cls is bool for v in values):
+            return space.run_known(function, [_known(space, v) for v in values[:: -1 if swap else 1]])
+        if any(type(v) is Constant and v.host != v.host for v in values):
+            return None  # symbols cannot be compared with a NaN
+        if len(values) == 2 and values[0].cls is int and values[1].cls is float:
+            return NOT_IMPLEMENTED  # int leaves it to float's reflected method
+        return compute(space, function, values[::-1] if swap else values)
+
+    return handler
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, SymValue) or (type(value) is Constant and value.cls in (int, float, bool))
+
+
+def _truth(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    value = args[0].force()
+    if not isinstance(value, SymValue):
+        return None
+    return value if value.cls is bool else compute(space, operator.ne, [value, Constant(0)])
+
+
+def _itself(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    value = args[0].force()
+    return value if isinstance(value, SymValue) and value.cls is int else None
+
+
+def _text(function: Any) -> Any:
+    """The model of a method that shows a number: for a symbol the text waits for the graph."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        values = [arg.force() for arg in args]
+        if not isinstance(values[0], SymValue | PendingNumber) or any(type(v) is not Constant for v in values[1:]):
+            return None
+        if not shows_any(space, function, values[0].cls(1), values[1:]):
+            return None
+        return PendingText([(function, values)])
+
+    return handler
+
+
+def shows_any(space: Space, function: Any, sample: Any, options: list[Value]) -> bool:
+    """Whether `function(number, *options)` gives a text for all numbers if it does for one. Raises what it raises."""
+    hosts = [option.as_host(space) for option in options]
+    if hosts and str(hosts[0]).endswith("c"):
+        return False  # a character, which not every number is
+    try:
+        function(sample, *hosts)
+    except Exception as e:
+        raise Raised(space.exception(e)) from None
+    return True
+
+
+def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`round(number, digits)` of a symbolic float, which is a float."""
+    values = [arg.force() for arg in args]
+    if len(values) != 2 or not isinstance(values[0], SymValue) or type(space.known(values[1])) is not int:
+        return None
+    return PendingNumber(float, round, values)
+
+
+def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    value = args[0].force()
+    return compute(space, torch.sym_float, [value]) if isinstance(value, SymValue) else None
+
+
+#: what torch's symbols can do with a condition, which is no number to sympy
+_OF_CONDITIONS = (operator.add, operator.sub, operator.mul)
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+
+
+def models() -> dict[int, Any]:
+    """The models of numbers' methods by the ids of the host callables, for calls.call_hook."""
+    found: dict[int, Any] = {}
+    for cls in (int, float):
+        for name in _ARITHMETIC:
+            function = getattr(operator, name)
+            found[id(cls.__dict__[f"__{name}__"])] = _method(function)
+            found[id(cls.__dict__[f"__r{name}__"])] = _method(function, swap=True)
+        for name in ("lt", "le", "eq", "ne", "gt", "ge", "neg", "abs"):
+            found[id(cls.__dict__[f"__{name}__"])] = _method(getattr(operator, name))
+        found[id(cls.__dict__["__bool__"])] = _truth
+        found[id(cls.__dict__["__float__"])] = _to_float
+        found[id(cls.__dict__["__format__"])] = _text(format)
+        found[id(cls.__dict__["__repr__"])] = _text(repr)
+    found[id(float.__dict__["__round__"])] = _round
+    for name in ("__int__", "__index__", "__pos__", "__trunc__"):
+        found[id(int.__dict__[name])] = _itself
+    for function in (math.ceil, math.floor):
+        found[id(function)] = _method(function)
+    found[id(math.sqrt)] = _method(internals.sym_sqrt)
+    return found

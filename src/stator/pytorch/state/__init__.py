@@ -1,0 +1,1 @@
+"""torch's global state: modes, contexts, generators, other tracers at work."""

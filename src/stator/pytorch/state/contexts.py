@@ -1,0 +1,201 @@
+"""Context managers written in C whose state a break must carry over: inference mode, disabled overrides, profiling.
+
+An open one is entered for real while tracing where that matters, left at the end of the graph, and entered again by
+generated code after the graph, on the object that the continuation will leave.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.pytorch import internals
+from stator.pytorch.tensors.subclass import FunctionState
+from stator.space.protocol import FALSE, NONE, models, register
+from stator.space.value import Constant, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+__all__ = ["InferenceContext", "OpenContext", "install"]
+
+
+class OpenContext(Value):
+    """A context manager object that the traced program has made."""
+
+    __slots__ = ()
+
+    def made(self, writer: Writer) -> str:
+        """The expression that makes the object, not yet entered."""
+        return f"{writer.const(self.cls)}()"
+
+    def reconstruct(self, writer: Writer) -> str:
+        return writer.assign("context", self.made(writer))
+
+    def enter(self, space: Space) -> None:
+        """The program enters it."""
+        space.trace.epoch += 1
+        space.trace.recorder.state.open.append(self)
+
+    def leave(self, space: Space) -> None:
+        """The program leaves it."""
+        space.trace.epoch += 1
+        space.trace.recorder.state.open.remove(self)
+
+    def leave_for_real(self) -> None:
+        """Undo what entering it did to the tracing process."""
+
+    def leaving(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        """The call that leaves it inside the graph."""
+        return []
+
+
+@models(internals.DisableTorchFunctionSubclass)
+class OverridesDisabled(OpenContext):
+    """`torch._C.DisableTorchFunctionSubclass()`."""
+
+    __slots__ = ("before",)
+
+    def __init__(self) -> None:
+        self.cls = internals.DisableTorchFunctionSubclass
+        self.source = None
+        self.before = True
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Any) -> Value:
+        # Leaving one that was entered before the trace is for the real object to do.
+        raise Unsupported(errors.OpaqueResult("torch._C.DisableTorchFunctionSubclass"))
+
+    @staticmethod
+    def tp_new(space: Space, cls: Value) -> Value:
+        return OverridesDisabled()
+
+    def __enter__(self, space: Space) -> Value:
+        self.enter(space)
+        state = space.trace.extension(FunctionState)
+        self.before, state.enabled = state.enabled, False
+        return NONE
+
+    def __exit__(self, space: Space, *exc: Value) -> Value:
+        self.leave(space)
+        space.trace.extension(FunctionState).enabled = self.before
+        return FALSE
+
+
+class InferenceContext(OpenContext):
+    """The C object inside `torch.inference_mode`, entered."""
+
+    __slots__ = ("mode", "node", "real")
+
+    def __init__(self, mode: bool, real: Any, node: Any) -> None:
+        self.cls = internals.InferenceMode
+        self.source = None
+        self.mode = mode
+        self.real = real
+        self.node = node
+
+    def made(self, writer: Writer) -> str:
+        return f"{writer.const(self.cls)}({self.mode})"
+
+    def leave_for_real(self) -> None:
+        self.real.__exit__(None, None, None)
+
+    def leaving(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        return [(internals.exit_inference_mode, (self.node,))]
+
+
+def _enter_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`torch.inference_mode.__enter__`."""
+    mode = space.known(space.getattr(args[0], "mode").force())
+    if not isinstance(mode, bool):
+        return None
+    recorder = space.trace.recorder
+    recorder.replay()
+    real, node = recorder.enter_inference(mode)
+    context = InferenceContext(mode, real, node)
+    context.enter(space)
+    recorder.state.note()
+    space.setattr(args[0], "_inference_mode_context", context)
+    return NONE
+
+
+def _leave_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`torch.inference_mode.__exit__`."""
+    context = space.getattr(args[0], "_inference_mode_context").force()
+    if not isinstance(context, InferenceContext):
+        return None
+    recorder = space.trace.recorder
+    recorder.replay()
+    context.leave(space)
+    context.leave_for_real()
+    recorder.add_state_node(internals.exit_inference_mode, (context.node,))
+    recorder.state.note()
+    return NONE
+
+
+class ProfilerRecord(Value):
+    """What entering `torch.profiler.record_function` gives. A traced region is not profiled part by part."""
+
+    __slots__ = ("args",)
+
+    def __init__(self, args: list[Value]) -> None:
+        self.cls = torch.ScriptObject
+        self.source = None
+        self.args = args
+
+    def reconstruct(self, writer: Writer) -> str:
+        # Its region spans a graph break: it begins, late, where generated code takes over.
+        parts = ", ".join(writer.expr(arg) for arg in self.args)
+        return writer.assign("record", f"{writer.const(internals.record_begins)}({parts})")
+
+
+def _begin_record(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return None if kwargs else ProfilerRecord(args)
+
+
+def _end_record(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """A label that begins and ends in the trace leaves nothing behind; one from before it ends after the graph."""
+    if len(args) != 1:
+        return None
+    record = args[0].force()
+    if not isinstance(record, ProfilerRecord):
+        if record.source is None:
+            return None
+        space.trace.defer(internals.record_ends, [record])
+    return NONE
+
+
+def install() -> None:
+    """Register the models."""
+    register(torch.inference_mode.__enter__, _enter_inference)
+    register(torch.inference_mode.__exit__, _leave_inference)
+    with torch.autograd.profiler.record_function("stator"):
+        pass  # what it looks for and remembers when first entered is not to be found changed after a trace
+    register(internals.record_begins, _begin_record)
+    register(internals.record_ends, _end_record)
+    register(internals.group_by_device_and_dtype, _group_tensors)
+
+
+def _group_tensors(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """Lists of tensors, split up by the device and dtype of those of the first list, in order of first appearance."""
+    values = [*args, *kwargs.values()]
+    lists = [space.unpack(item) for item in space.unpack(values[0])]
+    indexed = len(values) == 2 and space.truth(values[1])
+    groups: dict[tuple[Any, Any], list[list[Value]]] = {}
+    for i, first in enumerate(lists[0]):
+        tensor: Any = first.force()
+        key = (tensor.device, tensor.dtype)
+        group = groups.setdefault(key, [[] for _ in range(len(lists) + 1)])
+        for part, items in zip(group, lists):
+            if items:
+                part.append(items[i])
+        group[-1].append(Constant(i))
+    pairs = []
+    for (device, dtype), group in groups.items():
+        parts = space.new_list([space.new_list(part) for part in group[:-1]])
+        indices = space.new_list(group[-1] if indexed else [])
+        pairs.append((space.new_tuple([space.fresh(device), space.fresh(dtype)]), space.new_tuple([parts, indices])))
+    return space.new_dict(pairs)

@@ -1,0 +1,221 @@
+"""The process's global torch state (grad mode, autocast, default dtype …): guarded, changed while tracing, put back."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.guards.guard import Equals, GlobalState, Guard
+from stator.guards.source import GlobalSource
+from stator.pytorch import internals
+from stator.pytorch.state.state_probe import state_probe
+
+if TYPE_CHECKING:
+    from stator.space.interfaces import Writer
+
+__all__ = ["SETTERS", "State", "snapshot"]
+
+_AUTOCAST_DEVICES = ("cpu", "cuda")
+
+
+Calls = list[tuple[Any, tuple[Any, ...]]]
+
+#: name → (read, the calls that make it a given value) of each part of the state
+PARTS: dict[str, tuple[Callable[[], Any], Callable[[Any], Calls]]] = {
+    "grad": (torch.is_grad_enabled, lambda to: [(internals.set_grad_enabled, (to,))]),
+    "autocast cache": (torch.is_autocast_cache_enabled, lambda to: [(torch.set_autocast_cache_enabled, (to,))]),
+    "default dtype": (torch.get_default_dtype, lambda to: [(internals.set_default_dtype, (to,))]),
+    "deterministic": (
+        lambda: (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()),
+        lambda to: [(_deterministic_warning if to[1] else torch.use_deterministic_algorithms, (to[0],))],
+    ),
+}
+
+
+def _deterministic_warning(mode: bool) -> None:
+    torch.use_deterministic_algorithms(mode, warn_only=True)
+
+
+def _autocast_part(device: str) -> tuple[Callable[[], Any], Callable[[Any], Calls]]:
+    def read() -> Any:
+        return torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+
+    def calls(to: Any) -> Calls:
+        return [(torch.set_autocast_enabled, (device, to[0])), (torch.set_autocast_dtype, (device, to[1]))]
+
+    return read, calls
+
+
+PARTS.update({f"autocast {device}": _autocast_part(device) for device in _AUTOCAST_DEVICES})
+
+#: C functions that change the state: performed while tracing, and recorded in the graph
+SETTERS: dict[int, Any] = {
+    id(function): function
+    for function in (
+        internals.set_grad_enabled,
+        torch.set_autocast_enabled,
+        torch.set_autocast_dtype,
+        torch.set_autocast_cache_enabled,
+        torch.autocast_increment_nesting,
+        torch.autocast_decrement_nesting,
+        torch.clear_autocast_cache,
+        internals.set_default_dtype,
+        internals.set_deterministic_algorithms,
+    )
+}
+
+#: those of them that only count, or forget what eager kernels have cached
+NESTING = frozenset({torch.autocast_increment_nesting, torch.autocast_decrement_nesting, torch.clear_autocast_cache})
+
+
+def snapshot() -> tuple[Any, ...]:
+    """The state now."""
+    return tuple([read() for read, _ in PARTS.values()])
+
+
+def apply(state: tuple[Any, ...]) -> None:
+    """Make the state what a snapshot says."""
+    for (read, calls), wanted in zip(PARTS.values(), state, strict=True):
+        if read() != wanted:
+            for function, args in calls(wanted):
+                function(*args)
+
+
+def changes(before: tuple[Any, ...], after: tuple[Any, ...]) -> Calls:
+    """The calls that lead from one state to another."""
+    parts = zip(PARTS.values(), before, after, strict=True)
+    return [call for (_, calls), was, wanted in parts if was != wanted for call in calls(wanted)]
+
+
+class State:
+    """The global state of one trace: as it was at the start, and as the traced program has made it."""
+
+    def __init__(self) -> None:
+        self.entry = snapshot()
+        self.current = self.entry
+        #: whether the trace has asked for the state though it has no tensors
+        self.used = False
+        self.nesting = 0
+        #: context managers the program has entered and not left
+        self.open: list[Any] = []
+        self._pending_from = self.entry
+        self._check = _check_of()
+        self.key = self._key()
+
+    def _key(self) -> Any:
+        return (self.current, torch.is_inference_mode_enabled(), tuple(map(str, _devices())))
+
+    def perform(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Let the traced program change the state, for real until the trace ends."""
+        self.used = True
+        result = function(*args, **kwargs)
+        if function is torch.autocast_increment_nesting:
+            self.nesting += 1
+        elif function is torch.autocast_decrement_nesting:
+            self.nesting -= 1
+        self.note()
+        return result
+
+    def note(self) -> None:
+        """The state has changed."""
+        self.used = True
+        self.current = snapshot()
+        self.key = self._key()
+
+    @property
+    def changed(self) -> bool:
+        """Whether the state differs from that at the start."""
+        return self.current != self.entry or self.nesting != 0
+
+    @contextlib.contextmanager
+    def replaying(self) -> Iterator[None]:
+        """Go back to where the operations that await replay began; afterwards they are no longer awaited."""
+        start, self._pending_from = self._pending_from, self.current
+        apply(start)
+        try:
+            yield
+        finally:
+            apply(self.current)
+
+    def restore(self) -> None:
+        """Put the process's state back as it was at the start."""
+        while self.nesting > 0:
+            if torch.autocast_decrement_nesting() == 0:
+                torch.clear_autocast_cache()
+            self.nesting -= 1
+        while self.nesting < 0:
+            torch.autocast_increment_nesting()
+            self.nesting += 1
+        while self.open:
+            self.open.pop().leave_for_real()
+        apply(self.entry)
+        self.current = self.entry
+
+    def undoing(self) -> Calls:
+        """Calls that lead from the state now to that at the start."""
+        calls = [call for context in reversed(self.open) for call in context.leaving()]
+        calls += changes(self.current, self.entry)
+        step = torch.autocast_decrement_nesting if self.nesting > 0 else torch.autocast_increment_nesting
+        return calls + [(step, ())] * abs(self.nesting)
+
+    def guards(self) -> list[Guard]:
+        """The state at the start is what it was."""
+        return [
+            GlobalState(self._check, "torch's global state is as it was"),
+            Equals(_LEVEL, internals.forward_level()),
+        ]
+
+    def lines(self, writer: Writer) -> list[str]:
+        """Generated lines that bring about the state at the end."""
+        lines = [f"{writer.expr(context)}.__enter__()" for context in self.open]
+        for function, args in changes(self.entry, self.current):
+            lines.append(f"{writer.const(function)}({', '.join(map(writer.const, args))})")
+        step = torch.autocast_increment_nesting if self.nesting > 0 else torch.autocast_decrement_nesting
+        return lines + [f"{writer.const(step)}()"] * abs(self.nesting)
+
+
+#: the innermost level of forward-mode differentiation: tensors have tangents only while there is one
+_LEVEL = GlobalSource(*internals.forward_level_name())
+
+
+def function_modes() -> list[Any]:
+    """The active TorchFunctionModes, outermost first."""
+    return [internals.function_mode_at(i) for i in range(internals.len_function_stack())]
+
+
+def _devices() -> list[Any]:
+    """What the active modes are, as far as they may be active while tracing: default devices."""
+    return [mode.device if isinstance(mode, internals.DeviceContext) else mode for mode in function_modes()]
+
+
+def _check_of() -> Callable[[], bool]:
+    check = internals.GlobalStateGuard().check
+    inference = torch.is_inference_mode_enabled()
+    devices = _devices()
+    # Looked up once: this runs at every call.
+    is_inference, count, dispatch = (
+        torch.is_inference_mode_enabled,
+        internals.len_function_stack,
+        internals.len_dispatch_stack,
+    )
+    peek = internals.innermost_transform
+
+    if not devices:
+        probe = state_probe()  # all of this without running Python
+        if probe is not None:
+            return probe
+
+    def same() -> bool:
+        return (
+            check()
+            and is_inference() is inference
+            and count() == len(devices)
+            and dispatch() == 0
+            and peek() is None
+            and (not devices or _devices() == devices)
+        )
+
+    return same

@@ -1,0 +1,86 @@
+"""Routing `torch.compile` itself through Stator, so that unmodified programs and libraries use it."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from stator._core import Compiled
+from stator.controls.dynamo_config import warn_once
+
+_original: Any = None
+
+
+def install(compile: Callable[..., Any]) -> None:
+    """From now on `torch.compile` is `compile` (that of `stator.api.compile`); a second call changes nothing."""
+    global _original
+    if _original is None:
+        _original = torch.compile
+        torch.compile = _with_torchs_signature(compile)
+        Compiled.aot_compile = _no_artifact  # type: ignore[attr-defined]
+
+
+def uninstall() -> None:
+    """`torch.compile` is torch's own again."""
+    global _original
+    if _original is not None:
+        torch.compile = _original
+        _original = None
+
+
+def _with_torchs_signature(compile: Callable[..., Any]) -> Any:
+    @functools.wraps(torch.compile)
+    def torch_compile(model: Any = None, **asked: Any) -> Any:
+        if _is_own(sys._getframe(1).f_globals.get("__name__", "")):
+            return _original(model, **asked)
+        return compile(model, **_as_stators(model, asked))
+
+    return torch_compile
+
+
+def _as_stators(model: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of `torch.compile()` as those of `stator.compile()`; what is not heeded is said once."""
+    keywords = dict(asked)
+    keywords.pop("isolate_recompiles", None)  # what Stator always does
+    for name in ("dynamic_shapes", "shapes_spec"):
+        if keywords.pop(name, None) is not None:
+            if keywords.get("dynamic") is not None:
+                raise ValueError(f"torch.compile: `dynamic` and `{name}` can't be specified at the same time.")
+            warn_once(f"torch.compile({name}=…) {_NO_SHAPES}")
+    if getattr(getattr(model, "forward", model), "_dynamic_spec", None) is not None:
+        warn_once(f"@dynamic_spec {_NO_SHAPES}")
+    if keywords.get("backend") is None:
+        keywords["backend"] = _default_backend()
+    if keywords.get("mode") is not None and keywords.get("options") is not None:
+        text = "Either mode or options can be specified, but both can't be specified at the same time."
+        raise RuntimeError(text)
+    options = dict(keywords.pop("options", None) or {})
+    if options.pop("guard_filter_fn", None) is not None:
+        warn_once("torch.compile(options={'guard_filter_fn': …}) is not honoured by Stator: all guards are kept")
+    return {**keywords, "options": options} if options else keywords
+
+
+_NO_SHAPES = "is not honoured by Stator: sizes become symbolic when they vary, or are marked"
+
+
+def _default_backend() -> Any:
+    """What `torch.compiler.set_default_backend()` has set, if it has been called."""
+    registry = sys.modules.get("torch._dynamo.backends.registry")
+    return "inductor" if registry is None else registry.get_default_backend()
+
+
+def _no_artifact(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """`compiled.aot_compile()`"""
+    raise NotImplementedError(
+        "aot_compile() is not supported by Stator, which compiles when a function is called: "
+        "call it, or use torch.export"
+    )
+
+
+def _is_own(caller: str) -> bool:
+    """Whether torch's machinery asks for its own compiler: a higher-order operator in eager runs its body by it."""
+    return caller.startswith("torch._") or caller == "torch.nn.attention.flex_attention"

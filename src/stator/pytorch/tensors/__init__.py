@@ -1,0 +1,1 @@
+"""Traced tensors: their attributes and methods, and calls of torch's functions with them."""

@@ -1,0 +1,152 @@
+"""C-level attributes of tensors: metadata as constants, tensors as nodes, the rest read or refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.pytorch.tensors.calls import record
+from stator.pytorch.tensors.latent import rely_on_leaf
+from stator.pytorch.tensors.lowering import Call, lower_call
+from stator.space.facts import attribute
+from stator.space.protocol import FALSE, NONE, TRUE
+from stator.space.value import Constant, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.pytorch.tensors.tensor import TensorValue
+    from stator.space.space import Space
+
+__all__ = ["assign", "is_leaf", "read"]
+
+#: attributes that are views of the tensor: recorded as reads
+_VIEWS = frozenset({"T", "H", "mT", "mH", "real", "imag"})
+#: attributes that follow from metadata and can be read off a fake tensor
+_METADATA = frozenset(
+    {
+        *("dtype", "device", "layout", "ndim", "nbytes", "itemsize", "requires_grad", "is_leaf", "is_cuda", "is_cpu"),
+        *("is_meta", "is_nested", "is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_xla", "is_xpu"),
+        *("is_ipu", "is_mps", "is_maia", "is_mtia", "is_vulkan", "volatile"),
+    }
+)
+
+
+#: attributes in which hooks show
+_HOOKED = frozenset({"_backward_hooks", "_post_accumulate_grad_hooks", "retains_grad", "grad", "_grad"})
+
+
+def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
+    """`tensor.name`, or None to read the attribute of the existing tensor."""
+    if name in tensor.fields:
+        return tensor.fields[name]
+    if name == "shape":
+        return shape(space, tensor)
+    if name in _METADATA:
+        return metadata(space, tensor, name)
+    if name in _VIEWS:
+        return viewed(space, tensor, name)
+    if name == "data":
+        return data(space, tensor)
+    if name in ("grad", "_grad"):
+        return gradient(space, tensor)
+    if name == "grad_fn":
+        return NONE if is_leaf(tensor) else refuse(tensor, name)
+    if tensor.root in tensor.recorder.hooked and name in _HOOKED:
+        return refuse(tensor, name)
+    if name in ("_backward_hooks", "_post_accumulate_grad_hooks") and tensor.source is None:
+        return NONE
+    if name == "_version" and tensor.recorder.rewritten:
+        tensor.recorder.in_order = True  # a backend that gathers writes counts others
+    if name in ("_version", "_base", "_cdata", "output_nr", "_grad_fn", "_python_dispatch") or tensor.source is None:
+        return refuse(tensor, name)
+    return None
+
+
+def refuse(tensor: TensorValue, name: str) -> Value:
+    raise Unsupported(errors.UnsupportedAttribute(tensor.cls.__name__, name))
+
+
+def is_leaf(tensor: TensorValue) -> bool:
+    """Whether nothing in autograd's graph lies before the tensor."""
+    rely_on_leaf(tensor)
+    return bool(tensor.meta.is_leaf if tensor.meta is not None else tensor.fake.is_leaf)
+
+
+def shape(space: Space, tensor: TensorValue) -> Value:
+    """`tensor.shape`."""
+    meta = tensor.meta
+    if meta is None or meta.symbolic:
+        call = Call(torch.Tensor.size, "call_method", "size")
+        return space.trace.recorder.record(lower_call(space, call, [tensor], {}))
+    made: Any = space.new_tuple([Constant(n) for n in meta.shape])
+    made.cls = torch.Size
+    return made
+
+
+def metadata(space: Space, tensor: TensorValue, name: str) -> Value:
+    """An attribute that follows from the metadata."""
+    meta = tensor.meta
+    if name == "is_leaf":
+        return truth(is_leaf(tensor))
+    if meta is not None and name in ("dtype", "device", "requires_grad"):
+        return space.fresh(getattr(meta, name))
+    if meta is not None and name == "ndim":
+        return Constant(len(meta.shape))
+    found = getattr(tensor.recorder.example(tensor), name)
+    if isinstance(found, torch.SymInt):
+        return refuse(tensor, name)
+    return space.fresh(found)
+
+
+def viewed(space: Space, tensor: TensorValue, name: str) -> Value:
+    """An attribute that is another view of the data."""
+    return record(space, Call(getattr, "call_function", getattr), [tensor, Constant(name)], {})
+
+
+def data(space: Space, tensor: TensorValue) -> Value:
+    """`tensor.data`: the same data outside autograd."""
+    return record(space, Call(getattr, "call_function", getattr), [tensor, Constant("data")], {})
+
+
+def gradient(space: Space, tensor: TensorValue) -> Value:
+    """`tensor.grad`: what it was before the trace, unless the program has assigned it."""
+    if tensor.source is not None:
+        return attribute(space, tensor, "grad")
+    return NONE if is_leaf(tensor) else refuse(tensor, "grad")
+
+
+def assign(space: Space, tensor: TensorValue, name: str, value: Value | None) -> bool:
+    """`tensor.name = value`, or its deletion; False where that has no model."""
+    if name == "grad" and tensor.source is not None:
+        return _assign_grad(space, tensor, value)
+    if name == "data" and value is not None and value.force() is tensor:
+        return True  # its own data again
+    if name == "requires_grad" and value is not None:
+        wanted = space.known(value.force())
+        return wanted is tensor.requires_grad
+    return False
+
+
+def _assign_grad(space: Space, tensor: TensorValue, value: Value | None) -> bool:
+    value = NONE if value is None else value.force()
+    if value is not NONE and not _fits(space, tensor, value):
+        return False
+    space.touch(tensor)
+    tensor.fields["grad"] = value
+    return True
+
+
+def _fits(space: Space, tensor: TensorValue, value: Any) -> bool:
+    """Whether `tensor.grad = value` is certain to be accepted."""
+    if type(value) is Constant:
+        return value.host is None
+    ours, theirs = tensor.meta, getattr(value, "meta", None)
+    if ours is None or theirs is None:
+        return False
+    return bool(ours.shape == theirs.shape and ours.dtype is theirs.dtype and ours.device == theirs.device)
+
+
+def truth(value: bool) -> Value:
+    """The traced bool."""
+    return TRUE if value else FALSE

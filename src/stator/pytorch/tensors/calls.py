@@ -1,0 +1,199 @@
+"""Calls of torch functions and tensor methods: which are operations of the graph, and how they are recorded."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.pytorch import internals
+from stator.pytorch.fake.fake_executor import Failure, describe_callable
+from stator.pytorch.higher_order.leaf import handler_of as leaf_handler
+from stator.pytorch.state.global_state import SETTERS
+from stator.pytorch.tensors import tables
+from stator.pytorch.tensors.failures import eager_error
+from stator.pytorch.tensors.known import with_numbers
+from stator.pytorch.tensors.latent import rely_on_all
+from stator.pytorch.tensors.lowering import Call, lower_call
+from stator.pytorch.tensors.subclass import dispatched
+from stator.space.protocol import HANDLERS, Handler
+from stator.space.value import Constant, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+__all__ = ["call_hook", "function_handler", "intercept", "method_handler", "record"]
+
+_known: dict[int, Handler] = {}
+_kept: list[Any] = []
+
+
+def call_hook(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """Answer for the C callables of torch (see protocol.CALL_HOOKS)."""
+    key = id(host)
+    handler = _known.get(key)
+    if handler is None:
+        handler = symbol_models().get(key) or classify(host)
+        if handler is None:
+            return None  # nothing is remembered of a class of the program's: it may come and go
+        _known[key] = handler
+        _kept.append(host)
+    return handler(space, args, kwargs)
+
+
+@functools.cache
+def symbol_models() -> dict[int, Any]:
+    """The models of the methods of numbers, for those that are symbols."""
+    from stator.pytorch.shapes import symbols
+
+    return symbols.models()
+
+
+def classify(host: Any) -> Handler | None:
+    """How a C callable is handled; None: it is not torch's, or nothing is known about it."""
+    if issubclass(type(host), type):
+        return None
+    owner = getattr(host, "__objclass__", None)
+    if owner is internals.TensorBase or owner is torch.Tensor:
+        return method_handler(host, host.__name__)
+    if isinstance(host, types.BuiltinFunctionType):
+        if id(host) in SETTERS:
+            return _state_handler(host)
+        if id(host) in tables.operator_ids():
+            return function_handler(host)
+    return None
+
+
+def intercept(host: Any) -> Handler | None:
+    """How a Python function is handled that is not to be traced into; None: trace into it (trace.INTERCEPTS)."""
+    module = getattr(host, "__module__", None)
+    name = getattr(host, "__qualname__", "")
+    if "_stator_allow_in_graph" in host.__dict__ or _allowed_by_torch(host):
+        return function_handler(host)
+    leaf = leaf_handler(host)
+    if leaf is not None:
+        return leaf
+    if module == "torch._tensor" and name.startswith("Tensor."):
+        return _tensor_function(host, name[7:])
+    if host in tables.tensor_functions():
+        return _tensor_function(host, tables.tensor_functions()[host])
+    if module in tables.OPERATION_MODULES and name.isidentifier() and name[0] != "_" and name not in tables.TRACED:
+        return function_handler(host)
+    return None
+
+
+def _allowed_by_torch(host: Any) -> bool:
+    """Marked by `torch.compiler.allow_in_graph`: torch._dynamo keeps the list, and is there if anyone has used it."""
+    rules = sys.modules.get("torch._dynamo.trace_rules")
+    return rules is not None and rules.is_callable_allowed(host)
+
+
+def _tensor_function(host: Any, name: str) -> Handler | None:
+    """A method of Tensor that is written in Python."""
+    if name in tables.BINARY or name in tables.PYTHON_METHODS:
+        return method_handler(host, name)
+    if name in tables.REFUSED:
+        return _refusal(host, name)
+    return None
+
+
+#: how operations word that they cannot be run on symbolic sizes at all
+_STATIC_ONLY = ("on tensor with symbolic sizes", "expected to contain only concrete integers")
+
+
+def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Record a call with these arguments; the program's own errors are raised in it."""
+    lower_call(space, call, args, kwargs)
+    recorder = space.trace.recorder
+    try:
+        return recorder.record(call)
+    except Failure as failure:
+        if any(words in str(failure.error) for words in _STATIC_ONLY):
+            recorder.shapes.need_numbers(call.operands)
+        rely_on_all(call.operands)
+        raise eager_error(space, call, failure) from None
+    except Unsupported as e:
+        if isinstance(e.brk, errors.UnsupportedTensorOperation) and any(words in e.brk.why for words in _STATIC_ONLY):
+            recorder.shapes.need_numbers(call.operands)
+        if not isinstance(e.brk, errors.DataDependentValue):
+            raise
+        again = with_numbers(space, call)
+        if again is None:
+            raise
+        return recorder.record(again)
+
+
+def function_handler(host: Any) -> Callable[[Space, list[Value], dict[str, Value]], Value]:
+    """A function that becomes a `call_function` node."""
+    target = _importable(host)
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        result = dispatched(space, host, args, kwargs)
+        return record(space, Call(host, "call_function", target), args, kwargs) if result is None else result
+
+    return handler
+
+
+def _importable(host: Any) -> Any:
+    """The function; or the operator of its name, where that names another function, or none, in torch."""
+    name = getattr(host, "__name__", "")
+    if getattr(internals.VariableFunctions, name, None) is host and getattr(torch, name, None) is not host:
+        return getattr(torch.ops.aten, name, host)
+    return host
+
+
+def method_handler(host: Any, name: str) -> Handler:
+    """A tensor method, recorded as the operator or method call that the program wrote."""
+    if name in tables.REFUSED:
+        return _refusal(host, name)
+    kind, swap = "call_method", False
+    target: Any = name
+    if name in tables.BINARY:
+        kind, (target, swap) = "call_function", tables.BINARY[name]
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        overridden = dispatched(space, host, args, kwargs)
+        if overridden is not None:
+            return overridden
+        result = record(space, Call(host, kind, target, swap), args, kwargs)
+        if name not in tables.METADATA and not _is_expected(result):
+            raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(host), "it gives no tensor"))
+        return result
+
+    return handler
+
+
+def _is_expected(result: Value) -> bool:
+    """Whether a method that computes gave tensors (or nothing): its answer is then not about data or memory."""
+    return type(result) is not Constant or result.host is None or result.host is NotImplemented
+
+
+def _refusal(host: Any, name: str) -> Handler:
+    make = tables.REFUSED[name]
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        raise Unsupported(make(describe_callable(host)))
+
+    return handler
+
+
+def _state_handler(host: Any) -> Handler:
+    """A function that changes the global state: done now for real, and recorded."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        hosts = [space.known(a.force()) for a in args]
+        named = {k: space.known(v.force()) for k, v in kwargs.items()}
+        return space.fresh(space.trace.recorder.change_state(host, hosts, named))
+
+    return handler
+
+
+def set_handler(host: Any, handler: Handler) -> None:
+    """Register a model of one torch callable."""
+    HANDLERS[id(host)] = handler
+    _kept.append(host)

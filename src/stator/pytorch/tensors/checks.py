@@ -1,0 +1,120 @@
+"""Branches of which one side only raises: the other is assumed, and the assumption checked when the graph has run.
+
+`if not valid.all(): raise ValueError(...)` and `assert valid.all()` need not break the graph, nor need `if not
+is_valid(x): raise …` where the function returns `bool(valid.all())` (`Trace.truth`). The tensor becomes one more
+result of the graph; should it be otherwise, or should the graph fail, random numbers are put back and the whole frame
+runs again as ordinary Python, which raises the error the program means. That is sound as long as the graph does
+nothing but compute: a trace that turns out to write to existing tensors is made again, with a break at the branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.interp.trace import BRANCH_HOOKS
+from stator.pytorch import internals
+from stator.pytorch.tensors.calls import function_handler, record
+from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.protocol import Handler, register
+from stator.space.signals import Restart
+from stator.space.value import Value
+
+if TYPE_CHECKING:
+    from stator.bytecode.decode import Instr
+    from stator.pytorch.interfaces import Recorder
+    from stator.space.interfaces import Frame, Trace, Writer
+    from stator.space.space import Space
+
+__all__ = ["Checks", "install"]
+
+#: what may stand between a branch and the raise it leads to: the making of an exception
+_HARMLESS = frozenset(
+    (
+        *("LOAD_CONST", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_ASSERTION_ERROR"),
+        *("PUSH_NULL", "CALL", "CALL_KW", "CALL_FUNCTION_EX", "FORMAT_VALUE", "CONVERT_VALUE", "COPY", "SWAP"),
+        *("BUILD_STRING", "BUILD_TUPLE", "BUILD_LIST", "BUILD_MAP", "BUILD_SLICE", "BINARY_OP", "BINARY_SUBSCR"),
+        *("BINARY_SLICE", "COMPARE_OP", "UNARY_NEGATIVE", "UNARY_NOT"),
+    )
+)
+_LONGEST = 60
+
+
+def _raises(instrs: Sequence[Instr], index: int) -> bool:
+    """Whether the code at an instruction makes an exception and raises it, without branching."""
+    for instr in instrs[index : index + _LONGEST]:
+        if instr.op == "RAISE_VARARGS":
+            return True
+        if instr.op not in _HARMLESS:
+            return False
+    return False
+
+
+class Checks:
+    """The assumptions of one trace about the contents of tensors."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        #: tensors of one element, and the truth values assumed of them
+        self.assumed: list[tuple[Value, bool]] = []
+        self.step = 0
+
+    def assume(self, value: TensorValue, truth: bool) -> bool:
+        """Take the truth of a tensor for granted; False where that cannot be."""
+        recorder: Recorder = self.trace.recorder
+        if not self.trace.repeatable or acts(recorder):
+            return False
+        # A copy, for the tensor may be changed later on.
+        clone: Any = torch.Tensor.clone
+        snapshot = record(self.trace.space, Call(clone, "call_method", "clone"), [value], {})
+        self.assumed.append((snapshot, truth))
+        self.step = self.step or self.trace.steps
+        return True
+
+    def confirm(self) -> None:
+        """The trace is over: make sure that its graph can be thrown away after the event."""
+        if self.assumed and acts(self.trace.recorder):
+            raise Restart(self.step, errors.DataDependentBranch())
+
+    def expressions(self, writer: Writer) -> list[tuple[str, bool]]:
+        """The tensors to check as expressions of the generated program."""
+        return [(writer.expr(value), truth) for value, truth in self.assumed]
+
+
+def acts(recorder: Recorder) -> bool:
+    return bool(recorder.written) or recorder.acts
+
+
+def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
+    """Decide a branch on a tensor, if one side of it raises (see trace.BRANCH_HOOKS)."""
+    if not isinstance(value, TensorValue) or any(size != 1 for size in value.shape):
+        return None
+    bad_if_true, bad_if_false = _raises(frame.instrs, when_true), _raises(frame.instrs, when_false)
+    if bad_if_true == bad_if_false:
+        return None
+    return bad_if_false if frame.trace.extension(Checks).assume(value, bad_if_false) else None
+
+
+def _reduction(host: Any, method: Any) -> Handler:
+    """`torch._is_all_true(x)` is `x.all()`, which unlike it can be run on fake tensors of symbolic sizes."""
+    otherwise = function_handler(host)
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if len(args) == 1 and not kwargs:
+            tensor = args[0].force()
+            if isinstance(tensor, TensorValue) and tensor.dtype is torch.bool:
+                return space.call_builtin(method, [tensor], {})
+        return otherwise(space, args, kwargs)
+
+    return handler
+
+
+def install() -> None:
+    """Register the hook, and the operators that torch.distributions checks its arguments with."""
+    BRANCH_HOOKS.append(_branch)
+    register(internals.is_all_true, _reduction(internals.is_all_true, torch.Tensor.all))
+    register(internals.is_any_true, _reduction(internals.is_any_true, torch.Tensor.any))

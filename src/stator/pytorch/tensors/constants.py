@@ -1,0 +1,135 @@
+"""torch's immutable objects, and its functions that compute nothing with tensors."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.guards.guard import GlobalState
+from stator.pytorch import internals
+from stator.pytorch.state.is_compiling import is_compiling
+from stator.space.protocol import FALSE, IMMUTABLE, NONE, Handler, pure, register
+from stator.space.value import Constant, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+__all__ = ["install", "intercept_constant"]
+
+
+#: Python functions that answer alike throughout every trace: module and name → the answer
+_ANSWERS: dict[tuple[str, str], Constant] = {
+    ("torch.compiler", "is_exporting"): FALSE,
+    ("torch._jit_internal", "is_scripting"): FALSE,
+    ("torch.jit._trace", "is_tracing"): FALSE,
+    ("torch.jit", "is_tracing"): FALSE,
+}
+
+#: those whose answer depends on who asks
+_COMPILING = frozenset(
+    {
+        ("torch.compiler", "is_compiling"),
+        ("torch.compiler", "is_dynamo_compiling"),
+        ("torch._dynamo.external_utils", "is_compiling"),
+        ("torch._utils", "is_compiling"),
+    }
+)
+
+_CUDA: tuple[str, ...] = ("is_available", "device_count", "is_bf16_supported", "is_initialized", "current_device")
+_CUDA += ("_is_compiled", "get_device_capability", "get_device_name", "is_current_stream_capturing")
+#: Python functions that are run for real: they look at the machine or at the process
+_FOR_REAL = frozenset(
+    {
+        *(("torch.cuda", name) for name in _CUDA),
+        ("torch.xpu", "is_available"),
+        ("torch.mps", "is_available"),
+        ("torch.backends.mps", "is_available"),
+        ("torch.distributed", "is_available"),
+        ("torch.distributed.distributed_c10d", "is_initialized"),
+        ("torch.accelerator", "current_accelerator"),
+        ("torch.accelerator", "is_available"),
+    }
+)
+
+#: readers of the state that the guard on torch's global state is about
+_GUARDED: tuple[str, ...] = ("is_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "is_autocast_enabled")
+_GUARDED += ("get_autocast_dtype", "is_autocast_cpu_enabled", "get_autocast_gpu_dtype", "get_autocast_cpu_dtype")
+_GUARDED += ("is_autocast_cache_enabled", "_get_deterministic_algorithms", "_is_any_autocast_enabled")
+_GUARDED += ("_get_deterministic_algorithms_warn_only", "_is_torch_function_enabled", "_len_torch_function_stack")
+_GUARDED += ("_len_torch_dispatch_stack", "_is_torch_function_all_disabled", "_is_torch_function_mode_enabled")
+#: readers of other state: what they answer is guarded by itself
+_READERS: tuple[str, ...] = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "_get_default_device")
+_READERS += (
+    "_is_autocast_available",
+    "_get_math_sdp_enabled",
+    "_get_flash_sdp_enabled",
+    "_get_mem_efficient_sdp_enabled",
+)
+_READERS += ("_get_cudnn_enabled", "_get_mkldnn_enabled", "_get_float32_matmul_precision")
+
+
+def _reader(host: Any, guarded: bool) -> Handler:
+    """A reader of the global state, which the trace then depends on."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        result = space.run_known(host, args, kwargs)
+        if guarded:
+            space.trace.recorder.state.used = True
+        else:
+            operands = tuple([space.known(arg) for arg in args])
+            answers = _answers(host, operands, space.known(result))
+            space.trace.guard(GlobalState(answers, f"{host.__name__}() is as it was"))
+        return result
+
+    return handler
+
+
+class _Answers:
+    """Whether a reader still gives the same answer."""
+
+    def __init__(self, host: Any, args: tuple[Any, ...], answer: Any) -> None:
+        self.host, self.args, self.answer = host, args, answer
+
+    def __call__(self) -> bool:
+        return bool(self.host(*self.args) == self.answer)
+
+
+@functools.cache
+def _answers(host: Any, args: tuple[Any, ...], answer: Any) -> _Answers:
+    # One object per assumption, so that equal guards are kept once.
+    return _Answers(host, args, answer)
+
+
+def _answer(constant: Value) -> Handler:
+    return lambda space, args, kwargs: constant
+
+
+def _for_real(host: Any) -> Handler:
+    return lambda space, args, kwargs: space.run_known(host, args, kwargs)
+
+
+def intercept_constant(host: Any) -> Handler | None:
+    """The model of a Python function that answers without tensors; None for others (see trace.INTERCEPTS)."""
+    key = (getattr(host, "__module__", ""), getattr(host, "__qualname__", ""))
+    if key in _COMPILING:
+        return is_compiling
+    answer = _ANSWERS.get(key)
+    if answer is not None:
+        return _answer(answer)
+    return _for_real(host) if key in _FOR_REAL else None
+
+
+def install() -> None:
+    """Register types and functions."""
+    IMMUTABLE.update({torch.dtype, torch.device, torch.layout, torch.memory_format, torch.qscheme})
+    IMMUTABLE.update({torch.finfo, torch.iinfo})
+    for host in internals.c_functions(_GUARDED):
+        register(host, _reader(host, guarded=True))
+    for host in internals.c_functions(_READERS):
+        register(host, _reader(host, guarded=False))
+    pure(torch.promote_types, torch.can_cast, torch.is_vulkan_available, internals.privateuse1_name)
+    register(internals.log_api_usage_once, _answer(NONE))
+    register(internals.tracing_state, _answer(NONE))
+    register(internals.is_tracing, _answer(FALSE))

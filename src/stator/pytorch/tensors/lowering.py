@@ -1,0 +1,202 @@
+"""From traced arguments to a call that can be recorded: templates with the traced tensors left in place.
+
+A template is a host structure (tuples, lists, dicts, slices, immutable objects) in which `Operand(i)` stands for the
+i-th tensor or symbolic number. It is filled with nodes for the graph and with fake tensors to learn the result.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.pytorch import internals
+from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.protocol import MODELS
+from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+__all__ = ["Call", "Operand", "fill", "lower_call"]
+
+_NUMBERS = (int, float, complex, bool)
+_PLAIN = frozenset({int, float, complex, bool, str, type(None), type(...)})
+_ATOMS = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+
+class Operand:
+    """The place of the `index`-th tensor or symbolic number in a template."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class Call:
+    """A call ready to be recorded.
+
+    `kind` and `target` are those of the FX node, `function` is what is run on fake tensors; `swap` exchanges the two
+    arguments of the node (reflected operators). `key` identifies the call together with its operands' metadata, and is
+    None where these do not tell everything. One that `acts` is performed even if nothing of its result is used; the
+    arguments of one that is `exact` are of the very types that the program has given.
+    """
+
+    __slots__ = (
+        *("acts", "args", "exact", "function", "key", "kind", "kwargs"),
+        *("metas", "operands", "swap", "target"),
+    )
+
+    def __init__(self, function: Callable[..., Any], kind: str, target: Any, swap: bool = False) -> None:
+        self.function = function
+        self.kind = kind
+        self.target = target
+        self.swap = swap
+        self.acts = False
+        self.exact = True
+        self.args: tuple[Any, ...] = ()
+        self.kwargs: dict[str, Any] = {}
+        self.operands: list[Value] = []
+        self.metas: list[Any] = []
+        self.key: Any = None
+
+    def node_args(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of the FX node."""
+        nodes = [operand.node for operand in self.operands]  # type: ignore[attr-defined]
+        args = fill(self.args, nodes)
+        return (args[1], args[0]) if self.swap else args, fill(self.kwargs, nodes)
+
+
+def fill(template: Any, items: list[Any]) -> Any:
+    """The template with the operands replaced by the items."""
+    kind = type(template)
+    if kind is Operand:
+        return items[template.index]
+    if kind is tuple:
+        return tuple([fill(part, items) for part in template])
+    if kind is list:
+        return [fill(part, items) for part in template]
+    if kind is dict:
+        return {key: fill(part, items) for key, part in template.items()}
+    if kind is slice:
+        return slice(fill(template.start, items), fill(template.stop, items), fill(template.step, items))
+    return template
+
+
+class Lowering:
+    """Makes the templates of one call, and its key."""
+
+    def __init__(self, space: Space, call: Call) -> None:
+        self.space = space
+        self.call = call
+        self.memorable = True
+        self.seen: dict[int, int] = {}
+
+    def value(self, value: Value) -> tuple[Any, Any]:
+        """(template, key) of one argument."""
+        if value.lazy:
+            value = value.force()
+        kind = type(value)
+        if kind is Constant:
+            return self.host(value.host)  # type: ignore[attr-defined]
+        if isinstance(value, TensorValue) or value.symbolic:
+            return self.operand(value)
+        if isinstance(value, _sequences()):
+            return self.sequence(value)
+        if kind is MODELS[slice]:
+            parts = [self.value(p) for p in value.members]  # type: ignore[attr-defined]
+            return slice(*[t for t, _ in parts]), ("slice", *[k for _, k in parts])
+        if isinstance(value, MODELS[dict]):
+            return self.mapping(value)
+        try:
+            return self.host(value.as_host(self.space))
+        except NotKnown:
+            raise self.refuse(value.describe()) from None
+
+    def operand(self, value: Any) -> tuple[Any, Any]:
+        index = self.seen.get(id(value))
+        if index is None:
+            index = self.seen[id(value)] = len(self.call.operands)
+            self.call.operands.append(value)
+            meta = getattr(value, "meta", None)
+            self.call.metas.append(meta)
+            if meta is None:
+                self.memorable = False
+        return Operand(index), (Operand, index)
+
+    def sequence(self, value: Any) -> tuple[Any, Any]:
+        parts = [self.value(item) for item in self.space.unpack(value)]
+        kind = list if issubclass(value.cls, list) else tuple
+        self.call.exact &= value.cls is kind
+        return kind([t for t, _ in parts]), (kind, *[k for _, k in parts])
+
+    def mapping(self, value: Any) -> tuple[Any, Any]:
+        self.call.exact &= value.cls is dict
+        try:
+            items = value.str_items(self.space)
+        except Raised:
+            raise self.refuse("a dict whose keys are no strings") from None
+        parts = {key: self.value(item) for key, item in items.items()}
+        return {key: t for key, (t, _) in parts.items()}, (dict, *[(key, k) for key, (_, k) in parts.items()])
+
+    def host(self, host: Any) -> tuple[Any, Any]:
+        kind = type(host)
+        if kind in _PLAIN:
+            # 1, 1.0 and True are equal, and 0.0 equals -0.0
+            return host, (kind, repr(host)) if kind is float or kind is complex else (kind, host)
+        if isinstance(host, _ATOMS):
+            return host, host
+        if isinstance(host, enum.Enum) and isinstance(host, (int, float, str)):
+            return self.host(host.value)
+        if kind is slice:
+            parts = [self.host(p) for p in (host.start, host.stop, host.step)]
+            return slice(*[t for t, _ in parts]), ("slice", *[k for _, k in parts])
+        if kind is torch.Size or kind is tuple or kind is list:
+            parts = [self.host(p) for p in host]
+            base = list if kind is list else tuple
+            return base([t for t, _ in parts]), (base, *[k for _, k in parts])
+        if isinstance(host, range):
+            return self.host(list(host))
+        if isinstance(host, _NUMBERS):  # subclasses of numbers
+            number: Any = next(n for n in (bool, int, float, complex) if isinstance(host, n))
+            return self.host(number(host))
+        if isinstance(host, str):
+            return self.host(str.__str__(host))
+        raise self.refuse(f"an object of type {kind.__qualname__}")
+
+    def refuse(self, what: str) -> Unsupported:
+        name = describe_callable(self.call.function)
+        return Unsupported(errors.UnsupportedTensorOperation(name, f"{what} cannot be an argument in a graph"))
+
+
+def _sequences() -> tuple[type, ...]:
+    return MODELS[list], MODELS[tuple]
+
+
+def _is_torchs(function: Any) -> bool:
+    """Not an operator of another library, whose fake implementation may depend on more than metadata."""
+    if isinstance(function, internals.OpOverload | internals.OpOverloadPacket):
+        name = function.name() if isinstance(function, internals.OpOverload) else internals.qualified_name(function)
+        return name.partition("::")[0] in ("aten", "prims")
+    return True
+
+
+def lower_call(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Call:
+    """Fill in the arguments of a call."""
+    lowering = Lowering(space, call)
+    parts = [lowering.value(arg) for arg in args]
+    named = [(name, *lowering.value(arg)) for name, arg in kwargs.items()]
+    call.args = tuple([template for template, _ in parts])
+    call.kwargs = {name: template for name, template, _ in named}
+    if lowering.memorable and _is_torchs(call.function):
+        call.key = (
+            tuple([key for _, key in parts]),
+            tuple([(name, key) for name, _, key in named]),
+            tuple(call.metas),
+        )
+    return call

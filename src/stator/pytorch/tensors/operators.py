@@ -1,0 +1,66 @@
+"""torch.ops: operators reached by name, which are callables of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.source import ConstSource, Source
+from stator.pytorch import internals
+from stator.pytorch.tensors.calls import function_handler
+from stator.space.protocol import HANDLERS, MODELS, register
+from stator.space.value import Known, Raised, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+__all__ = ["OperatorValue", "install"]
+
+
+class OperatorValue(Known):
+    """`torch.ops.aten.add.Tensor`, or the packet `torch.ops.aten.add` of its overloads."""
+
+    __slots__ = ("_attrs",)
+
+    def __init__(self, host: Any, source: Source | None = None) -> None:
+        super().__init__(host, source)
+        self._attrs: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> OperatorValue:
+        self = cls(host, source)
+        if type(source) is not ConstSource:
+            space.guard_identity(self)
+        return self
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        handler = HANDLERS.get(id(self.host))
+        result = None if handler is None else handler(space, args, kwargs)
+        return function_handler(self.host)(space, args, kwargs) if result is None else result
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None:
+            from stator.models.classes.attr_dict import AttrDict
+
+            self._attrs = AttrDict(self, self.host)
+        return self._attrs
+
+
+def _load(function: Any) -> Any:
+    """`__getattr__` of torch.ops and what is in it: looks the operator up, and remembers it as an attribute."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        owner, name = [space.known(arg.force()) for arg in args]
+        try:
+            return space.existing(function(owner, name))
+        except AttributeError as e:
+            raise Raised(space.exception(e)) from None
+
+    return handler
+
+
+def install() -> None:
+    """Register the models."""
+    MODELS[internals.OpOverload] = OperatorValue
+    MODELS[internals.OpOverloadPacket] = OperatorValue
+    for cls in (internals.OpOverloadPacket, internals.OpNamespace, internals.Ops, type(internals.VF)):
+        register(cls.__getattr__, _load(cls.__getattr__))

@@ -1,0 +1,46 @@
+"""What the slots of a traced tensor do: attributes, iteration, and the tensor without its class.
+
+They record operations, which stands above the tensor itself: a tensor finds them by its recorder.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.pytorch.tensors.attributes import assign, read
+from stator.pytorch.tensors.classes import PLAIN_CLASSES
+from stator.pytorch.tensors.specials import unbind
+from stator.pytorch.tensors.subclass import as_plain, has_overrides, overridden_attribute
+
+if TYPE_CHECKING:
+    from stator.pytorch.tensors.tensor import TensorValue
+    from stator.space.space import Space
+    from stator.space.value import Value
+
+__all__ = ["Slots"]
+
+
+class Slots:
+    """The slots of the tensors of a trace."""
+
+    def get_field(self, space: Space, tensor: TensorValue, name: str) -> Value | None:
+        """`tensor.name`, a C-level attribute, or None to read that of the existing tensor."""
+        if tensor.cls not in PLAIN_CLASSES:
+            found = overridden_attribute(space, tensor, name)
+            if found is not None:
+                return found
+        return read(space, tensor, name)
+
+    def set_field(self, space: Space, tensor: TensorValue, name: str, value: Value | None) -> bool:
+        """`tensor.name = value`, or its deletion; whether this is all there is to do."""
+        if tensor.cls not in PLAIN_CLASSES and has_overrides(space, [tensor], {}):
+            return False
+        return assign(space, tensor, name, value)
+
+    def unpack(self, space: Space, tensor: TensorValue) -> list[Value]:
+        """The slices along the first dimension."""
+        return unbind(space, tensor)
+
+    def as_plain(self, tensor: TensorValue) -> Value:
+        """The tensor as one of torch's own class."""
+        return as_plain(tensor)

@@ -1,0 +1,217 @@
+"""Tensor methods that look at data or act as Python protocols: truth, numbers, length, iteration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.pytorch import internals
+from stator.pytorch.fake.fake_executor import Failure, describe_callable
+from stator.pytorch.shapes.symbols import SymValue, compute, shows_any
+from stator.pytorch.tensors.calls import method_handler, record
+from stator.pytorch.tensors.known import contents
+from stator.pytorch.tensors.lowering import Call, Operand
+from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.deferred import PendingText
+from stator.space.protocol import TRUE, register
+from stator.space.value import Constant, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+    from stator.space.space import Space
+
+__all__ = ["install", "unbind"]
+
+_Base: Any = internals.TensorBase
+
+
+def unbind(space: Space, tensor: TensorValue) -> list[Value]:
+    """The slices along the first dimension, as iteration gives them."""
+    if len(tensor.shape) == 0:
+        raise space.error(TypeError, "iteration over a 0-d tensor")
+    parts = record(space, Call(_Base.unbind, "call_method", "unbind"), [tensor, Constant(0)], {})
+    return space.unpack(parts)
+
+
+def _iter(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tensor = args[0].force()
+    assert isinstance(tensor, TensorValue)
+    return space.iter(space.new_tuple(unbind(space, tensor)))
+
+
+def _len(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tensor = args[0].force()
+    assert isinstance(tensor, TensorValue)
+    if len(tensor.shape) == 0:
+        raise space.error(TypeError, "len() of a 0-d tensor")
+    return space.getitem(space.getattr(tensor, "shape"), Constant(0))
+
+
+#: methods that make one number of the contents → the class they convert it to
+_NUMBERS: dict[str, type] = {"item": object, "__int__": int, "__index__": int, "__float__": float}
+
+
+def _number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
+    """The only element as a number that is known when the graph runs; None where it cannot be had."""
+    if not space.trace.config.capture_scalar_outputs or tensor.dtype.is_complex:
+        return None
+    recorder = space.trace.recorder
+    place = None if recorder.acts or tensor.root in recorder.rewritten else _place(recorder, tensor)
+    number = recorder.elements.get(place)
+    if number is None:
+        call = Call(_Base.item, "call_method", "item")
+        call.args, call.operands = (Operand(0),), [tensor]
+        try:
+            number = recorder.record(call)
+        except Failure:  # more than one element: eager words the error
+            return None
+        if place is not None:
+            recorder.elements[place] = number
+    if kind in (object, number.cls):
+        return number
+    if not isinstance(number, SymValue):  # fake tensors know it
+        return _converted(space, kind, number.as_host(space))
+    return compute(space, torch.sym_int if kind is int else torch.sym_float, [number])
+
+
+def _place(recorder: Recorder, tensor: TensorValue) -> Any:
+    """What tells a number from others that are read from tensors nobody writes to: the same is one symbol."""
+    operation = tensor.operation
+    if operation is None or operation.key is None or operation.effectful:
+        return id(recorder.graph), tensor
+    return id(recorder.graph), operation.function, operation.key, tuple(operation.operands), tensor.path
+
+
+def _data(host: Any, branch: bool) -> Any:
+    """A method that makes a Python value of the contents: known for constants, a symbol, or a break."""
+    kind = _NUMBERS.get(host.__name__)
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        tensor = args[0].force()
+        if host is _Base.__index__ and isinstance(tensor, TensorValue) and not _counts(tensor.dtype):
+            raise space.error(TypeError, "only integer tensors of a single element can be converted to an index")
+        known = _contents(space, host, tensor, args, kwargs)
+        if known is not None:
+            return known
+        if kind is not None and isinstance(tensor, TensorValue) and len(args) == 1 and not kwargs:
+            number = _number(space, tensor, kind)
+            if number is not None:
+                return number
+        name = describe_callable(host)
+        raise Unsupported(errors.DataDependentBranch() if branch else errors.DataDependentValue(name))
+
+    return handler
+
+
+def _counts(dtype: torch.dtype) -> bool:
+    return not (dtype.is_floating_point or dtype.is_complex)
+
+
+def _contents(space: Space, host: Any, tensor: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """The value for a tensor made from constants in the trace (torch.tensor(3)), or None."""
+    if len(args) != 1 or kwargs:
+        return None
+    real = contents(space.trace.recorder, tensor)
+    return None if real is None else _converted(space, host, real)
+
+
+def _converted(space: Space, conversion: Any, real: Any) -> Value:
+    try:
+        return space.fresh(conversion(real))
+    except Exception as e:
+        raise Raised(space.exception(e)) from None
+
+
+def scalar(space: Space, tensor: TensorValue, kind: type) -> Value | None:
+    """The only element as a number of the given class (of its own, for object): known, a symbol, or None."""
+    host = {int: _Base.__int__, float: _Base.__float__}.get(kind, _Base.item)
+    return _contents(space, host, tensor, [tensor], {}) or _number(space, tensor, kind)
+
+
+def number_in(space: Space, tensor: TensorValue) -> Value | None:
+    """The number in a tensor of one integer, as C code reads it: known, or known when the graph runs."""
+    return _contents(space, _Base.item, tensor, [tensor], {}) or _number(space, tensor, int)
+
+
+def item_at(tensor: Any, index: Any) -> Any:
+    """`tensor[index]`, also for symbols known when the graph runs, which fake tensors take in `select` only."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if not any(isinstance(part, torch.SymInt) for part in parts):
+        return tensor[index]
+    dim = 0
+    for part in parts:
+        if isinstance(part, slice):
+            tensor = tensor[(slice(None),) * dim + (part,)]
+            dim += 1
+        else:
+            size = tensor.shape[dim]  # backends compute addresses without a look at it
+            internals.assume(part < size)
+            internals.assume(part >= -size)
+            tensor = tensor.select(dim, part)
+    return tensor
+
+
+def _getitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`tensor[index]` with numbers that are known when the graph runs; others are an ordinary operation."""
+    if len(args) != 2 or kwargs:
+        return None
+    index = args[1].force()
+    parts = [part.force() for part in space.unpack(index)] if index.cls is tuple else [index]
+    if not any(isinstance(part, SymValue) and part.cls is int and part.number.node.hint is None for part in parts):
+        return None
+    if not all(part.symbolic or part.cls in (int, slice) for part in parts) or type(args[0].force()) is not TensorValue:
+        return None
+    return record(space, Call(item_at, "call_function", item_at), args, {})
+
+
+def _requires_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`requires_grad_`: nothing to do where it holds already."""
+    tensor = args[0].force()
+    flags = [*args[1:], *kwargs.values()] or [TRUE]
+    if isinstance(tensor, TensorValue) and len(flags) == 1 and space.known(flags[0].force()) is tensor.requires_grad:
+        return tensor
+    raise Unsupported(errors.NewLeaf("Tensor.requires_grad_"))
+
+
+def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`tensor.new(…)`: to it a torch.Size means sizes, where a tuple of the same numbers means data."""
+    if len(args) == 2 and args[1].force().cls is torch.Size:
+        args, kwargs = args[:1], {"size": args[1], **kwargs}
+    return method_handler(_Base.new, "new")(space, args, kwargs)  # type: ignore[return-value]
+
+
+def _text(function: Any, name: str) -> Any:
+    """A method that shows a tensor: the text waits for the graph, which keeps the contents of this moment."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        tensor: Any = args[0].force()
+        options = [arg.force() for arg in args[1:]]
+        plain = isinstance(tensor, TensorValue) and tensor.cls is torch.Tensor and not tensor.requires_grad
+        shape = tensor.shape if isinstance(tensor, TensorValue) else ()
+        if not plain or kwargs or (any(space.known(o) not in (None, "") for o in options) and len(shape)):
+            # With autograd its text names the function it came from, which compilers change.
+            raise Unsupported(errors.PrintOfTensor(name))
+        options = options if function is format else []
+        if not shape and not shows_any(space, function, torch.ones((), dtype=tensor.dtype), options):
+            raise Unsupported(errors.PrintOfTensor(name))
+        kept = record(space, Call(_Base.clone, "call_method", "clone"), [tensor], {})
+        return PendingText([(function, [kept, *options])])
+
+    return handler
+
+
+def install() -> None:
+    """Register the models."""
+    register(torch.Tensor.__iter__, _iter)
+    register(_Base.__getitem__, _getitem)
+    register(torch.Tensor.__len__, _len)
+    register(_Base.__len__, _len)
+    register(_Base.requires_grad_, _requires_grad)
+    register(_Base.new, _new)
+    for name in ("item", "tolist", "__int__", "__float__", "__index__", "__bool__", "is_nonzero"):
+        register(getattr(_Base, name), _data(getattr(_Base, name), name in ("__bool__", "is_nonzero")))
+    register(torch.Tensor.__format__, _text(format, "Tensor.__format__"))
+    register(torch.Tensor.__repr__, _text(repr, "Tensor.__repr__"))
+    register(torch.is_nonzero, _data(torch.is_nonzero, True))

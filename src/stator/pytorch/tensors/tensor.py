@@ -1,0 +1,161 @@
+"""The traced tensor: an existing one becomes an input of the graph when it is first used there, a new one is a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator import errors
+from stator.guards.guard import TensorMatch
+from stator.models.classes.attr_dict import AttrDict
+from stator.models.classes.instance import InstanceValue
+from stator.pytorch.fake.metadata import TensorMeta
+from stator.pytorch.tensors.classes import PLAIN_CLASSES, has_dispatch
+from stator.pytorch.tensors.reader import tensor_spec
+from stator.space.identity.aliasing import used_as_key
+from stator.space.identity.keys import IdentityKey
+from stator.space.value import Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.pytorch.interfaces import Operation, Recorder
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+__all__ = ["TensorValue"]
+
+
+class TensorValue(Value):
+    """A tensor.
+
+    `host` is the existing tensor it stands for, or None; `meta` describes it, or is None where only a fake tensor can;
+    `operation` and `path` say which part of which operation's result it is; `fields` holds C-level attributes that the
+    traced program has assigned.
+    """
+
+    __slots__ = ("_attrs", "_fake", "_node", "fields", "host", "meta", "operation", "path", "recorder", "root")
+    CACHED_WEAKLY = True
+
+    def __init__(self, recorder: Recorder, cls: type, meta: TensorMeta | None) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self.recorder = recorder
+        self.meta = meta
+        self.host: Any = None
+        self.operation: Operation | None = None
+        self.path: tuple[int, ...] = ()
+        #: the tensor whose memory this one shares; itself, unless it is a view
+        self.root: TensorValue = self
+        self.fields: dict[str, Value] = {}
+        self._node: Any = None
+        self._fake: Any = None
+        self._attrs: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        """An existing tensor: its class and metadata are guarded."""
+        if type(host) not in PLAIN_CLASSES and has_dispatch(type(host)):
+            return InstanceValue.from_host(space, host, source)
+        recorder = space.trace.recorder
+        self = cls(recorder, type(host), None)
+        self.source = source
+        self.host = host
+        recorder.adopt(self)
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> TensorValue:
+        """A tensor that a real computation has made: it is embedded in the graph."""
+        raise Unsupported(errors.OpaqueResult("torch.Tensor (made outside the graph)"))
+
+    # -- the graph --------------------------------------------------------------------------------------------------
+
+    @property
+    def node(self) -> Any:
+        """The FX node that computes it."""
+        if self._node is None:
+            self._node = self.recorder.node_of(self)
+        return self._node
+
+    @property
+    def fake(self) -> Any:
+        """A fake tensor with its metadata and its aliases; made when needed."""
+        if self._fake is None:
+            self.recorder.materialise(self)
+        return self._fake
+
+    @property
+    def shape(self) -> Any:
+        """The sizes: numbers, or symbols."""
+        return self.meta.shape if self.meta is not None else self.fake.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.meta.dtype if self.meta is not None else self.fake.dtype
+
+    @property
+    def device(self) -> Any:
+        return self.meta.device if self.meta is not None else self.fake.device
+
+    @property
+    def requires_grad(self) -> bool:
+        return bool(self.meta.requires_grad if self.meta is not None else self.fake.requires_grad)
+
+    # -- the object -------------------------------------------------------------------------------------------------
+
+    def identity(self, space: Space) -> Any:
+        return self if self.host is None else self.host
+
+    def key(self, space: Space) -> Any:
+        used_as_key(space, self)
+        return IdentityKey(self.identity(space))
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None:
+            self._attrs = AttrDict(self, self.host)
+        return self._attrs
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        return self.recorder.slots.get_field(space, self, name)
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        return self.recorder.slots.set_field(space, self, name, value)
+
+    def unpack(self, space: Space) -> list[Value]:
+        return self.recorder.slots.unpack(space, self)
+
+    plain_iters = (torch.Tensor.__iter__,)
+
+    def describe(self) -> str:
+        return f"a tensor of shape {tuple(self.shape)}"
+
+    # -- generated code ---------------------------------------------------------------------------------------------
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        if self.cls is torch.Tensor:
+            name = writer.graph_output(self)
+        else:
+            plain = self.recorder.slots.as_plain(self)
+            name = writer.assign("t", f"{writer.expr(plain)}.as_subclass({writer.const(self.cls)})")
+        if self._attrs is not None or self.fields:
+            writer.name_value(self, name)
+            if self._attrs is not None:
+                self._attrs.write(writer, name)
+            for key, value in self.fields.items():
+                writer.line(f"{name}.{key} = {writer.expr(value)}")
+        return name
+
+    def effects(self, writer: Writer) -> list[str]:
+        assert self.source is not None
+        made = [(name, writer.expr(value)) for name, value in self.fields.items()]
+        target = writer.source(self.source)
+        return [f"{target}.{name} = {text}" for name, text in made]
+
+
+def guard_tensor(space: Space, value: TensorValue, dynamic_dims: Any = ()) -> None:
+    """The trace depends on the class and metadata of an existing tensor."""
+    if value.source is not None:
+        space.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))

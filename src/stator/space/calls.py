@@ -1,0 +1,105 @@
+"""Calling: every callable's `tp_call`, and the dispatch of builtin callables to their models."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from stator import errors
+from stator._core import has_buffer
+from stator.space.attributes import is_generic
+from stator.space.operators import BINARY, COMPARE, callable_name
+from stator.space.protocol import CALL_HOOKS, HANDLERS, NOT_IMPLEMENTED, bad_call, is_pure
+from stator.space.recursion import nested
+from stator.space.reloaded import adopt
+from stator.space.space import Space
+from stator.space.value import Known, NotKnown, Unsupported, Value
+
+
+class Calls(Space):
+    """Part of the space: call, call_builtin, call_method."""
+
+    def call(self, function: Value, args: list[Value], kwargs: dict[str, Value], tail: bool = False) -> Value:
+        """`function(*args, **kwargs)`.
+
+        `tail`: the result goes unchanged onto the stack of the frame whose instruction asked for it, so that a graph
+        break inside the callee can be resumed in every frame of the chain.
+        """
+        function = function.force()
+        quick = getattr(function, "call", None)
+        if quick is not None:
+            return quick(self, args, kwargs, tail)  # type: ignore[no-any-return]
+        slot = self.special(function, "__call__")
+        if slot is None:
+            name, hint = function.type_name(self), function.call_hint(self)
+            raise self.error(TypeError, f"'{name}' object is not callable{hint}")
+        with nested(self, " while calling a Python object"):
+            return self.call(slot, [function, *args], kwargs, tail)
+
+    def call_builtin(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """Call a host callable: by its model, else a higher layer's, else for real on known operands, else break."""
+        handler = HANDLERS.get(id(host))
+        if handler is not None:
+            result = handler(self, args, kwargs)
+            if result is not None:
+                return result
+        for hook in CALL_HOOKS:
+            result = hook(self, host, args, kwargs)
+            if result is not None:
+                return result
+        if is_pure(host):
+            try:
+                return self.run_known(host, args, kwargs)
+            except NotKnown:
+                pass
+            result = self.immutable_fallback(host, args) or self.answered(host, args, kwargs)
+            if result is not None:
+                return result
+        if adopt(host):
+            return self.call_builtin(host, args, kwargs)
+        # Such a call is rejected before it does anything (the first argument of a class method is a class).
+        owner = getattr(host, "__objclass__", None) if type(host) is not types.ClassMethodDescriptorType else None
+        if owner is not None and args and not issubclass(args[0].force().cls, owner):
+            return bad_call(self, host, args, kwargs)
+        if is_generic(host):
+            return self._generic_slot(host, args, kwargs)
+        raise Unsupported(errors.UnsupportedCCall(callable_name(host)))
+
+    def _generic_slot(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """The slot of attribute access under the name of another type: that of object."""
+        own: Any = vars(object)[host.__name__]
+        if kwargs or len(args) != (3 if host.__name__ == "__setattr__" else 2):
+            return bad_call(self, host, args, kwargs)
+        return self.call_builtin(own, args, {})
+
+    def immutable_fallback(self, host: Any, args: list[Value]) -> Value | None:
+        """A binary slot of an immutable builtin type, met with an operand of an unrelated class: NotImplemented."""
+        owner: Any = getattr(host, "__objclass__", None)
+        name = getattr(host, "__name__", "")
+        if len(args) == 2 and name == "__add__" and issubclass(owner, (str, bytes)):
+            # `sq_concat` has the last word, and raises, unless there are bytes to be had.
+            if has_buffer(args[1].force().cls):
+                return None
+            return self.run_known(host, [Known(self.stand_in(arg)) for arg in args])
+        if len(args) != 2 or name not in _BINARY_SLOTS or getattr(owner, "__module__", "") != "builtins":
+            return None  # others may take what they can convert: a Decimal compares itself with any Rational
+        other = args[1].force()
+        formats = name == "__mod__" and issubclass(owner, (str, bytes, bytearray))
+        if not formats and not issubclass(other.cls, (owner, int, float, complex)):
+            return NOT_IMPLEMENTED
+        return None
+
+    def call_method(self, value: Value, name: str, *args: Value) -> Value:
+        """`value.name(*args)`."""
+        return self.call(self.getattr(value, name), list(args), {})
+
+    def isinstance_of(self, value: Value, cls: type) -> bool:
+        return issubclass(value.force().cls, cls)
+
+
+def _binary_slots() -> frozenset[str]:
+    names = {n for entry in BINARY.values() for n in entry[1:]} | {n for entry in COMPARE.values() for n in entry[1:]}
+    return frozenset(names | {"__divmod__", "__rdivmod__"})
+
+
+_BINARY_SLOTS = _binary_slots()

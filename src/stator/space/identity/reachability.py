@@ -1,0 +1,102 @@
+"""Which objects made by the traced program are certainly alive, and which are certainly dead.
+
+When an object dies is not traced. What a variable or the value stack of a running frame leads to cannot have died,
+though, and that answers most programs that look: `Value.held` says what an object keeps alive. And the tracer holds
+whatever the program holds: an object whose value is gone is gone itself. Values in cycles go when the program calls
+the collector, and not before, as its own objects do for certain.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from stator.guards.raw import type_lookup
+from stator.space.attributes import MISSING
+from stator.space.protocol import IMMUTABLE, model_for
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+    from stator.space.value import Value
+
+__all__ = ["WeakTarget", "is_alive", "noticing", "stands_for"]
+
+
+def is_alive(space: Space, value: Value) -> bool:
+    """Whether a running frame leads to the object, by references that the trace has seen."""
+    return any(found is value for found in _led_to(space.trace))
+
+
+def missing(hosts: list[Any], values: Iterable[Value]) -> list[Any]:
+    """The existing objects that none of the values is."""
+    there = {id(getattr(value, "host", None)) for value in values}
+    return [host for host in hosts if id(host) not in there]
+
+
+def leads_to(trace: Any, host: Any) -> bool:
+    """Whether a running frame, or what the traced program has changed, leads to the existing object."""
+    return any(stands_for(found, host) for found in _led_to(trace, trace.effects.changed()))
+
+
+def _led_to(trace: Any, others: Iterable[Value] = ()) -> Iterator[Value]:
+    waiting: deque[Value] = deque(others)
+    frame = trace.frame
+    while frame is not None:
+        waiting += [v for v in (*frame.locals.values(), *frame.stack, *frame.cells.values()) if v is not None]
+        frame = frame.parent
+    met: set[int] = set()
+    while waiting:
+        found = waiting.popleft()
+        yield found
+        if id(found) not in met:
+            met.add(id(found))
+            waiting.extend(found.held())
+
+
+def referents(container: Any) -> list[Any]:
+    """What an existing object leads to. A dict does not tell of what it has in common with its object (3.13)."""
+    if isinstance(container, dict):
+        return [*dict.keys(container), *dict.values(container)]
+    return gc.get_referents(container)
+
+
+def noticing(container: Any, watched: tuple[Any, ...]) -> list[Any]:
+    """The objects in an existing container whose end runs code: a `__del__`, or callbacks of weak references.
+
+    `watched` are those that the traced program has made such references to.
+    """
+    return [item for item in referents(container) if _notices(item) or any(item is other for other in watched)]
+
+
+def _notices(item: Any) -> bool:
+    cls = type(item)
+    if cls in IMMUTABLE or getattr(model_for(cls), "CACHED_WEAKLY", False):
+        return False
+    if type_lookup(cls, "__del__") is not MISSING:
+        return True
+    if not cls.__weakrefoffset__:
+        return False
+    return any(reference.__callback__ is not None for reference in weakref.getweakrefs(item))
+
+
+def stands_for(value: Value, host: Any) -> bool:
+    """Whether the value is the existing object."""
+    return getattr(value, "host", None) is host
+
+
+class WeakTarget:
+    """What a weak reference leads to: an object that existed before, or one that the traced program has made."""
+
+    __slots__ = ("_existing", "_made")
+
+    def __init__(self, value: Value | None) -> None:
+        new = value is not None and value.source is None
+        self._made = weakref.ref(value) if value is not None and new else None
+        self._existing = None if new else value
+
+    def get(self) -> Value | None:
+        """The object, or None if it is certainly dead."""
+        return self._existing if self._made is None else self._made()

@@ -1,0 +1,79 @@
+"""What the models of C functions share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.space.protocol import CALL_HOOKS, FALSE, TRUE
+from stator.space.value import Constant, NotKnown, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+#: exact types whose instances behave alike wherever they come from, so that CPython may compute with them
+LITERAL_TYPES = frozenset({int, float, complex, bool, str, bytes, type(None)})
+
+
+def refuse(function: str) -> Unsupported:
+    """`raise refuse("os.fork")`: nothing is known about what the function does."""
+    return Unsupported(errors.UnsupportedCCall(function))
+
+
+def refuse_use(function: str, case: str) -> Unsupported:
+    """`raise refuse_use("bytes.__new__", "of a buffer")`: the function is modelled, but not for this use."""
+    return Unsupported(errors.UnsupportedUse(function, case))
+
+
+def refuse_object(what: str) -> Unsupported:
+    """`raise refuse_object("an existing weakref.proxy")`: what the object does cannot be traced."""
+    return Unsupported(errors.UnsupportedObject(what))
+
+
+def bool_value(truth: bool) -> Value:
+    """The traced True or False."""
+    return TRUE if truth else FALSE
+
+
+def literal(value: Value) -> bool:
+    """Whether the value is a known number, string, bytes or None of exactly the builtin type."""
+    return type(value) is Constant and value.cls in LITERAL_TYPES
+
+
+def known_host(space: Space, value: Value, function: str) -> Any:
+    """The host object of an operand that must be known, or a break that names the function."""
+    value = value.force()
+    try:
+        return value.as_host(space)
+    except NotKnown:
+        raise Unsupported(errors.UnknownArgument(function, value.describe())) from None
+
+
+def check_kind(space: Space, value: Value, kind: type, message: str) -> Value:
+    """The value itself if it is an instance of `kind`, else TypeError in the traced program."""
+    value = value.force()
+    if not issubclass(value.cls, kind):
+        raise space.error(TypeError, message)
+    return value
+
+
+def strict_subclass(words: str, kind: type) -> str:
+    """What is said of a conversion that gives an instance of a strict subclass."""
+    deprecated = f"The ability to return an instance of a strict subclass of {kind.__name__} is deprecated"
+    return f"{words}.  {deprecated}, and may be removed in a future version of Python."
+
+
+def hooked(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:
+    """Call a pure host function that is modelled, for operands the model leaves to it: higher layers, then for real."""
+    for hook in CALL_HOOKS:
+        result = hook(space, host, args, kwargs or {})
+        if result is not None:
+            return result
+    try:
+        return space.run_known(host, args, kwargs)
+    except NotKnown:
+        pass
+    result = space.immutable_fallback(host, args) or space.answered(host, args, kwargs)
+    if result is not None:
+        return result
+    raise refuse(getattr(host, "__qualname__", repr(host)))

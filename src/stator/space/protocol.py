@@ -1,0 +1,350 @@
+"""The one table of behaviour: host callables (slots, methods, builtins) against their models.
+
+CPython resolves `a + b` to a descriptor in `type(a).__mro__`; so does Stator, and then looks that descriptor up here.
+A callable with no model runs for real where it is pure and its operands are known, and is a graph break otherwise.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from stator.guards.raw import owner_of
+from stator.space.value import Constant, Raised, Value
+
+if TYPE_CHECKING:
+    from stator.space.space import Space
+
+#: a model: (space, args, kwargs) → the result, or None where it declines and the next way of doing the call is tried
+Handler = Callable[["Space", list[Value], dict[str, Value]], Value | None]
+
+
+class TailCall(Value):
+    """What the model of a Python function may return: its result is that of another call, which replaces this one.
+
+    A graph break inside that call can then be resumed as if the program had made it itself. A model that returns None
+    instead has no say in this case: the function's own code is traced.
+    """
+
+    __slots__ = ("args", "function", "kwargs")
+
+    def __init__(self, function: Value, args: list[Value], kwargs: dict[str, Value]) -> None:
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+
+
+V = TypeVar("V", bound=type[Value])
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: host type → the Value class that models its instances (looked up along the MRO: CPython's solid base)
+MODELS: dict[type, type[Value]] = {}
+#: id(host callable) → its model; _KEEP holds the callables so that ids stay theirs
+HANDLERS: dict[int, Handler] = {}
+#: ids of host callables without side effects, that run for real when their operands are known
+PURE: set[int] = set()
+#: ids of methods of immutable host types that depend on more than their operands: a break
+IMPURE: set[int] = set()
+#: ids of host callables whose models answer for objects that existed before the trace only
+OF_EXISTING: set[int] = set()
+#: ids of pure host callables against what looks at their operands first: it raises Unsupported where they are not pure
+RESTRICTED: dict[int, Callable[[Any, list[Any], dict[str, Any]], None]] = {}
+#: host types whose operations depend on more than their operands, against what guards that, or raises Unsupported
+AMBIENT: dict[type, Callable[[Any], None]] = {}
+#: immutable host types: all their methods are pure, their instances are Constants
+IMMUTABLE: set[type] = set()
+#: layers above (tensors) may answer for callables nobody modelled: (space, host, args, kwargs) → Value | None
+CALL_HOOKS: list[Callable[[Any, Any, list[Value], dict[str, Value]], Value | None]] = []
+#: layers above may answer for host objects met for the first time: host type → (space, host, source) → Value
+REALISERS: dict[type, Callable[[Any, Any, Any], Value]] = {}
+
+_KEEP: list[Any] = []
+
+#: C name of each slot against the methods that make it up, in CPython's order: what `stator slots` reports on. The
+#: sequence slots share their methods with those of numbers
+SLOTS: dict[str, tuple[str, ...]] = {
+    "tp_getattro": ("__getattribute__", "__getattr__"),
+    "tp_setattro": ("__setattr__", "__delattr__"),
+    "tp_repr": ("__repr__",),
+    "tp_hash": ("__hash__",),
+    "tp_call": ("__call__",),
+    "tp_str": ("__str__",),
+    "tp_richcompare": ("__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"),
+    "tp_iter": ("__iter__",),
+    "tp_iternext": ("__next__",),
+    "tp_descr_get": ("__get__",),
+    "tp_descr_set": ("__set__", "__delete__"),
+    "tp_init": ("__init__",),
+    "tp_new": ("__new__",),
+    "tp_finalize": ("__del__",),
+    "bf_getbuffer": ("__buffer__",),
+    "bf_releasebuffer": ("__release_buffer__",),
+    "am_await": ("__await__",),
+    "am_aiter": ("__aiter__",),
+    "am_anext": ("__anext__",),
+    "nb_add": ("__add__", "__radd__"),
+    "nb_subtract": ("__sub__", "__rsub__"),
+    "nb_multiply": ("__mul__", "__rmul__"),
+    "nb_remainder": ("__mod__", "__rmod__"),
+    "nb_divmod": ("__divmod__", "__rdivmod__"),
+    "nb_power": ("__pow__", "__rpow__"),
+    "nb_negative": ("__neg__",),
+    "nb_positive": ("__pos__",),
+    "nb_absolute": ("__abs__",),
+    "nb_bool": ("__bool__",),
+    "nb_invert": ("__invert__",),
+    "nb_lshift": ("__lshift__", "__rlshift__"),
+    "nb_rshift": ("__rshift__", "__rrshift__"),
+    "nb_and": ("__and__", "__rand__"),
+    "nb_xor": ("__xor__", "__rxor__"),
+    "nb_or": ("__or__", "__ror__"),
+    "nb_int": ("__int__",),
+    "nb_float": ("__float__",),
+    "nb_inplace_add": ("__iadd__",),
+    "nb_inplace_subtract": ("__isub__",),
+    "nb_inplace_multiply": ("__imul__",),
+    "nb_inplace_remainder": ("__imod__",),
+    "nb_inplace_power": ("__ipow__",),
+    "nb_inplace_lshift": ("__ilshift__",),
+    "nb_inplace_rshift": ("__irshift__",),
+    "nb_inplace_and": ("__iand__",),
+    "nb_inplace_xor": ("__ixor__",),
+    "nb_inplace_or": ("__ior__",),
+    "nb_floor_divide": ("__floordiv__", "__rfloordiv__"),
+    "nb_true_divide": ("__truediv__", "__rtruediv__"),
+    "nb_inplace_floor_divide": ("__ifloordiv__",),
+    "nb_inplace_true_divide": ("__itruediv__",),
+    "nb_index": ("__index__",),
+    "nb_matrix_multiply": ("__matmul__", "__rmatmul__"),
+    "nb_inplace_matrix_multiply": ("__imatmul__",),
+    "mp_length": ("__len__",),
+    "mp_subscript": ("__getitem__",),
+    "mp_ass_subscript": ("__setitem__", "__delitem__"),
+    "sq_concat": (),
+    "sq_repeat": (),
+    "sq_contains": ("__contains__",),
+    "sq_inplace_concat": (),
+    "sq_inplace_repeat": (),
+}
+
+_NOT_MODELS = frozenset({"__class__", "__module__", "__qualname__", "__doc__", "__slots__", "__dict__", "__weakref__"})
+_NOT_MODELS |= frozenset({"__init__", "__repr__", "__annotations__", "__init_subclass__", "__subclasshook__"})
+_NOT_MODELS |= frozenset({"__del__"})
+_NEVER_AS_MODELS = frozenset({"__getattribute__", "__setattr__", "__delattr__"})
+_HOST_DEFAULTS: dict[str, Callable[..., Any]] = {
+    name: getattr(object, name)
+    for name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__str__")
+} | {"__bool__": lambda self: True, "__format__": object.__format__}
+
+
+def register(host: Any, handler: Handler) -> None:
+    """Make `handler` the model of the host callable `host`."""
+    HANDLERS[id(host)] = handler
+    _KEEP.append(host)
+
+
+def models(*classes: type) -> Callable[[V], V]:
+    """Class decorator: the Value class models instances of these host types.
+
+    Each method of the Value class that the host type has too becomes the model of the host type's descriptor; a method
+    named `tp_x` models `__x__` where Python uses the dunder name itself (`tp_init`, `tp_repr`, `tp_getattribute` …).
+    """
+
+    def decorate(value_class: V) -> V:
+        for cls in classes:
+            MODELS[cls] = value_class
+            for name, method in vars(value_class).items():
+                _register_method(cls, value_class, name, method)
+        return value_class
+
+    return decorate
+
+
+def _register_method(cls: type, value_class: type[Value], name: str, method: Any) -> None:
+    host_name = f"__{name[3:]}__" if name.startswith("tp_") else name
+    if name in _NEVER_AS_MODELS and method.__code__.co_argcount > (3 if name == "__setattr__" else 2):
+        raise TypeError(
+            f"{value_class.__name__}.{name}: name it tp_{name[2:-2]}, Python uses {name} on the model itself"
+        )
+    if name in _NOT_MODELS or not isinstance(method, types.FunctionType | staticmethod):
+        return
+    host = cls.__dict__.get(host_name)
+    if host is None:
+        return
+    if isinstance(method, staticmethod) or host_name == "__new__":
+        function = method.__func__ if isinstance(method, staticmethod) else method
+        register(
+            host.__func__ if isinstance(host, staticmethod | classmethod) else host, _plain_adaptor(host, function)
+        )
+    else:
+        register(host, _method_adaptor(host, value_class, method))
+        if name in _HOST_DEFAULTS and value_class.__dict__.get(name) is method:
+            setattr(value_class, name, _host_safe(method, _HOST_DEFAULTS[name]))
+
+
+def _host_safe(method: Any, default: Any) -> Any:
+    """A model method under a name that Python itself calls on host objects, with fewer arguments."""
+
+    def either(self: Any, *args: Any) -> Any:
+        if args and hasattr(args[0], "trace"):
+            return method(self, *args)
+        return default(self, *args)
+
+    return either
+
+
+_BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
+#: where the methods that make objects have the type whose signature is theirs
+_CONSTRUCTED = {"__new__": "__self__", "__init__": "__objclass__"}
+
+
+class _Signature:
+    """Which calls the model of a host callable can take."""
+
+    def __init__(self, host: Any, function: types.FunctionType, skip: int) -> None:
+        self.host = host
+        self.name = getattr(host, "__name__", "")
+        code = function.__code__
+        self.positional = code.co_varnames[skip : code.co_argcount]
+        self.most = len(self.positional)
+        self.least = self.most - len(function.__defaults__ or ())
+        if code.co_flags & 0x04:
+            self.most = 1 << 30
+        self.any_name = bool(code.co_flags & 0x08)
+        named = code.co_varnames[max(skip, code.co_posonlyargcount) : code.co_argcount + code.co_kwonlyargcount]
+        self.names = frozenset(named)
+
+    def fits(self, count: int, kwargs: dict[str, Value]) -> bool:
+        """Whether so many positional arguments and these keywords fill the parameters."""
+        if not kwargs:
+            return self.least <= count <= self.most
+        if count > self.most or not (self.any_name or kwargs.keys() <= self.names):
+            return False
+        needed = self.positional[count : self.least]
+        if not self.names.isdisjoint(kwargs.keys() & set(self.positional[:count])):
+            return False
+        return not needed or (kwargs.keys() >= set(needed) and self._takes_by_name(needed))
+
+    def _takes_by_name(self, names: tuple[str, ...]) -> bool:
+        """Whether CPython takes these parameters, which it requires, by name too."""
+        owner = getattr(self.host, _CONSTRUCTED.get(self.name, ""), None)  # as a constructor says nothing of its own
+        try:
+            parameters = inspect.signature(owner if isinstance(owner, type) else self.host).parameters
+        except (TypeError, ValueError):
+            return False
+        return all(name in parameters and parameters[name].kind is _BY_NAME for name in names)
+
+
+def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionType) -> Handler:
+    signature = _Signature(host, method, 2)
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if args:
+            self = args[0].force() if args[0].lazy else args[0]
+            if isinstance(self, value_class) and signature.fits(len(args) - 1, kwargs):
+                return method(self, space, *args[1:], **kwargs)  # type: ignore[no-any-return]
+            owner = getattr(host, "__objclass__", None)
+            if owner is not None and not isinstance(self, value_class) and issubclass(self.cls, owner):
+                return space.unmodelled(host, args, kwargs)
+        return bad_call(space, host, args, kwargs)
+
+    return handler
+
+
+def _plain_adaptor(host: Any, function: Any) -> Handler:
+    signature = _Signature(host, function, 1)
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if signature.fits(len(args), kwargs):
+            return function(space, *args, **kwargs)  # type: ignore[no-any-return]
+        return bad_call(space, host, args, kwargs)
+
+    return handler
+
+
+def builtin(*hosts: Any) -> Callable[[F], F]:
+    """Function decorator: `function(space, *args, **kwargs)` models the builtin callable(s)."""
+
+    def decorate(function: F) -> F:
+        for host in hosts:
+            register(host, _plain_adaptor(host, function))
+        return function
+
+    return decorate
+
+
+def pure(*hosts: Any) -> None:
+    """Declare host callables free of side effects and dependent on their operands only."""
+    for host in hosts:
+        PURE.add(id(host))
+        _KEEP.append(host)
+
+
+def impure(*hosts: Any) -> None:
+    """Declare methods of immutable host types that may not run for real after all."""
+    for host in hosts:
+        IMPURE.add(id(host))
+        _KEEP.append(host)
+
+
+def restricts(*hosts: Any) -> Callable[[F], F]:
+    """Function decorator: `function(space, args, kwargs)` looks at host operands before the callables run for real."""
+
+    def decorate(function: F) -> F:
+        for host in hosts:
+            RESTRICTED[id(host)] = function
+            _KEEP.append(host)
+        return function
+
+    return decorate
+
+
+def of_existing(*hosts: Any) -> None:
+    """Declare that the models of host callables answer for objects that existed before the trace only."""
+    OF_EXISTING.update(map(id, hosts))
+    _KEEP.extend(hosts)
+
+
+def bad_call(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A call whose arguments do not fit: CPython itself words the TypeError, on stand-ins it rejects unread."""
+    stand_ins = [space.stand_in(a) for a in args]
+    try:
+        host(*stand_ins, **{k: space.stand_in(v) for k, v in kwargs.items()})
+    except TypeError as e:
+        raise Raised(space.exception(e)) from None
+    except Exception:
+        pass
+    return space.unmodelled(host, args, kwargs)
+
+
+def is_pure(host: Any) -> bool:
+    """Whether the callable may run for real on known operands."""
+    if id(host) in PURE:
+        return True
+    if id(host) in IMPURE:
+        return False
+    owner = owner_of(host)
+    if owner is None and not issubclass(type(host), type):
+        owner = getattr(host, "__self__", None)
+        if owner is None:
+            return False
+        if not isinstance(owner, type):
+            owner = type(owner)
+    return owner in IMMUTABLE
+
+
+def model_for(cls: type) -> type[Value] | None:
+    """The model of instances of `cls`: that of the first class along the MRO that has one."""
+    for base in cls.__mro__:
+        model = MODELS.get(base)
+        if model is not None:
+            return model
+    return None
+
+
+NOT_IMPLEMENTED = Constant(NotImplemented)
+NONE = Constant(None)
+TRUE = Constant(True)
+FALSE = Constant(False)

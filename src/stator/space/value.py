@@ -1,0 +1,285 @@
+"""What a traced value is.
+
+A `Value` stands for one application-level object of the traced program. A *host* object is a plain Python object of
+the tracing process; a *source* says where an object that existed before the trace is found at run time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stator import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from stator.guards.source import Source
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+
+class NotKnown(Exception):
+    """The value has no host object that could stand for it during tracing."""
+
+
+class Raised(Exception):
+    """An exception raised by the *traced* program, on its way through the interpreter.
+
+    `value` is the traced exception. Host exceptions other than this one and `Unsupported` are defects of ours.
+    """
+
+    def __init__(self, value: Value) -> None:
+        self.value = value.force()
+
+
+class Value:
+    """A traced value: its class, where it came from, and (in subclasses) its payload.
+
+    The slots of the modelled type are methods of the subclass, named as in Python (`__len__` is `tp_len` …), and take
+    the space as first argument. `protocol.models` registers them under the host type's own descriptors.
+    """
+
+    __slots__ = ("__weakref__", "cls", "source")
+
+    #: true only for values read from the frame that nothing has looked at yet
+    lazy: ClassVar[bool] = False
+    #: true for values whose number is only known as a symbol (SymInt …)
+    symbolic: ClassVar[bool] = False
+    #: C-level attributes that `get_field` answers of objects that the trace has made, too
+    FIELDS: ClassVar[frozenset[str]] = frozenset()
+    #: whether caches refer weakly to such objects, and call back: their end is nothing that the program notices
+    CACHED_WEAKLY: ClassVar[bool] = False
+    #: the object whose `__dict__` this value is, where it is one
+    dict_owner: Any = None
+
+    cls: type
+    source: Source | None
+
+    def type_name(self, space: Space) -> str:
+        """The name that CPython's messages give the class."""
+        return space.type_name(self.cls)
+
+    def __bool__(self) -> bool:
+        # A model's `__len__` is about the traced object; host code asking `if value:` means "is there one".
+        return True
+
+    def force(self) -> Value:
+        """The realised value; installs the guards that realising needs."""
+        return self
+
+    def as_host(self, space: Space) -> Any:
+        """The host object this value is known to equal; raises NotKnown. Containers give fresh copies."""
+        raise NotKnown(self)
+
+    def identity(self, space: Space) -> Any:
+        """A host object whose identity stands for this value's identity (itself, for what exists only traced)."""
+        return self
+
+    def key(self, space: Space) -> Any:
+        """A hashable host object that hashes and compares as this value does in a dict or set."""
+        return space.traced_key(self)
+
+    def reconstruct(self, writer: Writer) -> str:
+        """Emit code that makes this (fresh) object at run time; returns the expression naming it."""
+        raise Unsupported(errors.NotReconstructible(self.describe()))
+
+    def shell(self, writer: Writer) -> str:
+        """The expression for this (fresh) object without its contents, which refer to it."""
+        raise Unsupported(errors.NotReconstructible(f"{self.describe()}, which holds itself"))
+
+    def attr_dict(self, space: Space) -> Any:
+        """The DictValue of the instance's `__dict__`, or None where instances of the class have none."""
+        return None
+
+    def lacks_dict(self, space: Space) -> bool:
+        """Whether it is known to have no `__dict__` yet, where making one shows, as in copies of an exception."""
+        return False
+
+    @classmethod
+    def answers(cls, host: type, name: str) -> bool:
+        """Whether `get_field` answers for a C-level attribute of `host`, of whatever instance."""
+        return name in cls.FIELDS
+
+    def held(self) -> Iterable[Value]:
+        """Values that this one keeps alive, as far as the trace has met them; others may be missing."""
+        return ()
+
+    def dropped(self, hosts: list[Any]) -> list[Any]:
+        """Which of the existing objects that the container held before the trace it certainly holds no more."""
+        return []
+
+    def describe(self) -> str:
+        return f"a {self.cls.__qualname__} object"
+
+    def call_hint(self, space: Any) -> str:
+        """What CPython adds to the words of the TypeError where an object that is not callable is called."""
+        return ""
+
+    def __repr__(self) -> str:
+        where = f" from {self.source.expr()}" if self.source is not None else ""
+        return f"<{type(self).__name__} {self.cls.__name__}{where}>"
+
+
+class Lazy(Value):
+    """Something read from the frame and not looked at yet: passing it on costs no guard."""
+
+    __slots__ = ("_value", "host", "space")
+
+    lazy = True
+
+    def __init__(self, space: Space, host: Any, source: Source) -> None:
+        self.space = space
+        self.host = host
+        self.source = source
+        self._value: Value | None = None
+
+    @property
+    def cls(self) -> type:  # type: ignore[override]
+        return self.force().cls
+
+    def force(self) -> Value:
+        value = self._value
+        if value is None:
+            assert self.source is not None
+            value = self._value = self.space.realise(self.host, self.source)
+        return value
+
+    def as_host(self, space: Space) -> Any:
+        return self.force().as_host(space)
+
+    def identity(self, space: Space) -> Any:
+        return self.force().identity(space)
+
+    def key(self, space: Space) -> Any:
+        return self.force().key(space)
+
+    def held(self) -> Iterable[Value]:
+        return () if self._value is None else (self._value,)
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self._value is not None:
+            return writer.expr(self._value)
+        assert self.source is not None
+        return writer.source(self.source)
+
+    def __repr__(self) -> str:
+        return f"<Lazy {self.source.expr() if self.source else '?'}>"
+
+
+class Known(Value):
+    """A value whose host object is known while tracing and may stand for it: operations on it can run for real."""
+
+    __slots__ = ("host",)
+
+    def __init__(self, host: Any, source: Source | None = None) -> None:
+        self.host = host
+        self.cls = type(host)
+        self.source = source
+
+    def as_host(self, space: Space) -> Any:
+        return self.host
+
+    def identity(self, space: Space) -> Any:
+        return self.host
+
+    def key(self, space: Space) -> Any:
+        return self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        return writer.const(self.host)
+
+    def describe(self) -> str:
+        return repr(self.host)[:120]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.host!r:.80}>"
+
+
+#: builtin types of which equal instances are one object, and for which of them that holds
+CACHED: dict[type, Callable[[Any], bool]] = {
+    int: lambda number: -5 <= number <= 256,
+    str: lambda text: len(text) <= 1 and text.isascii(),
+    bytes: lambda data: len(data) <= 1,
+    float: lambda number: False,
+    complex: lambda number: False,
+}
+_SINGLETONS = frozenset({bool, type(None), type(...), type(NotImplemented)})
+
+
+def is_unique(host: Any) -> bool:
+    """Whether what has its type and equals it is this very object."""
+    cls = type(host)
+    return cls in _SINGLETONS or (cls in CACHED and CACHED[cls](host))
+
+
+#: types of numbers that are not to be compared with one another as keys: it would raise a flag
+UNLIKE: set[type] = {float}
+
+
+class Constant(Known):
+    """A known object of an immutable type: int, str, None, range, dtype, re.Match …"""
+
+    __slots__ = ()
+
+    def key(self, space: Space) -> Any:
+        host = self.host
+        if type(host) in UNLIKE:
+            if type(host) is float and host != host:
+                space.guard_identity(self)  # a NaN equals nothing, and is found by its identity
+            space.note_unlike(type(host))
+        return host
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None and not is_unique(self.host):
+            return writer.source(self.source)  # what is equal to it is another object
+        if type(self.host) is float and self.host != self.host and self.source is None:
+            return writer.new_nan(self.host)
+        return writer.const(self.host)
+
+
+class ObjectValue(Value):
+    """An object with an identity: one that exists, found by its `source`, or one that the trace has made."""
+
+    __slots__ = ("host",)
+
+    host: Any
+
+    def identity(self, space: Space) -> Any:
+        return self if self.source is None else self.host
+
+
+class ExtensibleValue(ObjectValue):
+    """An object of a type that classes derive from: its own may have given it a `__dict__`."""
+
+    __slots__ = ("_attrs",)
+
+    _attrs: Any
+
+    def attr_dict(self, space: Space) -> Any:
+        if self._attrs is None and self.cls.__dictoffset__ != 0:
+            self._attrs = space.own_attr_dict(self)
+        return self._attrs
+
+
+class Null(Value):
+    """The NULL that CPython puts on the value stack around calls."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.cls = type(None)
+        self.source = None
+
+    def __repr__(self) -> str:
+        return "<NULL>"
+
+
+NULL = Null()
+
+
+class Unsupported(Exception):
+    """Stator cannot trace what was met: a graph break. Carries one object of a catalogue class."""
+
+    def __init__(self, brk: Any) -> None:
+        super().__init__(str(brk))
+        self.brk = brk

@@ -1,0 +1,253 @@
+"""From host objects to values and back."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from stator import errors
+from stator.guards.guard import Equals, IdIs, SameObject, TypeIs
+from stator.guards.raw import may_change_class
+from stator.guards.source import ConstSource
+from stator.space.protocol import FALSE, IMMUTABLE, MODELS, NONE, REALISERS, TRUE, model_for
+from stator.space.reloaded import adopt_type
+from stator.space.samples import stand_in_of
+from stator.space.space import Space
+from stator.space.value import Constant, Known, Lazy, NotKnown, Raised, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+
+#: types whose instances are equal when they print equal, so that a guard compares values rather than identities
+LITERALS: frozenset[type] = frozenset(
+    {int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented)}
+)
+_SINGLETONS = {None: NONE, True: TRUE, False: FALSE}
+IMMUTABLE.update(LITERALS)
+IMMUTABLE.update({range, types.CodeType})
+
+
+class Wrapping(Space):
+    """Part of the space: wrap, realise, fresh, exceptions, mutation bookkeeping."""
+
+    # -- existing objects -------------------------------------------------------------------------------------------
+
+    def wrap(self, host: Any, source: Source) -> Value:
+        """The value of an object that existed before the trace; nothing is guarded until something uses it."""
+        value = Lazy(self, host, source)
+        self._unread.append(value)
+        return value
+
+    def existing(self, host: Any, expr: str | None = None) -> Value:
+        """The value of an object that is what it is for as long as the process lives (a module, a C function …)."""
+        known = self._by_id.get(id(host))
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        return self.realise(host, ConstSource(host, expr or _name_of(host)))
+
+    def realise(self, host: Any, source: Source) -> Value:
+        """Look at an existing object: guard its type (or value), and model it."""
+        cls = type(host)
+        if cls in LITERALS:
+            if type(source) is not ConstSource:
+                literal = self.trace.literal(host, source)
+                if literal is not None:
+                    return literal
+                self.trace.guard(IdIs(source, host) if host is None else Equals(source, _equal(host)))
+            return Constant(host, source)
+        if cls in IMMUTABLE:
+            realiser = REALISERS.get(cls)
+            if realiser is not None:  # equal objects of the type may still differ
+                return realiser(self, host, source)
+            if type(source) is not ConstSource:
+                self.trace.guard(Equals(source, host))
+            return Constant(host, source)
+        known = self._by_id.get(id(host))
+        if known is not None:
+            if known.source is not source and known.source is not None:
+                self.trace.guard(SameObject(source, known.source))
+            return known  # type: ignore[no-any-return]
+        value = self._realise_new(cls, host, source)
+        self._by_id[id(host)] = value
+        self._kept.append(host)
+        return value
+
+    def _realise_new(self, cls: type, host: Any, source: Source) -> Value:
+        for base in cls.__mro__:
+            adopt_type(base)
+            realiser = REALISERS.get(base)
+            if realiser is not None:
+                return realiser(self, host, source)
+            model = MODELS.get(base)
+            if model is not None:
+                return model.from_host(self, host, source)  # type: ignore[attr-defined, no-any-return]
+        raise AssertionError("object has a model")
+
+    def guard_type(self, host: Any, source: Source) -> type:
+        """The class of an existing object, guarded: the program may give another one to what is embedded, too."""
+        cls = type(host)
+        if type(source) is not ConstSource or may_change_class(host):
+            self.trace.guard(TypeIs(source, cls))
+        return cls
+
+    def guard_identity(self, value: Value) -> None:
+        """The trace depended on which object this is, not only on what it is like."""
+        if value.source is not None:
+            self.guard_identity_of(value.source, value.identity(self))
+
+    def guard_identity_of(self, source: Source | None, host: Any) -> None:
+        """The trace depended on `host` being what is found at `source`."""
+        if source is not None and type(source) is not ConstSource:
+            self.trace.guard(IdIs(source, host))
+
+    # -- fresh objects ----------------------------------------------------------------------------------------------
+
+    def fresh(self, host: Any) -> Value:
+        """The value of an object the tracer has just computed for real."""
+        cls = type(host)
+        if cls in IMMUTABLE:
+            if host is None or host is True or host is False:
+                return _SINGLETONS[host]
+            return Constant(host)
+        known = self._by_id.get(id(host))
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        model = model_for(cls)
+        maker = getattr(model, "from_fresh", None)
+        if maker is not None:
+            return maker(self, host)  # type: ignore[no-any-return]
+        raise Unsupported(errors.OpaqueResult(f"{cls.__module__}.{cls.__qualname__}"))
+
+    def new_list(self, items: list[Value]) -> Value:
+        return MODELS[list](items)  # type: ignore[call-arg]
+
+    def new_tuple(self, items: list[Value]) -> Value:
+        return MODELS[tuple](items)  # type: ignore[call-arg]
+
+    def new_dict(self, pairs: list[tuple[Value, Value]]) -> Value:
+        return MODELS[dict].from_pairs(self, pairs)  # type: ignore[attr-defined, no-any-return]
+
+    def new_set(self, items: list[Value]) -> Value:
+        return MODELS[set].from_items(self, items)  # type: ignore[attr-defined, no-any-return]
+
+    # -- known operands ---------------------------------------------------------------------------------------------
+
+    def known(self, value: Value) -> Any:
+        """The host object for a value, or the host class NotKnown itself where there is none."""
+        try:
+            return value.as_host(self)
+        except NotKnown:
+            return NotKnown
+
+    def stand_in(self, value: Value) -> Any:
+        """Some host object of the value's class, or of one of that name, for wording an error message only."""
+        try:
+            return value.as_host(self)
+        except NotKnown:
+            self.type_name(value.cls)  # the words may have it
+            # Only C code runs: the constructor of the type that lays the object out.
+            cls = value.cls
+            made = stand_in_of(cls)
+            if made is not None:
+                return made
+            native: Any = next(b for b in cls.__mro__ if getattr(b.__dict__.get("__new__"), "__self__", None) is b)
+            try:
+                if any("__del__" in base.__dict__ for base in cls.__mro__):
+                    cls = type(cls.__name__, (native,), {})  # the stand-in is going to die
+                return native.__new__(cls)
+            except Exception:
+                return type(value.type_name(self), (), {})()
+
+    def identity(self, value: Value) -> Any:
+        return value.force().identity(self)
+
+    def key(self, value: Value) -> Any:
+        key = value.force().key(self)
+        hash(key)
+        return key
+
+    def int_(self, value: Value) -> int:
+        """The host int of an index-like value; a symbol is assumed to be the number that it is."""
+        number = self.known(value.force())
+        if isinstance(number, int):
+            return number
+        result = self.index(value)
+        return int(self.trace.decide(result))
+
+    def str_(self, value: Value) -> str:
+        """The host str of a value that must be one."""
+        return value.force().as_host(self)  # type: ignore[no-any-return]
+
+    # -- exceptions -------------------------------------------------------------------------------------------------
+
+    def exception(self, host: BaseException) -> Value:
+        """The traced exception for one that a host operation has raised."""
+        return MODELS[BaseException].raised_by(self, host)  # type: ignore[attr-defined, no-any-return]
+
+    def error(self, cls: type[BaseException], *args: Any) -> Raised:
+        """`raise space.error(TypeError, "…")`: an exception in the traced program; its arguments may be values."""
+        args = tuple(arg.host if type(arg) is Constant else arg for arg in args)
+        if not any(isinstance(arg, Value) for arg in args):
+            return Raised(self.exception(cls(*args)))
+        raised = self.error(cls)
+        values = [arg if isinstance(arg, Value) else self.fresh(arg) for arg in args]
+        raised.value.set_args(self, values)  # type: ignore[attr-defined]
+        return raised
+
+    # -- mutation ---------------------------------------------------------------------------------------------------
+
+    def touch(self, value: Value) -> None:
+        """`value` is about to be mutated: note it, in order, if it existed before the trace."""
+        trace = self.trace
+        trace.epoch += 1
+        if trace.shared:
+            trace.keep_shared(value)
+        if value.source is not None and trace.effects.mutated(value, trace.calls_back):
+            trace.next_stop = 0  # after this instruction
+
+
+def _equal(host: Any) -> Any:
+    """What a guard compares the object with: not bytes themselves, which `sys.getrefcount` would show that it holds."""
+    return bytes(memoryview(host)) if type(host) is bytes else host
+
+
+#: what bears names that C code keeps: reading those runs no code of the program's
+_NAMED: tuple[type, ...] = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType)
+_NAMED += (
+    types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+)
+_type_qualname = type.__dict__["__qualname__"].__get__
+_type_module = type.__dict__["__module__"].__get__
+
+
+def plain_name(host: Any) -> str:
+    """A name for any object, found without running code of the program's."""
+    cls = type(host)
+    if issubclass(cls, type):
+        return str(_type_qualname(host))
+    if cls in _NAMED:
+        return str(host.__qualname__)
+    if cls is types.ModuleType:
+        return str(host.__dict__.get("__name__", "module"))
+    return str(_type_qualname(cls))
+
+
+def _name_of(host: Any) -> str:
+    cls = type(host)
+    name = plain_name(host)
+    if cls is types.ModuleType:
+        return name
+    if issubclass(cls, type):
+        try:
+            module = _type_module(host)
+        except AttributeError:  # made by `type(…)` in a namespace without `__name__`
+            module = None
+    else:
+        module = getattr(host, "__module__", None) if cls in _NAMED else None
+    return f"{module}.{name}" if module else f"<{_type_qualname(cls)}>"
+
+
+__all__ = ["LITERALS", "Known", "Wrapping", "plain_name"]

@@ -1,0 +1,240 @@
+"""`torch.autograd.Function`: results, gradients, and what happens to inputs, on backends that trace and that do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd import Function
+
+import stator
+from tests.pytorch.programs import agree
+
+
+class StraightThrough(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, scale: float) -> Any:
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return (x * scale).round() / scale
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * (x.abs() < ctx.scale), None
+
+
+class Reverse(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, strength: float) -> Any:
+        ctx.strength = strength
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        if ctx.strength == 0:
+            return torch.zeros_like(grad), None
+        return -ctx.strength * grad, None
+
+
+class Same(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * 3
+
+
+class Several(Function):
+    """Two tensors in, three things out; an intermediate result and a result are saved."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        product = a * b
+        total = product.exp()
+        ctx.save_for_backward(a, b, total)
+        ctx.product = product
+        ctx.mark_non_differentiable(mask := total > 1)
+        return total, mask, "text"
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any, mask_grad: Any, text_grad: Any) -> Any:
+        a, b, total = ctx.saved_tensors
+        assert ctx.needs_input_grad[0]
+        return grad * total * b + ctx.product * 0, grad * total * a if ctx.needs_input_grad[1] else None
+
+
+class InPlace(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * 2
+
+
+class Split(Function):
+    """The form with `setup_context`, and a default argument."""
+
+    @staticmethod
+    def forward(x: Any, power: int = 3) -> Any:
+        return x**power
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        x, ctx.power = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * ctx.power * x ** (ctx.power - 1), None
+
+
+class Counting(Function):
+    calls: list[int] = []
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        Counting.calls.append(1)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        Counting.calls.append(2)
+        return grad * 2
+
+
+class Wrong(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad, grad
+
+
+class MaybeNone(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx: Any, a: Any, b: Any) -> Any:
+        return (a if a is not None else 0) * 2 + (b * 3 if b is not None else 0)
+
+
+class UsesParameter(Function):
+    scale = torch.full((3,), 2.0, requires_grad=True)
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * UsesParameter.scale
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * UsesParameter.scale
+
+
+def leaf(*shape: int) -> Any:
+    return torch.randn(*(shape or (3,)), requires_grad=True)
+
+
+PROGRAMS: dict[str, Any] = {
+    "straight through": lambda x: StraightThrough.apply(x * 2, 0.5).square(),
+    "reverse": lambda x: Reverse.apply(x * 2, 0.5) + 1,
+    "view of the argument, changed": lambda x: Reverse.apply(x * 2, 0.0).exp(),
+    "the argument itself": lambda x: (Same.apply(x * 2), Same.apply(x)),
+    "several": lambda x: Several.apply(x, x.sin()),
+    "same tensor twice": lambda x: Several.apply(x, x)[0],
+    "in place": lambda x: InPlace.apply(x * 1).sin(),
+    "split": lambda x: (Split.apply(x), Split.apply(x, 2)),
+    "captured parameter": lambda x: UsesParameter.apply(x).sin(),
+    "nested": lambda x: Reverse.apply(StraightThrough.apply(x, 2.0), 0.1) * StraightThrough.apply(x, 3.0),
+    "expanded gradient": lambda x: StraightThrough.apply(x, 2.0).sum(),
+    "part of the results": lambda x: Several.apply(x, x.detach())[0],
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name: str, backend: str) -> None:
+    agree(lambda: (PROGRAMS[name], (leaf(),)), grad=True, backend=backend)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_without_gradient(name: str) -> None:
+    agree(lambda: (PROGRAMS[name], (torch.randn(3),)))
+    agree(lambda: (torch.no_grad()(PROGRAMS[name]), (leaf(),)))
+
+
+def test_argument_of_the_function_changed_in_place() -> None:
+    agree(lambda: (lambda x: (InPlace.apply(x), x), (torch.randn(3),)))
+    agree(lambda: (lambda x: (lambda y: (InPlace.apply(y), y))(x * 1), (leaf(),)), grad=True)
+
+
+def test_effects_of_backward_are_not_lost() -> None:
+    def make() -> Any:
+        Counting.calls.clear()
+        return (lambda x: (Counting.apply(x), list(Counting.calls)), (leaf(),))
+
+    agree(make, grad=True, breaks=None, calls=3)
+
+
+@pytest.mark.parametrize("function", [Wrong, MaybeNone])
+def test_what_is_left_to_python(function: Any) -> None:
+    agree(lambda: (lambda x: function.apply(x), (leaf(),)), grad=True, breaks=1)
+    agree(lambda: (lambda x: MaybeNone.apply(x)[1], (leaf(),)), grad=True, breaks=1)
+
+
+def test_second_derivative() -> None:
+    def run(x: Any) -> Any:
+        return StraightThrough.apply(x.sin(), 2.0).square().sum()
+
+    results = []
+    for fn in (run, stator.compile(run, backend="eager", fullgraph=True)):
+        x = torch.linspace(-1, 1, 5, requires_grad=True)
+        (grad,) = torch.autograd.grad(fn(x), x, create_graph=True)
+        results.append(torch.autograd.grad(grad.sum(), x)[0])
+    assert torch.equal(*results)
+
+
+def test_sizes_that_vary() -> None:
+    compiled = stator.compile(PROGRAMS["several"], backend="eager", fullgraph=True)
+    for n in (3, 4, 5):
+        x, y = leaf(n), leaf(n)
+        y.data.copy_(x.data)
+        compiled(x)[0].sum().backward()
+        PROGRAMS["several"](y)[0].sum().backward()
+        assert torch.equal(x.grad, y.grad)
+    assert stator.stats().frames == 2
+
+
+def test_autocast() -> None:
+    class Linear(Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type="cpu")
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            ctx.save_for_backward(x, w)
+            return x @ w
+
+        @staticmethod
+        @torch.amp.custom_bwd(device_type="cpu")
+        def backward(ctx: Any, grad: Any) -> Any:
+            x, w = ctx.saved_tensors
+            return grad @ w.T.to(grad.dtype), x.T.to(grad.dtype) @ grad
+
+    def run(x: Any, w: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return Linear.apply(x, w) * 2
+
+    agree(lambda: (run, (leaf(2, 3), leaf(3, 2))), grad=True)
+    assert not torch.is_autocast_enabled("cpu")

@@ -1,0 +1,259 @@
+"""Branches that lead to an error: assumed not to be taken, and checked.
+
+PYTEST_DONT_REWRITE: what pytest makes of an assert is another program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import stator
+from tests.pytorch.programs import agree
+
+
+def validated(x: Any, *rest: Any, low: float = 0.0, **options: Any) -> Any:
+    if (x < low).any():
+        raise ValueError(f"values below {low}")
+    assert x.isfinite().all(), "not finite"
+    y = F.dropout(x, 0.5) + len(rest) + len(options)
+    if not y.isfinite().all():
+        raise ValueError(f"bad {y}")
+    return y * 2
+
+
+def run(x: Any) -> Any:
+    return validated(x, 1, 2, low=0.5, extra=3)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [0.1, 2.0], [1.0, float("inf")], [1.0, float("nan")]])
+def test_checks_hold_or_raise(values: list[float]) -> None:
+    agree(lambda: (run, (torch.tensor(values),)), graphs=1, calls=3)
+    agree(lambda: (validated, (torch.tensor(values), 5)), graphs=1, calls=3)
+
+
+def test_failure_after_success() -> None:
+    compiled = stator.compile(run, backend="eager", fullgraph=True)
+    for values in ([1.0, 2.0], [0.0, 1.0], [3.0, 3.0]):
+        x = torch.tensor(values)
+        torch.manual_seed(0)
+        expected, got = None, None
+        try:
+            expected = run(x)
+        except ValueError as e:
+            expected = str(e)
+        state = torch.get_rng_state()
+        torch.manual_seed(0)
+        try:
+            got = compiled(x)
+        except ValueError as e:
+            got = str(e)
+        assert str(expected) == str(got)
+        assert torch.equal(torch.get_rng_state(), state)
+    assert stator.stats().frames == 1
+
+
+def test_error_of_the_graph_itself() -> None:
+    def sample(weights: Any) -> Any:
+        if (weights < 0).any():
+            raise ValueError("negative")
+        return torch.multinomial(weights, 1)
+
+    agree(lambda: (sample, (torch.tensor([0.2, 0.8]),)), calls=3)
+    agree(lambda: (sample, (torch.tensor([-0.2, 0.8]),)), calls=3)
+
+
+def test_effects_come_after_the_checks() -> None:
+    seen: list[int] = []
+
+    def act(x: Any) -> Any:
+        seen.append(1)
+        if x.sum() < 0:
+            raise ValueError("negative")
+        seen.append(2)
+        return x + 1
+
+    def make() -> Any:
+        seen.clear()
+        return (lambda x: (act(x), list(seen)), (torch.ones(3),))
+
+    agree(make)
+    compiled = stator.compile(act, backend="eager")
+    for fn in (act, compiled):
+        seen.clear()
+        with pytest.raises(ValueError, match="negative"):
+            fn(-torch.ones(3))
+        assert seen == [1]
+
+
+def test_written_inputs_are_not_written_twice() -> None:
+    def write(x: Any) -> Any:
+        if (x < 0).any():
+            raise ValueError("negative")
+        x.add_(1)
+        return x
+
+    agree(lambda: (write, (torch.ones(3),)), breaks=1, calls=3)
+    agree(lambda: (write, (-torch.ones(3),)), breaks=None, calls=3)
+
+    def write_first(x: Any) -> Any:
+        x.add_(1)
+        assert (x > 0).all()
+        return x
+
+    agree(lambda: (write_first, (torch.ones(3),)), breaks=1, calls=3)
+
+
+def test_caught_error() -> None:
+    def caught(x: Any) -> Any:
+        try:
+            assert (x > 0).all()
+        except AssertionError:
+            return x - 1
+        return x + 1
+
+    for values in ([1.0], [-1.0]):
+        agree(lambda values=values: (caught, (torch.tensor(values),)))
+
+
+def test_tensors_of_several_elements() -> None:
+    def wrong(x: Any) -> Any:
+        if x:
+            raise ValueError
+        return x
+
+    agree(lambda: (wrong, (torch.ones(2),)), breaks=None)
+
+
+def test_distributions() -> None:
+    def elbo(mean: Any, spread: Any) -> Any:
+        q = torch.distributions.Normal(mean, spread)
+        z = q.rsample()
+        prior = torch.distributions.Normal(torch.zeros_like(mean), torch.ones_like(mean))
+        return torch.distributions.kl_divergence(q, prior).sum() + q.log_prob(z).sum()
+
+    agree(lambda: (elbo, (torch.randn(3), torch.rand(3))))
+    agree(lambda: (elbo, (torch.randn(3), -torch.rand(3))))
+
+
+# -- truth values that are made before the branch, which may stand in a caller --------------------------
+
+
+def positive(x: Any) -> bool:
+    return bool((x > 0).all())
+
+
+def not_positive(x: Any) -> bool:
+    return not (x > 0).all()
+
+
+class Positive:
+    def __init__(self, x: Any) -> None:
+        if not self.holds(x):
+            raise ValueError(f"not positive: {x}")
+        self.x = x
+
+    def holds(self, x: Any) -> bool:
+        return not not_positive(x) and positive(x)
+
+
+def returned(x: Any) -> Any:
+    if not positive(x):
+        raise ValueError("not positive")
+    return x * 2
+
+
+def negated(x: Any) -> Any:
+    assert not not_positive(x), "not positive"
+    return x * 2
+
+
+def at_once(x: Any) -> Any:
+    if bool((x < 0).any()):
+        raise ValueError("negative")
+    return x * 2
+
+
+def property_of(x: Any) -> Any:
+    class Checked:
+        @property
+        def fine(self) -> bool:
+            return positive(x)
+
+    if not Checked().fine:
+        raise ValueError("not positive")
+    return x * 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("program", [returned, negated, at_once, property_of])
+def test_a_truth_value_that_goes_straight_to_the_branch(program: Any, sign: int, backend: str) -> None:
+    for size in (3, 5, 7):
+        agree(lambda: (program, (sign * torch.ones(size),)), graphs=1, calls=2, backend=backend)
+
+
+@pytest.mark.parametrize("program", [returned, negated, at_once])
+def test_its_gradients(program: Any) -> None:
+    agree(lambda: (program, (torch.ones(3, requires_grad=True),)), graphs=1, breaks=0, grad=True)
+    agree(lambda: (program, (-torch.ones(3, requires_grad=True),)), calls=2)
+
+
+#: where the truth value is used otherwise than by one branch of which one side raises
+KEPT: dict[str, Any] = {
+    "variable": lambda x: (flag := positive(x), x + 1 if flag else x - 1),
+    "result": lambda x: (positive(x), x * 2),
+    "branch": lambda x: x + 1 if positive(x) else x - 1,
+    "negated": lambda x: (not positive(x), x * 2),
+    "map": lambda x: (list(map(positive, [x, x])), x * 2),
+    "bools": lambda x: (list(map(bool, [(x > 0).all()])), x * 2),
+    "key": lambda x: sorted([x, x], key=positive)[0] + 1,
+    "and": lambda x: positive(x) and x,
+    "object": lambda x: Positive(x).x + 1,
+    "instance": lambda x: type("", (), {"__bool__": lambda self: positive(x)})() is None or x + 1,
+}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("use", KEPT)
+def test_a_truth_value_that_is_kept(use: str, sign: int) -> None:
+    agree(lambda: (KEPT[use], (sign * torch.ones(3),)), breaks=None, calls=2)
+
+
+def test_what_is_written_after_it_is_not_written_twice() -> None:
+    def write(x: Any) -> Any:
+        if not positive(x):
+            raise ValueError("not positive")
+        x.add_(1)
+        return x
+
+    agree(lambda: (write, (torch.ones(3),)), breaks=1, calls=3)
+    agree(lambda: (write, (-torch.ones(3),)), breaks=None, calls=3)
+
+
+def test_of_several_elements_it_is_an_error() -> None:
+    def program(x: Any) -> Any:
+        if not bool(x > 0):
+            raise ValueError
+        return x
+
+    agree(lambda: (program, (torch.ones(3),)), breaks=None)
+    agree(lambda: (program, (torch.ones(1, 1),)))
+
+
+def test_a_loop_until_a_tensor_says_so_breaks_once_a_round() -> None:
+    def until(x: Any) -> Any:
+        done = False
+        while not done:
+            x = x + 1
+            done = bool(x.sum() > 10)
+        return x
+
+    for backend in ("eager", "aot_eager"):
+        stator.reset()
+        assert torch.equal(stator.compile(until, backend=backend)(torch.ones(2)), until(torch.ones(2)))
+        assert {record.code for record in stator.stats().breaks} == {"SB0201"}
+        assert stator.stats().graphs == 2

@@ -1,0 +1,549 @@
+"""No gradient is lost: what the trace cannot account for is left to Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.autograd.forward_ad as fw
+from torch import nn
+
+import stator
+from stator.errors import GraphBreakError
+from tests.pytorch.gradients import BACKENDS, alike, plain, vector
+
+backends = pytest.mark.parametrize("backend", BACKENDS)
+
+
+# -- higher-order operators -------------------------------------------------------------------------------------------
+
+
+def cond_with_captured() -> Any:
+    w = torch.full((), 3.0, requires_grad=True)
+
+    def program(x: Any) -> Any:
+        y = x + 1
+        return torch.cond(y.sum() > 0, lambda y: y * w, lambda y: y - w, (y,)) * 2
+
+    return program, [w]
+
+
+def cond_with_module() -> Any:
+    torch.manual_seed(0)
+    inner = nn.Linear(1, 1)
+
+    def program(x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: inner(x[:, None]), lambda x: inner(x[:, None]) - 1, (x,))
+
+    return program, list(inner.parameters())
+
+
+def while_loop() -> Any:
+    from torch._higher_order_ops.while_loop import while_loop
+
+    def program(x: Any) -> Any:
+        y = x * 2
+        return while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2), (torch.zeros((), dtype=torch.long), y))
+
+    return program, []
+
+
+def scan() -> Any:
+    from torch._higher_order_ops.scan import scan
+
+    def program(x: Any) -> Any:
+        return scan(lambda c, x: (c + x, c * x), torch.ones(()), x * 2)
+
+    return program, []
+
+
+def associative_scan() -> Any:
+    from torch._higher_order_ops.associative_scan import associative_scan
+
+    def program(x: Any) -> Any:
+        return associative_scan(lambda a, b: a * b, x * 2, 0, combine_mode="generic")
+
+    return program, []
+
+
+@backends
+@pytest.mark.parametrize("inputs", [plain, vector])
+@pytest.mark.parametrize("make", [cond_with_captured, cond_with_module])
+def test_cond_is_one_break_with_eagers_gradients(make: Any, inputs: Any, backend: str) -> None:
+    stats = alike(make, inputs, backend=backend, breaks=None)
+    assert all(b.code == "SB0208" and "torch.cond" in b.reason for b in stats.breaks)
+
+
+@backends
+@pytest.mark.parametrize(("make", "inputs"), [(while_loop, plain), (scan, vector), (associative_scan, vector)])
+def test_other_operators_are_one_break(make: Any, inputs: Any, backend: str) -> None:
+    stats = alike(make, inputs, backend=backend, sizes=(3, 5), calls=1)
+    assert {b.code for b in stats.breaks} == {"SB0208"}
+
+
+def test_operators_called_as_such_are_named() -> None:
+    from torch._higher_order_ops.out_dtype import out_dtype
+
+    def program(x: Any) -> Any:
+        a, b = torch.ones(2, 2, dtype=torch.int8), torch.ones(2, 2, dtype=torch.int8)
+        return out_dtype(torch.ops.aten.mm.default, torch.int32, a, b) * x.sum()
+
+    stats = alike(lambda: (program, []), breaks=1, sizes=(3,))
+    assert "torch.ops.higher_order.out_dtype" in stats.breaks[0].reason
+
+
+def test_flex_attention_is_one_break() -> None:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    def program(x: Any) -> Any:
+        q = x.expand(1, 1, 2, -1) * 2
+        return flex_attention(q, q, q, score_mod=lambda s, b, h, i, j: s + (i - j))
+
+    stats = alike(lambda: (program, []), sizes=(16,), breaks=1)
+    assert "flex_attention" in stats.breaks[0].reason
+    alike(lambda: (flex_attention, []), lambda n: tuple(torch.ones(1, 1, 2, n) for _ in range(3)), sizes=(16,))
+
+
+def test_an_operator_compiled_by_itself_runs_as_in_eager() -> None:
+    w = torch.ones((), requires_grad=True)
+    compiled = stator.compile(torch.cond, backend="eager")
+    for _ in range(2):
+        y = compiled(torch.tensor(True), lambda x: x * w, lambda x: x - w, (torch.ones(3),))
+        assert y.requires_grad
+
+
+def test_cond_where_torch_compile_is_ours() -> None:
+    stator.install()
+    try:
+        for call in (lambda f: f, torch.compile(backend="eager")):
+            program, (w,) = cond_with_captured()
+            call(program)(torch.ones(3)).sum().backward()
+            assert w.grad == 12  # (1 + 1) * 3 elements * 2
+    finally:
+        stator.uninstall()
+
+
+@backends
+def test_a_marked_region_is_traced(backend: str) -> None:
+    def make() -> Any:
+        w = torch.ones((), requires_grad=True)
+
+        @torch.compiler.nested_compile_region
+        def region(x: Any) -> Any:
+            return (x * w).sin()
+
+        return lambda x: region(region(x)), [w]
+
+    alike(make, backend=backend, breaks=0)
+
+
+# -- new leaves -------------------------------------------------------------------------------------------------------
+
+
+def factory(x: Any) -> Any:
+    leaf = torch.ones(2, requires_grad=True)
+    return leaf, leaf * 2
+
+
+def like(x: Any) -> Any:
+    leaf = torch.zeros_like(x, requires_grad=True)
+    return leaf, (leaf * x).sin()
+
+
+def literal(x: Any) -> Any:
+    leaf = torch.tensor([1.0, 2.0], requires_grad=True)
+    return leaf, leaf.exp() * x.sum()
+
+
+def random(x: Any) -> Any:
+    leaf = torch.randn(x.shape, requires_grad=True)
+    return leaf, leaf * x
+
+
+def flagged(x: Any) -> Any:
+    leaf = (x * 2).detach().requires_grad_()
+    return leaf, leaf * x
+
+
+def assigned(x: Any) -> Any:
+    leaf = torch.zeros_like(x)
+    leaf.requires_grad = True
+    return leaf, leaf * x
+
+
+def parameter(x: Any) -> Any:
+    leaf = nn.Parameter(x.detach() * 2)
+    return leaf, leaf * x
+
+
+def without_gradients(x: Any) -> Any:
+    with torch.no_grad():
+        leaf = torch.ones(2, requires_grad=True)
+        unused = leaf * 2
+    return leaf, leaf * 3, unused
+
+
+def stepped(x: Any) -> Any:
+    leaf = torch.zeros_like(x, requires_grad=True)
+    for _ in range(2):
+        (leaf * x.detach() + leaf**2).sum().backward()
+        with torch.no_grad():
+            leaf -= 0.1 * leaf.grad
+    return leaf, leaf.grad, leaf * x
+
+
+def unused_leaf(x: Any) -> Any:
+    return x * 2, torch.zeros(3, requires_grad=True)
+
+
+leaves = [factory, like, literal, random, flagged, assigned, parameter, without_gradients, stepped, unused_leaf]
+
+
+@backends
+@pytest.mark.parametrize("program", leaves)
+def test_a_new_leaf_is_the_very_leaf(program: Any, backend: str) -> None:
+    alike(lambda: (program, []), backend=backend)
+
+
+@pytest.mark.parametrize("program", [factory, like, literal, random, without_gradients, unused_leaf])
+def test_a_new_leaf_stays_in_a_graph_that_is_run_as_recorded(program: Any) -> None:
+    alike(lambda: (program, []), sizes=(3,), breaks=0)
+
+
+def test_a_new_leaf_under_inductor() -> None:
+    alike(lambda: (factory, []), backend="inductor", sizes=(3,), tolerance=1e-5)
+
+
+def test_a_new_leaf_breaks_a_graph_that_is_rewritten() -> None:
+    with pytest.raises(GraphBreakError) as caught:
+        stator.compile(factory, backend="aot_eager", fullgraph=True)(torch.ones(3))
+    assert caught.value.code == "SB0209"
+
+
+def test_a_new_leaf_is_one_object() -> None:
+    def program(x: Any) -> Any:
+        leaf = torch.ones(2, requires_grad=True)
+        return leaf, leaf * 2, [leaf]
+
+    for backend in BACKENDS:
+        leaf, double, listed = stator.compile(program, backend=backend)(torch.ones(3))
+        assert leaf is listed[0] and torch.autograd.grad(double.sum(), leaf)[0].tolist() == [2, 2]
+
+
+# -- functions applied to wrapper subclasses --------------------------------------------------------------------------
+
+
+class Wrapper(torch.Tensor):
+    """A tensor around another one."""
+
+    @staticmethod
+    def __new__(cls, inner: Any) -> Any:
+        return torch.Tensor._make_wrapper_subclass(
+            cls, inner.shape, strides=inner.stride(), dtype=inner.dtype, requires_grad=inner.requires_grad
+        )
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        from torch.utils import _pytree as pytree
+
+        args, kwargs = pytree.tree_map_only(Wrapper, lambda t: t.inner, (args, kwargs or {}))
+        return pytree.tree_map_only(torch.Tensor, Wrapper, func(*args, **kwargs))
+
+
+class Unwrap(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, wrapped: Any) -> Any:
+        return wrapped.inner.view_as(wrapped.inner)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return Wrapper(grad)
+
+
+class Wrap(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inner: Any) -> Any:
+        return Wrapper(inner)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad.inner
+
+
+@backends
+def test_a_function_applied_to_a_wrapper(backend: str) -> None:
+    alike(lambda: (lambda x: Unwrap.apply(Wrap.apply(x * 2) * 3).sin(), []), backend=backend)
+
+
+@backends
+def test_a_function_applied_to_a_wrapper_that_is_an_argument(backend: str) -> None:
+    x = torch.ones(3, requires_grad=True)
+    out = stator.compile(lambda w: Unwrap.apply(w).sin(), backend=backend)(Wrap.apply(x))
+    out.sum().backward()
+    assert x.grad is not None and torch.allclose(x.grad, torch.ones(3).cos())
+
+
+# -- forward mode -----------------------------------------------------------------------------------------------------
+
+
+def entered(x: Any) -> Any:
+    y = x.detach() * 2
+    with fw.dual_level():
+        made = fw.make_dual(y, torch.ones_like(y))
+        tangent = fw.unpack_dual(made.sin() * 3).tangent
+    return x * 2, tangent
+
+
+def entered_by_hand(x: Any) -> Any:
+    fw.enter_dual_level()
+    try:
+        return fw.unpack_dual(fw.make_dual(x.detach(), torch.ones_like(x)) * 2).tangent + 1
+    finally:
+        fw.exit_dual_level()
+
+
+@backends
+@pytest.mark.parametrize("program", [entered, entered_by_hand])
+def test_tangents_of_a_level_inside(program: Any, backend: str) -> None:
+    alike(lambda: (program, []), backend=backend)
+
+
+@backends
+def test_a_level_outside_is_guarded(backend: str) -> None:
+    compiled = stator.compile(lambda x: x.sin() * 2, backend=backend)
+    for _ in range(2):
+        assert compiled(torch.zeros(3)).tolist() == [0, 0, 0]
+        with fw.dual_level():
+            out = compiled(fw.make_dual(torch.zeros(3), torch.ones(3)))
+            tangent = fw.unpack_dual(out).tangent
+            assert tangent is not None and tangent.tolist() == [2, 2, 2]
+    assert stator.stats().recompiles <= 1
+
+
+# -- results of one graph that are made from each other ---------------------------------------------------------------
+
+
+def later_grad(x: Any) -> Any:
+    y = x * 2
+    z = y.sin().sum()
+    stator.graph_break()
+    (g,) = torch.autograd.grad(z, y, retain_graph=True, allow_unused=True)
+    return y, z, g
+
+
+def later_inputs(x: Any) -> Any:
+    y = x * 2
+    z = y.sin().sum()
+    stator.graph_break()
+    y.retain_grad()
+    z.backward(inputs=[y], retain_graph=True)
+    return y, y.grad, x.grad is None
+
+
+def later_hook(x: Any) -> Any:
+    y = x * 2
+    z = y.sin().sum()
+    stator.graph_break()
+    y.register_hook(lambda g: g * 10)
+    return z
+
+
+def later_retained(x: Any) -> Any:
+    y = x * 2
+    z = y.exp() * y
+    stator.graph_break()
+    y.retain_grad()
+    z.sum().backward()
+    return y.grad, x.detach()
+
+
+def penalty(z: Any, y: Any) -> Any:
+    return torch.autograd.grad(z.sum(), y, retain_graph=True, allow_unused=True)[0]
+
+
+def in_a_function(x: Any) -> Any:
+    y = (x * 2).cos()
+    z = y * y
+    stator.graph_break()
+    g = penalty(z, y)
+    return z.sum() + g.norm()
+
+
+def of_inplace_work(x: Any) -> Any:
+    y = x * 2
+    y.mul_(3)
+    z = torch.zeros_like(x)
+    z.add_(y.sin())
+    stator.graph_break()
+    return torch.autograd.grad(z.sum(), y, allow_unused=True)
+
+
+def of_parts(x: Any) -> Any:
+    a, b = (x.repeat(2) * 2).chunk(2)
+    z = (a * b).sum()
+    stator.graph_break()
+    return torch.autograd.grad(z, [a, b], allow_unused=True)
+
+
+def in_a_loop(x: Any) -> Any:
+    y, grads = x * 2, []
+    for _ in range(3):
+        y = y.sin()
+        z = (y * y).sum()
+        stator.graph_break()
+        grads += torch.autograd.grad(z, y, retain_graph=True, allow_unused=True)
+    return y, grads
+
+
+questions = [later_grad, later_inputs, later_hook, later_retained, in_a_function, of_inplace_work, of_parts, in_a_loop]
+
+
+@backends
+@pytest.mark.parametrize("program", questions)
+def test_a_question_about_an_intermediate_is_seen_coming(program: Any, backend: str) -> None:
+    alike(lambda: (program, []), backend=backend, tolerance=1e-5)
+
+
+def test_a_question_under_inductor() -> None:
+    alike(lambda: (later_grad, []), backend="inductor", sizes=(3,), tolerance=1e-5)
+
+
+def hooked_beside_another(x: Any) -> Any:
+    y = x * 3
+    z = y * 1
+    z.register_hook(lambda g: g * 2)
+    return y, (z * 0).detach()
+
+
+@backends
+def test_a_hook_is_not_called_for_another_result(backend: str) -> None:
+    alike(lambda: (hooked_beside_another, []), backend=backend)
+
+
+def inputs_at_once(x: Any) -> Any:
+    y = x * 2
+    z = y.sin().sum()
+    z.backward(inputs=y, retain_graph=True)
+    return y, z
+
+
+@backends
+def test_backward_to_an_intermediate(backend: str) -> None:
+    alike(lambda: (inputs_at_once, []), backend=backend, tolerance=1e-5)
+
+
+def trained(x: Any) -> Any:
+    out = x * 2
+    loss = (out * out).sum()
+    loss.backward()
+    return out.detach(), loss.detach()
+
+
+def test_a_training_step_is_not_cut() -> None:
+    stats = alike(lambda: (trained, []), backend="aot_eager", sizes=(3,), breaks=1, tolerance=1e-5)
+    assert stats.graphs == 2
+
+
+def returned(x: Any) -> Any:
+    y = x * 2
+    return y, y.sin().sum()
+
+
+@pytest.mark.parametrize("link", [True, False])
+def test_results_handed_to_the_caller_are_linked_on_request(link: bool) -> None:
+    with stator.config.patch(link_outputs=link):
+        compiled = stator.compile(returned, backend="aot_eager")
+        for n in (3, 5):
+            x = torch.linspace(0, 1, n, requires_grad=True)
+            y, z = compiled(x)
+            (grad,) = torch.autograd.grad(z, y, retain_graph=True, allow_unused=True)
+            assert (grad is not None) is link  # without it: see docs/gradients.md
+            z.backward()
+            assert x.grad is not None and torch.allclose(x.grad, 2 * (2 * x).cos())
+
+
+# -- leaves that are views --------------------------------------------------------------------------------------------
+
+
+def view_without_gradients(x: Any) -> Any:
+    with torch.no_grad():
+        y = x.view(-1)
+    return y, y * 2
+
+
+def view_of_a_result(x: Any) -> Any:
+    y = x * 2
+    with torch.no_grad():
+        v = y[1:]
+        w = v * 3
+    return y, v, w, v * 2
+
+
+@backends
+@pytest.mark.parametrize("program", [view_without_gradients, view_of_a_result])
+def test_a_view_made_without_gradients_is_a_leaf(program: Any, backend: str) -> None:
+    alike(lambda: (program, []), backend=backend)
+
+
+@backends
+@pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])
+def test_a_view_of_an_input_leaves_a_graph_that_runs_without_gradients(without: Any, backend: str) -> None:
+    def parted(x: Any) -> Any:
+        y = x[1:].transpose(0, 1)
+        z = y * 2
+        stator.graph_break()
+        return y, z, y + z, x.view(-1)
+
+    compiled = stator.compile(parted, backend=backend)
+    for rows in (3, 5, 7):
+        x = torch.randn(rows, 2, requires_grad=True)
+        with without():
+            expected, actual = parted(x), compiled(x)
+        for want, have in zip(expected, actual, strict=True):
+            assert torch.equal(want, have)
+            assert (want.requires_grad, want.is_leaf, want._is_view()) == (
+                have.requires_grad,
+                have.is_leaf,
+                have._is_view(),
+            )
+    codes = {record.code for record in stator.stats().breaks}
+    assert codes == {"SB0301"} or (without is torch.inference_mode and backend == "aot_eager")
+
+
+class Reverse(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * -2
+
+
+def reversed_argument(x: Any) -> Any:
+    return Reverse.apply(x)
+
+
+def reversed_result(x: Any) -> Any:
+    y = x * 2
+    return y, Reverse.apply(y)
+
+
+def reversed_view(x: Any) -> Any:
+    y = x * 2
+    return y, Reverse.apply(y).view(-1, 1)
+
+
+def reversed_inside(x: Any) -> Any:
+    return Reverse.apply(x * 2).sin()
+
+
+@backends
+@pytest.mark.parametrize("program", [reversed_argument, reversed_result, reversed_view, reversed_inside])
+def test_a_function_whose_result_is_a_view_keeps_its_backward(program: Any, backend: str) -> None:
+    stats = alike(lambda: (program, []), backend=backend, tolerance=1e-6)
+    assert stats.graph_breaks == 0 or program is not reversed_inside

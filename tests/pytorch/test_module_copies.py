@@ -1,0 +1,110 @@
+"""Copies of compiled modules, and of modules that hold compiled functions and modules."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import stator
+from stator._core import Compiled
+from stator.pytorch.modules.compiled_module import is_stand_in
+
+
+def activation(x: Any) -> Any:
+    return x.relu() + 1
+
+
+class Net(nn.Module):
+    def __init__(self, backend: str = "eager") -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.inner = stator.compile(nn.Linear(2, 2), backend=backend)
+        self.activation = stator.compile(activation, backend=backend)
+        self.own = stator.compile(self.through, backend=backend)
+
+    def through(self, x: Any) -> Any:
+        return self.linear(x) * 2
+
+    def forward(self, x: Any) -> Any:
+        return self.activation(self.inner(self.linear(x)))
+
+
+def saved(module: Any) -> Any:
+    file = io.BytesIO()
+    torch.save(module, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+def pickled(module: Any) -> Any:
+    return pickle.loads(pickle.dumps(module))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize("way", [copy.deepcopy, pickled, saved])
+def test_a_copy_shares_nothing(way: Callable[[Any], Any], compiled: bool, backend: str) -> None:
+    model: Any = Net(backend)
+    if compiled:
+        model = stator.compile(model, backend=backend)
+    x = torch.randn(3, 2, requires_grad=True)
+    expected = model(x)
+    made = way(model)
+    assert type(made) is type(model) and is_stand_in(made) is compiled and is_stand_in(made.inner)
+    assert type(made.activation) is Compiled and made.activation is not model.activation
+    assert torch.equal(made(x), expected) and torch.equal(made.own(x), model.own(x))
+    assert list(made.state_dict()) == list(model.state_dict())
+    mine = {id(t) for t in [*made.parameters(), *made.buffers()]}
+    assert len(mine) == 4 and mine.isdisjoint(id(t) for t in model.parameters())
+    made(x).sum().backward()
+    assert all(p.grad is None for p in model.parameters()) and made.linear.weight.grad is not None
+    with torch.no_grad():
+        made.linear.weight.zero_()
+    assert torch.equal(model(x), expected) and not torch.equal(made(x), expected)
+    assert torch.equal(made.own(x), made.through(x))
+
+
+def test_a_shallow_copy_shares_parameters() -> None:
+    model = stator.compile(Net(), backend="eager")
+    made = copy.copy(model)
+    assert is_stand_in(made) and made._orig_mod is not model._orig_mod
+    assert [*map(id, made.parameters())] == [*map(id, model.parameters())]
+    x = torch.ones(1, 2)
+    assert torch.equal(made(x), model(x))
+    assert made._stator_bucket is not model._stator_bucket
+
+
+def test_a_module_that_refers_to_its_own_stand_in() -> None:
+    model = nn.Linear(2, 2)
+    compiled = stator.compile(model, backend="eager")
+    object.__setattr__(model, "compiled", compiled)
+    for way in (copy.deepcopy, pickled):
+        made = way(compiled)
+        assert made.compiled is made and made._orig_mod is not model
+        original = way(model)
+        assert original.compiled._orig_mod is original
+
+
+def test_loaded_state() -> None:
+    model, other = (stator.compile(Net(), backend="eager") for _ in range(2))
+    other.load_state_dict(saved(model.state_dict()))
+    x = torch.ones(1, 2)
+    assert torch.equal(model(x), other(x))
+
+
+def test_copied_inside_of_a_compiled_function() -> None:
+    model = stator.compile(Net(), backend="eager")
+
+    def program(x: Any) -> Any:
+        made = copy.deepcopy(model)
+        return made(x), made.linear.weight is model.linear.weight
+
+    result, shared = stator.compile(program, backend="eager")(torch.ones(1, 2))
+    assert torch.equal(result, model(torch.ones(1, 2))) and not shared

@@ -1,0 +1,411 @@
+"""Sizes and numbers that vary: static first, symbolic once they have varied, as marked, with sound guards."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections import OrderedDict, deque
+from typing import Any
+
+import pytest
+import torch
+
+import stator
+from tests.pytorch.programs import assert_same
+
+
+class Counting:
+    """A backend that keeps the graphs."""
+
+    def __init__(self) -> None:
+        self.graphs: list[Any] = []
+
+    def __call__(self, gm: Any, inputs: Any) -> Any:
+        self.graphs.append(gm)
+        return gm.forward
+
+
+def compiles(fn: Any, calls: list[tuple[Any, ...]], **options: Any) -> list[int]:
+    """How many graphs there were after each call; each result is compared with eager's."""
+    backend = Counting()
+    compiled = stator.compile(fn, backend=backend, fullgraph=True, **options)
+    counts = []
+    for i, args in enumerate(calls):
+        assert_same(compiled(*args), fn(*args), f"call {i}")
+        counts.append(len(backend.graphs))
+    return counts
+
+
+def rows(*sizes: int) -> list[tuple[Any, ...]]:
+    return [(torch.randn(n, 4),) for n in sizes]
+
+
+def test_a_size_that_varies_becomes_symbolic() -> None:
+    assert compiles(lambda a: a.sum(0) * a.shape[0], rows(3, 3, 5, 7, 100, 3)) == [1, 1, 2, 2, 2, 2]
+
+
+def test_sizes_zero_and_one_are_their_own() -> None:
+    assert compiles(lambda a: a * 2, rows(3, 4, 1, 5, 1, 0)) == [1, 2, 3, 3, 3, 4]
+
+
+def test_decisions_on_sizes_are_guarded() -> None:
+    def fn(a: Any) -> Any:
+        return a + 1 if a.shape[0] > 5 else a - 1
+
+    assert compiles(fn, rows(3, 4, 5, 6, 7, 2)) == [1, 2, 2, 3, 3, 3]
+
+
+def test_joined_sizes_are_sizes() -> None:
+    def fn(a: Any) -> Any:
+        size = a.shape
+        joined = (2, *size), (2,) + size, size + (3,), size + size  # noqa: RUF005
+        return [(type(s) is torch.Size, a.new_zeros(s)) for s in joined]
+
+    assert compiles(fn, rows(3, 5, 7)) == [1, 2, 2]
+
+
+def test_arithmetic_of_sizes() -> None:
+    def fn(a: Any) -> Any:
+        n, m = a.shape
+        half = n // 2
+        return a.view(-1, m), a[:half], n * m + 1, n % 3, -n, n / 2, n**2, a.reshape(n * m), abs(n - 100), 2 * n - m
+
+    assert compiles(fn, rows(4, 6, 8, 9))[-1] == 2
+
+
+def test_equal_sizes_that_come_apart() -> None:
+    calls = [(torch.randn(n, 4), torch.randn(m, 4)) for n, m in ((3, 3), (5, 5), (6, 6), (7, 1))]
+    assert compiles(lambda a, b: a + b, calls)[2:] == [2, 3]
+
+
+def test_symbolic_numbers_in_python() -> None:
+    def fn(a: Any) -> Any:
+        n = a.shape[0]
+        table = {n: "n"}
+        return (
+            table[n],
+            [n] * 2,
+            list(range(n)),
+            f"{n} rows",
+            isinstance(n, int),
+            max(n, 2),
+            n in (4, 5),
+            (n, 1) == (4, 1),
+        )
+
+    compiles(fn, rows(3, 4, 5, 6))
+
+
+def test_loops_over_a_symbolic_size_are_unrolled_under_a_guard() -> None:
+    def fn(a: Any) -> Any:
+        total = a.sum() * 0
+        for row in a:
+            total = total + row.sum()
+        return total, len(a)
+
+    assert compiles(fn, rows(3, 4, 5)) == [1, 2, 3]
+
+
+def test_an_int_that_varies_becomes_symbolic() -> None:
+    calls = [(torch.ones(3), k) for k in (3, 4, 7, 9)]
+    assert compiles(lambda a, k: (a * k + k, k // 2), calls) == [1, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "show",
+    [
+        lambda n: repr(OrderedDict(a=n, b=[n])),
+        lambda n: repr(operator.methodcaller("m", n, 1, named=n)),
+        lambda n: repr(slice(n, (n,))),
+        lambda n: repr(itertools.count(n, n)),
+        lambda n: [1].index(n),
+        lambda n: deque([1]).index(n),
+    ],
+)
+def test_text_of_what_holds_a_number_that_varies(show: Any) -> None:
+    def told(n: int) -> Any:
+        try:
+            return show(n)
+        except ValueError as e:
+            return str(e), e.args
+
+    compiles(told, [(5,), (6,), (7,)])
+
+
+def test_a_float_that_varies_becomes_symbolic() -> None:
+    calls = [(torch.ones(3), k) for k in (0.5, 0.25, 3.75, 1e9, -2.5)]
+    assert compiles(lambda a, k: (a * k, k + 1), calls) == [1, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.0, 0.0, 1.0, True, 0])
+def test_special_numbers_after_others(value: Any) -> None:
+    calls = [(torch.ones(3), k) for k in (0.5, 2.5, value, 3.5, value)]
+    compiles(lambda a, k: (a * k, str(k)), calls)
+
+
+def test_a_float_then_an_int() -> None:
+    compiles(lambda a, k: (a.long() * k, k), [(torch.ones(3), k) for k in (2, 3, 2.5, 4, 3.5)])
+
+
+def test_dynamic_true_and_false() -> None:
+    assert compiles(lambda a: a * 2, rows(3, 5, 7), dynamic=True) == [1, 1, 1]
+    assert compiles(lambda a: a * 2, rows(3, 5, 7), dynamic=False) == [1, 2, 3]
+
+
+def test_marks() -> None:
+    def marked(n: int) -> Any:
+        a = torch.randn(n, 4)
+        torch._dynamo.mark_dynamic(a, 0)
+        return (a,)
+
+    assert compiles(lambda a: a.sum(0), [marked(3), marked(5)]) == [1, 1]
+
+    def static(n: int) -> Any:
+        a = torch.randn(n, 4)
+        torch._dynamo.mark_static(a)
+        return (a,)
+
+    assert compiles(lambda a: a.sum(0), [static(3), static(5), static(6)]) == [1, 2, 3]
+
+
+def test_parameters_are_never_symbolic() -> None:
+    layers = [torch.nn.Linear(4, n) for n in (2, 3, 5)]
+    calls = [(layer, torch.ones(2, 4)) for layer in layers]
+    assert compiles(lambda layer, a: layer(a), calls) == [1, 2, 3]
+
+
+def test_strides_of_dynamic_tensors_are_guarded() -> None:
+    fn = lambda a: (a.stride(), a.is_contiguous(), a + 1)  # noqa: E731
+    calls = [(torch.randn(n, 4),) for n in (3, 5)] + [(torch.randn(4, n).t(),) for n in (6, 7)]
+    compiles(fn, calls)
+
+
+def test_symbols_are_inputs_of_the_graph() -> None:
+    seen: list[Any] = []
+
+    def backend(gm: Any, inputs: Any) -> Any:
+        seen.append([type(i) for i in inputs])
+        return gm.forward
+
+    compiled = stator.compile(lambda a: a.view(-1), backend=backend)
+    for args in rows(3, 5):
+        compiled(*args)
+    assert seen == [[torch.Tensor], [torch.Tensor, torch.SymInt]]
+
+
+def test_operations_that_take_no_symbols_get_numbers() -> None:
+    gru = torch.nn.GRU(4, 3, batch_first=True).requires_grad_(False)
+    calls = [(torch.randn(2, n, 4),) for n in (3, 5, 6, 5)]
+    assert compiles(lambda a: (gru(a)[0] * 2, a.shape[1] + 1), calls) == [1, 2, 3, 3]
+
+
+def test_breaks_with_symbols_alive() -> None:
+    def fn(a: Any) -> Any:
+        n = a.shape[0] * 2
+        b = a.view(n, -1)
+        torch._dynamo.graph_break()
+        return b + n, n
+
+    compiled = stator.compile(fn, backend="eager")
+    for args in rows(2, 3, 4, 5):
+        assert_same(compiled(*args), fn(*args), "call")
+
+
+def test_an_operation_on_symbols_runs_once_on_fake_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trace remembers outcomes by the expressions of the sizes, as the process does by the sizes."""
+    from stator.pytorch.fake.fake_executor import World
+
+    ran = []
+    run = World.run
+    monkeypatch.setattr(
+        World, "run", lambda world, function, *rest: ran.append(function) or run(world, function, *rest)
+    )
+
+    def fn(a: Any) -> Any:
+        for _ in range(20):
+            rows, columns = a.shape
+            a = (a.unsqueeze(1) * 3).view(rows, columns).relu()
+        return a
+
+    assert compiles(fn, [(torch.randn(6, 4),)], dynamic=True) == [1]
+    assert len(ran) < 30
+
+
+def test_each_data_dependent_size_is_its_own() -> None:
+    def fn(a: Any, b: Any) -> Any:
+        return a.nonzero(), b.nonzero(), a.nonzero() * 2
+
+    many, few = torch.ones(5), torch.tensor([0.0, 1.0, 0.0, 0.0, 0.0])
+    assert compiles(fn, [(many, few), (few, many)], dynamic=True) == [1, 1]
+
+
+def test_writes_through_views_of_symbolic_sizes() -> None:
+    def fn(a: Any) -> Any:
+        b = a * 2
+        for i in range(3):
+            b[1:].add_(i)
+            b.view(-1).mul_(2)
+            b.unsqueeze_(0)
+            b = b.squeeze(0)
+        return b, b.shape
+
+    assert compiles(fn, [*rows(4), *rows(6)], dynamic=True)[0] == 1
+
+
+# -- functions with a cache, asked about sizes ------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=None)
+def halves(n: int, device: Any) -> list[int]:
+    return [n // 2, n - n // 2]
+
+
+def splitting(x: Any) -> Any:
+    return x.split(halves(x.shape[0], x.device))
+
+
+def changing(x: Any) -> Any:
+    parts = halves(x.shape[0], x.device)
+    parts.append(1)
+    return x * sum(parts)
+
+
+def keeping(x: Any) -> Any:
+    return halves(x.shape[0], x.device), x + 1
+
+
+@pytest.mark.parametrize(("fn", "graphs"), [(splitting, 2), (changing, None), (keeping, None)])
+def test_cached_functions_of_sizes(fn: Any, graphs: int | None) -> None:
+    inputs = [torch.randn(n) for n in (4, 5, 6, 7, 5, 6)]
+    halves.cache_clear()
+    want, known = [fn(x) for x in inputs], halves.cache_info()
+    halves.cache_clear()
+    stator.reset()
+    compiled = stator.compile(fn, backend="eager")
+    assert_same([compiled(x) for x in inputs], want, fn.__name__)
+    assert halves.cache_info() == known
+    if graphs is None:
+        assert keeping(inputs[0])[0] is compiled(inputs[0])[0] or fn is changing  # the very object in the cache
+    else:
+        assert stator.stats().graphs == graphs and stator.stats().graph_breaks == 0
+
+
+def test_sizes_read_from_tensors_of_one_kind_are_their_own() -> None:
+    def fn(a: Any) -> Any:
+        rows = torch.div(a.shape[0], 2, rounding_mode="trunc")
+        columns = torch.div(a.shape[1], 2, rounding_mode="trunc")
+        return a.new_zeros((rows + 1, 3)), a.new_zeros((columns + 1, 3))
+
+    compiled = stator.compile(fn, backend="eager", dynamic=True)
+    for size in ((6, 10), (8, 4)):
+        a = torch.randn(size)
+        assert_same(compiled(a), fn(a), str(size))
+
+
+class Anything:
+    pass
+
+
+def test_numbers_that_vary_compared_with_hashes_by_address():
+    def same_hash(value, number):
+        return number == object.__hash__(value), object.__hash__(value) != number
+
+    traced = stator.compile(same_hash, backend="eager", fullgraph=True)
+    for _ in range(3):
+        value = Anything()
+        assert traced(value, hash(value)) == (True, False)
+
+
+def test_hashes_of_what_holds_numbers_that_vary():
+    def of_a_tuple(n):
+        return hash((n, 1, (n,))), {(n, 2): "found"}.get((n, 2))
+
+    def of_a_slice(n):
+        return hash(slice(n, 1)), slice(0, n, 3).__hash__(), {slice(n): "found"}.get(slice(n))
+
+    for program in (of_a_tuple, of_a_slice):
+        traced = stator.compile(program, backend="eager", fullgraph=True)
+        for number in (3, 5, 7, 2.5, -1):
+            assert outcome(traced, number) == outcome(program, number)
+
+
+def test_numbers_that_vary_compared_with_a_nan():
+    def compared(n):
+        return n < NAN, NAN <= n, n == NAN, n != NAN, n * 1.5 < NAN, -NAN % 1 < n, min(n, NAN), str(max(n, NAN))
+
+    NAN = float("nan")
+    traced = stator.compile(compared, backend="eager", fullgraph=True)
+    for number in (3, 4, 5, 6.5, 7.5, 8.5):
+        assert traced(number) == compared(number)
+
+
+def test_errors_of_numbers_that_vary():
+    def divided(n, by):
+        return n // by
+
+    def shown(n, spec):
+        return format(n, spec)
+
+    numbers = (3, 5, 70, 2.5, 3.5, 8.0)
+    for program, others in ((divided, (0, 0.0, 2)), (shown, ("+d", "c", ".2f", "s"))):
+        for other in others:
+            stator.reset()
+            traced = stator.compile(program, backend="eager", fullgraph=True)
+            for number in numbers:
+                assert outcome(traced, number, other) == outcome(program, number, other)
+
+
+def test_errors_of_texts_of_tensors():
+    def shown(a, spec):
+        return f"{a[0]:{spec}}"
+
+    for a in (torch.tensor([2.5]), torch.tensor([65])):
+        for spec in ("+d", ".2f", "c", "s"):
+            assert outcome(stator.compile(shown, backend="eager"), a, spec) == outcome(shown, a, spec)
+
+
+def outcome(function, *args):
+    try:
+        return function(*args)
+    except Exception as e:
+        return type(e), str(e)
+
+
+OPERATIONS_OF_NUMBERS: dict[str, Any] = {
+    "pad": lambda a: torch.nn.functional.pad(a, (0, 1, 2, 0), value=-1.0),
+    "fft": lambda a: torch.fft.rfft(a, dim=0).abs(),
+    "interpolate": lambda a: torch.nn.functional.interpolate(a[None], scale_factor=2.0),
+    "addbmm": lambda a: torch.addbmm(a, a[None], torch.ones(1, 4, 4)),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", OPERATIONS_OF_NUMBERS)
+def test_operations_whose_kernels_take_numbers_do_not_fix_sizes(name: str, backend: str) -> None:
+    stator.reset()
+    fn = OPERATIONS_OF_NUMBERS[name]
+    compiled = stator.compile(fn, backend=backend, fullgraph=True)
+    for n in (3, 5, 9, 11):
+        a = torch.randn(n, 4, requires_grad=True)
+        b = a.detach().clone().requires_grad_()
+        expected, found = fn(a), compiled(b)
+        torch.testing.assert_close(found, expected)
+        expected.sum().backward()
+        found.sum().backward()
+        torch.testing.assert_close(b.grad, a.grad)
+    assert stator.stats().graphs == 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_what_only_the_kernels_in_python_take_is_refused_for_sizes_that_vary(backend: str) -> None:
+    def fn(a: Any) -> Any:
+        return torch.nn.functional.interpolate(a, scale_factor=2.0)
+
+    compiled = stator.compile(fn, backend=backend)
+    for n in (3, 5, 7):
+        compiled(torch.randn(1, 2, n))
+        with pytest.raises(Exception) as expected:
+            fn(torch.ones(1, 2, n, dtype=torch.int32))
+        with pytest.raises(type(expected.value)):
+            compiled(torch.ones(1, 2, n, dtype=torch.int32))

@@ -1,0 +1,135 @@
+"""`__torch_function__`: subclasses of Tensor and objects that act like tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import stator
+from tests.pytorch.programs import agree
+
+
+class Plain(torch.Tensor):
+    """Overrides nothing: results are of the class."""
+
+
+class Logging(torch.Tensor):
+    seen: list[str] = []
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        Logging.seen.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+class Doubling(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = super().__torch_function__(func, types, args, kwargs or {})
+        if func in (torch.add, torch.Tensor.add):
+            return result * 2
+        return result
+
+
+class Wrapper:
+    """No tensor at all."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        inner = [a.data if isinstance(a, Wrapper) else a for a in args]
+        return Wrapper(func(*inner, **(kwargs or {})))
+
+
+class Refusing(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise ValueError(f"no {func.__name__}")
+
+
+def of(cls: Any) -> Any:
+    return torch.randn(2, 3).as_subclass(cls)
+
+
+@pytest.mark.parametrize("cls", [Plain, Doubling])
+def test_results_of_the_class(cls: Any) -> None:
+    agree(lambda: (lambda x: (torch.relu(x) + 1, (x @ x.T).max(dim=-1), torch.cat([x, x]), x.shape), (of(cls),)))
+
+
+def test_python_effects_of_an_override() -> None:
+    def make() -> Any:
+        Logging.seen.clear()
+        return (lambda x: (torch.nn.functional.relu(x) - x.sum(), list(Logging.seen)), (of(Logging),))
+
+    agree(make)
+
+
+def test_plain_and_subclass_together() -> None:
+    agree(lambda: (lambda x, y: (y + x, x * y, torch.stack([y, x])), (of(Plain), torch.randn(2, 3))))
+
+
+def test_methods_and_attributes_of_the_class() -> None:
+    class Named(torch.Tensor):
+        label = "a"
+
+        def twice(self) -> Any:
+            return self * 2
+
+    def run(x: Any) -> Any:
+        y = x.twice()
+        y.note = 3
+        return y, y.label, y.note, isinstance(y, Named)
+
+    agree(lambda: (run, (of(Named),)))
+
+
+def test_object_that_is_no_tensor() -> None:
+    agree(lambda: (lambda x: torch.add(Wrapper(x), 1).data, (torch.randn(2),)))
+
+
+def test_error_of_an_override() -> None:
+    run = stator.compile(lambda x: torch.sin(x), backend="eager")
+    with pytest.raises(ValueError, match="no sin"):
+        run(of(Refusing))
+
+
+def test_overrides_see_only_the_programs_calls() -> None:
+    calls = []
+
+    class Counting(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            calls.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    run = stator.compile(lambda x: x + 1, backend="eager")
+    x = of(Counting)
+    calls.clear()
+    for n in (1, 2, 3):
+        run(x)
+        assert len(calls) == n
+
+
+def test_parameter_subclass_is_plain() -> None:
+    class Mine(torch.nn.Parameter):
+        pass
+
+    agree(lambda: (lambda x: (x + 1, x), (Mine(torch.ones(2)),)))
+
+
+def test_gradient() -> None:
+    agree(lambda: (lambda x: (x * 2).exp(), (of(Doubling).requires_grad_(),)), grad=True)
+
+
+class WithoutOptions(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return super().__torch_function__(func, types, args, None)
+
+
+def test_the_default_takes_none_for_no_options() -> None:
+    agree(lambda: (lambda x: (x + 1, x.sum(dim=0) if x.ndim > 5 else x.exp()), (of(WithoutOptions),)))

@@ -1,0 +1,84 @@
+"""`torch.vmap` in compiled functions: one node, of the graph of one example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import stator
+from tests.pytorch.programs import agree
+
+WEIGHT = torch.arange(12.0).view(3, 4)
+
+
+def x(n: int = 3) -> Any:
+    return torch.randn(n, 4)
+
+
+def nested(a: Any) -> Any:
+    causal = torch.vmap(torch.vmap(lambda i, j: (i <= j) & (a[0, 0] > 0), in_dims=(None, 0)), in_dims=(0, None))
+    return causal(torch.arange(4), torch.arange(5))
+
+
+MAPPED: dict[str, Any] = {
+    "a reduction": lambda a: torch.vmap(lambda row: (row * 2).sum())(a),
+    "a function of torch's": lambda a: torch.vmap(torch.dot)(a, a + 1),
+    "dimensions": lambda a: torch.vmap(lambda r, s: r * s, in_dims=(1, None), out_dims=1)(a, a[:, 0]),
+    "negative dimensions": lambda a: torch.vmap(lambda r: r + 1, in_dims=-1, out_dims=-1)(a),
+    "several results": lambda a: torch.vmap(lambda r: (r + 1, [r.mean(), r.sum()]))(a),
+    "structures": lambda a: torch.vmap(lambda p, q: p[0] * p[1] + q, in_dims=([0, None], 0))([a, a[0]], a),
+    "outer tensors": lambda a: torch.vmap(lambda r: r @ WEIGHT.t() + a.sum())(a),
+    "a result of the outside": lambda a: torch.vmap(lambda r: WEIGHT[0])(a),
+    "keywords": lambda a: torch.vmap(lambda r, s: r * s)(a, s=2.0),
+    "nested": nested,
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", MAPPED)
+def test_mapped_functions(name: str, backend: str) -> None:
+    agree(lambda: (MAPPED[name], (x(),)), backend=backend, graphs=1, rtol=1e-5)
+
+
+def test_gradients_pass_through() -> None:
+    for backend in ("eager", "aot_eager"):
+        make = lambda: (MAPPED["outer tensors"], (x().requires_grad_(),))  # noqa: E731
+        agree(make, grad=True, backend=backend, rtol=1e-5)
+
+
+def test_sizes_may_vary_and_be_zero() -> None:
+    stator.reset()
+    compiled = stator.compile(lambda a: torch.vmap(lambda r: r * 2)(a), backend="eager", fullgraph=True)
+    for n in (3, 4, 5, 6, 0):
+        a = x(n)
+        assert torch.equal(compiled(a), a * 2)
+    assert stator.stats().graphs == 3
+
+
+LEFT: dict[str, Any] = {
+    "random numbers": lambda a: torch.vmap(lambda r: r + torch.rand(4), randomness="different")(a),
+    "a branch": lambda a: torch.vmap(lambda r: r.sum() if r.sum() > 0 else r.mean())(a),
+    "a write": lambda a: torch.vmap(lambda r: r.add_(1))(a * 1),
+    "sizes that differ": lambda a: torch.vmap(torch.dot)(a, a[:2]),
+    "a number": lambda a: torch.vmap(lambda r: 3)(a),
+    "chunks": lambda a: torch.vmap(lambda r: r.sum(), chunk_size=2)(a),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_is_left_to_torch(name: str) -> None:
+    agree(lambda: (LEFT[name], (x(),)), breaks=1)
+
+
+def test_effects_are_left_to_torch() -> None:
+    def make() -> Any:
+        seen: list[int] = []
+
+        def program(a: Any) -> Any:
+            return torch.vmap(lambda r: (seen.append(1), r + 1)[1])(a), list(seen)
+
+        return program, (x(),)
+
+    agree(make, breaks=1)
