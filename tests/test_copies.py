@@ -66,7 +66,7 @@ def pickled_with(protocol: int, item: Any) -> Any:
 
 
 def entries(compiled: Any) -> int:
-    return len(compiled._stator_bucket.codes())
+    return len(compiled._stator_region.codes())
 
 
 @pytest.mark.parametrize("way", ways())
@@ -78,7 +78,7 @@ def test_a_copy_of_a_function_is_compiled_by_itself(way: Callable[[Any], Any]) -
     assert entries(made) == 0
     assert made(1.5) == 3.0
     assert (entries(made), entries(compiled)) == (1, 1)
-    old, new = compiled._stator_bucket, made._stator_bucket
+    old, new = compiled._stator_region, made._stator_region
     assert old is not new and old.region is not new.region
     assert (new.fullgraph, new.dynamic, new.name) == (True, False, "double")
     assert new.config == old.config and new.config.recompile_limit == 2
@@ -91,7 +91,7 @@ def test_what_is_found_by_its_name_is_pickled_by_it() -> None:
         assert pickled_with(protocol, Scale.decorated) is Scale.decorated
     assert copy.copy(decorated) is not decorated
     made = copy.deepcopy(decorated)
-    assert made(1.0) == 2.0 and made._stator_bucket.config.recompile_limit == 3
+    assert made(1.0) == 2.0 and made._stator_region.config.recompile_limit == 3
 
 
 @pytest.mark.parametrize("way", ways())
@@ -138,7 +138,7 @@ def own_backend(gm: Any, example_inputs: Any) -> Any:
 @pytest.mark.needs_torch
 def test_a_backend_is_pickled_by_reference() -> None:
     restored = pickle.loads(pickle.dumps(stator.compile(twice, backend=own_backend)))
-    assert restored._stator_bucket.backend is own_backend
+    assert restored._stator_region.backend is own_backend
     unnamed = stator.compile(twice, backend=lambda gm, example_inputs: gm.forward)
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(unnamed)
@@ -161,7 +161,7 @@ def test_copied_inside_of_a_compiled_function() -> None:
 
 
 def send(function: Any, queue: Any) -> None:
-    queue.put((function(2.0), type(function).__name__, function._stator_bucket.name))
+    queue.put((function(2.0), type(function).__name__, function._stator_region.name))
 
 
 def test_sent_to_another_process() -> None:

@@ -38,11 +38,13 @@ class Config:
     """Every option of Stator. Immutable; `replace` gives a changed copy, checked as `patch` checks."""
 
     recompile_limit: int = _option(
-        8, "Entries one bucket (a code object in one `stator.compile` call) may hold before it runs eagerly.", minimum=1
+        8,
+        "Entries a code object may hold in one `stator.compile` call before it runs eagerly.",
+        minimum=1,
     )
     accumulated_recompile_limit: int = _option(
         0,
-        "Entries one code object may hold over all buckets before it runs eagerly; 0: as many as there are.",
+        "Entries a code object may hold over all `stator.compile` calls before it runs eagerly; 0: no limit.",
         minimum=0,
     )
     fail_on_recompile_limit_hit: bool = _option(

@@ -70,20 +70,20 @@ def break_everywhere(
     count = 0
     while position <= limit:
         compiled = compile(fn, backend=backend)
-        bucket = _bucket_of(compiled)
-        bucket.forced[None] = position
+        compile_region = _region_of(compiled)
+        compile_region.forced[None] = position
         got = _outcome(compiled, copy.deepcopy(args))
         if not _same(expected, got):
             raise AssertionError(f"break at instruction {position} of {fn.__qualname__}: {got!r}, eager: {expected!r}")
-        if not bucket.forced_hit:
+        if not compile_region.forced_hit:
             break
         count += 1
         position += max(step, position // spread if spread else 0)
     return count
 
 
-def _bucket_of(compiled: Any) -> Any:
-    return compiled._stator_bucket
+def _region_of(compiled: Any) -> Any:
+    return compiled._stator_region
 
 
 def _outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> tuple[str, Any, Any]:

@@ -133,7 +133,7 @@ def traced(code: CodeType, mode: Mode) -> list[Description] | GraphBreakError:
     def wrap(program: Callable[..., Any]) -> Callable[..., Any]:
         compiled = stator.compile(program, backend="eager", fullgraph=mode.fullgraph)
         if mode.at:
-            compiled._stator_bucket.forced[None] = mode.at
+            compiled._stator_region.forced[None] = mode.at
         return compiled
 
     try:

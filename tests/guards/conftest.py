@@ -17,7 +17,7 @@ def _core_check(guards: Sequence[Any], args: tuple[Any, ...], func: Any = None) 
 
 
 def _twin_check(guards: Sequence[Any], args: tuple[Any, ...], func: Any = None) -> bool:
-    return compile_guards(guards).twin.run(func, args) is not None
+    return compile_guards(guards).reference.run(func, args) is not None
 
 
 @pytest.fixture(params=[_core_check, _twin_check], ids=["core", "twin"])
@@ -32,7 +32,7 @@ def _core_load(source: Any, args: tuple[Any, ...], func: Any = None) -> Any:
 
 
 def _twin_load(source: Any, args: tuple[Any, ...], func: Any = None) -> Any:
-    outcome = compile_guards([], [source]).twin.run(func, args)
+    outcome = compile_guards([], [source]).reference.run(func, args)
     return LookupError if outcome is None else outcome[0]
 
 

@@ -533,7 +533,7 @@ def _traces(read):
 def test_the_guard_on_bases(twin):
     cls, _, change = _below()
     program = compile_guards([MroIs(ConstSource(cls, "cls"), cls.__mro__)])
-    passes = program.twin.run if twin else lambda func, args: program.check(func, args) or None
+    passes = program.reference.run if twin else lambda func, args: program.check(func, args) or None
     for _ in range(10):
         assert passes(None, ()) is not None
     change()

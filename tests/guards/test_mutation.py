@@ -115,10 +115,10 @@ def test_each_change_is_noticed(change):
     program, parts = build()
     for _ in range(3):
         assert program.check(parts.function, parts.args)
-    assert program.twin.run(parts.function, tuple(parts.args)) == (1.5,)
+    assert program.reference.run(parts.function, tuple(parts.args)) == (1.5,)
     change(parts)
     assert not program.check(parts.function, parts.args)
-    assert program.twin.run(parts.function, tuple(parts.args)) is None
+    assert program.reference.run(parts.function, tuple(parts.args)) is None
     assert program.failure(parts.function, parts.args)
 
 
@@ -145,7 +145,7 @@ def test_core_and_twin_agree_on_random_values(expected, actual):
     for guard in guards:
         program = compile_guards([guard], [])
         for value in (actual, expected):
-            assert program.check(None, (value,)) == (program.twin.run(None, (value,)) is not None)
+            assert program.check(None, (value,)) == (program.reference.run(None, (value,)) is not None)
     for source in (ItemSource(x, 0), DictItemSource(x, 1), AttrSource(x, "real")):
         program = compile_guards([], [source])
-        assert program.check(None, (actual,)) == (program.twin.run(None, (actual,)) is not None)
+        assert program.check(None, (actual,)) == (program.reference.run(None, (actual,)) is not None)

@@ -157,12 +157,12 @@ def test_strict_mode_agrees(strict):
 
 def test_strict_mode_notices_a_difference(strict):
     program = compile_guards([Equals(X, 3)], [X])
-    program.twin = compile_guards([Equals(X, 4)], [X]).twin
+    program.reference = compile_guards([Equals(X, 4)], [X]).reference
     with pytest.raises(RuntimeError, match=r"disagree: only the twin fails: x == 4: it is 3"):
         program.check(None, (3,))
     with pytest.raises(RuntimeError, match="disagree: only the twin passes"):
         program.check(None, (4,))
-    program.twin = compile_guards([Equals(X, 3)], [Y]).twin
+    program.reference = compile_guards([Equals(X, 3)], [Y]).reference
     with pytest.raises(RuntimeError, match="y: no argument slot|handed over as another object|only the twin fails"):
         program.check(None, (3,))
 
@@ -180,7 +180,7 @@ def test_strict_mode_in_the_hook(strict):
     region = _core.Region()
     region.add(f.__code__, _core.Entry(program, lambda x: "target"))
     assert region.call(f, 1) == "target"
-    program.twin = compile_guards([TypeIs(X, str)], [X]).twin
+    program.reference = compile_guards([TypeIs(X, str)], [X]).reference
     with pytest.raises(RuntimeError, match="disagree"):
         region.call(f, 1)
 

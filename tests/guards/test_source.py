@@ -317,7 +317,7 @@ def test_interrupts_are_not_swallowed():
     with pytest.raises(KeyboardInterrupt):
         program.run(None, (1,))
     with pytest.raises(KeyboardInterrupt):
-        program.twin.run(None, (1,))
+        program.reference.run(None, (1,))
 
 
 def test_a_call_that_frees_what_was_loaded():

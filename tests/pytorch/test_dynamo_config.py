@@ -328,8 +328,8 @@ def test_options_of_the_compiler_that_are_not_honoured(caplog):
 def test_verbose():
     compiled = stator.compile(add_one, backend="eager")
     with dynamo_config.patch(verbose=True):
-        assert compiled._stator_bucket.config.verbose
-    assert not compiled._stator_bucket.config.verbose
+        assert compiled._stator_region.config.verbose
+    assert not compiled._stator_region.config.verbose
 
 
 def test_what_is_not_honoured_is_said_once(caplog):

@@ -10,7 +10,7 @@ import torch
 
 import stator
 from stator.pytorch.fake import memo, small
-from stator.pytorch.fake.fake_executor import World
+from stator.pytorch.fake.fake_executor import FakeExecutor
 from stator.pytorch.fake.memo import MEMO
 from tests.pytorch.programs import assert_same
 
@@ -19,9 +19,11 @@ from tests.pytorch.programs import assert_same
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The operations that ran on fake tensors, none of which was remembered before."""
     found: list[Any] = []
-    run = World.run
+    run = FakeExecutor.run
     monkeypatch.setattr(small, "preferable", lambda metas: False)
-    monkeypatch.setattr(World, "run", lambda world, f, *rest: found.append(f) or run(world, f, *rest))
+    monkeypatch.setattr(
+        FakeExecutor, "run", lambda fake_executor, f, *rest: found.append(f) or run(fake_executor, f, *rest)
+    )
     MEMO.clear()
     return found
 

@@ -78,7 +78,7 @@ def test_a_shallow_copy_shares_parameters() -> None:
     assert [*map(id, made.parameters())] == [*map(id, model.parameters())]
     x = torch.ones(1, 2)
     assert torch.equal(made(x), model(x))
-    assert made._stator_bucket is not model._stator_bucket
+    assert made._stator_region is not model._stator_region
 
 
 def test_a_module_that_refers_to_its_own_stand_in() -> None:

@@ -214,12 +214,12 @@ def test_breaks_with_symbols_alive() -> None:
 
 def test_an_operation_on_symbols_runs_once_on_fake_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     """The trace remembers outcomes by the expressions of the sizes, as the process does by the sizes."""
-    from stator.pytorch.fake.fake_executor import World
+    from stator.pytorch.fake.fake_executor import FakeExecutor
 
     ran = []
-    run = World.run
+    run = FakeExecutor.run
     monkeypatch.setattr(
-        World, "run", lambda world, function, *rest: ran.append(function) or run(world, function, *rest)
+        FakeExecutor, "run", lambda self, function, *rest: ran.append(function) or run(self, function, *rest)
     )
 
     def fn(a: Any) -> Any:

@@ -16,7 +16,7 @@ import stator
 from stator import cli
 from stator.errors import GraphBreakError
 from stator.report import slots
-from stator.space.protocol import IMMUTABLE, OF_EXISTING
+from stator.space.protocol import EXTERNAL_ONLY, IMMUTABLE
 from tests.report.samples import MAKERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "slots.md"
@@ -157,7 +157,7 @@ def test_what_is_said_to_be_traced_is_traced(line):
             if status == slots.KNOWN and cls not in IMMUTABLE and not field:
                 arguments = [args for args in ARGUMENTS if args is not None]  # such an object is no known operand
             expected = shown(made_fresh(make, call, arguments))
-            if fresh and (status == slots.MODELLED or not field) and id(entry) not in OF_EXISTING:
+            if fresh and (status == slots.MODELLED or not field) and id(entry) not in EXTERNAL_ONLY:
                 found = traced(lambda: made_fresh(make, call, arguments))
                 if found != expected:
                     wrong.append((name, found, expected))

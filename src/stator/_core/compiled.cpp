@@ -25,13 +25,13 @@ PyObject* call_through_hook(Compiled* self, PyObject* const* args, size_t nargsf
     return PyObject_Vectorcall(self->function, args, nargsf, kwnames);
 }
 
-// The bucket to look a call of the function up in, null if its frame is not one the hook would take over.
-Bucket* bucket_for(PyObject* function, Region* region) {
+// The code_entries to look a call of the function up in, null if its frame is not one the hook would take over.
+CodeEntries* entries_for(PyObject* function, Region* region) {
     if (!runs_its_code(function)) return nullptr;
     auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
     if (!is_traceable(PyThreadState_Get(), code)) return nullptr;
     CodeCache* cache = code_cache(code, false);
-    return cache && cache->policy == Policy::kTrace ? cache->bucket(region) : nullptr;
+    return cache && cache->policy == Policy::kTrace ? cache->code_entries(region) : nullptr;
 }
 
 // Runs the target of the entry that fits, if there is one and no frame is needed to find it out.
@@ -48,14 +48,14 @@ Outcome call_directly(Compiled* self, PyObject* const* args, Py_ssize_t nargs, P
         function = of_class.get();
     }
     if (!function || !PyFunction_Check(function)) return Outcome::kMiss;
-    Bucket* bucket = bucket_for(function, self->region);
+    CodeEntries* code_entries = entries_for(function, self->region);
     BoundArguments bound;
-    if (!bucket || !bound.bind(function, instance, args, nargs, kwnames)) return Outcome::kMiss;
+    if (!code_entries || !bound.bind(function, instance, args, nargs, kwnames)) return Outcome::kMiss;
     Context& context = thread_context();
     if (stack_is_low(context)) return Outcome::kMiss;
     OutputArray outputs;
     Ref entry;
-    Outcome outcome = find_entry(context, bucket, bound.call(), outputs, entry);
+    Outcome outcome = find_entry(context, code_entries, bound.call(), outputs, entry);
     if (outcome == Outcome::kHit) {
         *result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
         if (is_tail(*result)) outputs.clear();

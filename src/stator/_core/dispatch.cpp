@@ -74,10 +74,10 @@ Outcome find_in_chain(const Chain& chain, const Call& call, OutputArray& outputs
 
 }  // namespace
 
-Outcome find_entry(Context& context, Bucket* bucket, const Call& call, OutputArray& outputs, Ref& entry) {
-    if (!bucket || !bucket->chain) return Outcome::kMiss;
+Outcome find_entry(Context& context, CodeEntries* code_entries, const Call& call, OutputArray& outputs, Ref& entry) {
+    if (!code_entries || !code_entries->chain) return Outcome::kMiss;
     QuietScope quiet(context);
-    auto chain = bucket->chain;  // a guard may run code that adds or clears entries
+    auto chain = code_entries->chain;  // a guard may run code that adds or clears entries
     return find_in_chain(*chain, call, outputs, entry);
 }
 

@@ -29,8 +29,8 @@ inline Py_ssize_t argument_slots(PyCodeObject* code) {
            ((code->co_flags & CO_VARKEYWORDS) != 0);
 }
 
-// Looks the bucket (may be null) up; on a hit `entry` holds the entry.
-Outcome find_entry(Context& context, Bucket* bucket, const Call& call, OutputArray& outputs, Ref& entry);
+// Looks the code_entries (may be null) up; on a hit `entry` holds the entry.
+Outcome find_entry(Context& context, CodeEntries* code_entries, const Call& call, OutputArray& outputs, Ref& entry);
 
 // Runs the guards of an entry that was made for this very call; that they fail is an error.
 Outcome run_new_entry(Context& context, Entry* entry, const Call& call, OutputArray& outputs);

@@ -106,7 +106,7 @@ PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
     Call call{frame_function(frame), frame_slots(frame), argument_slots(code)};
     OutputArray outputs;
     Ref entry;
-    switch (find_entry(context, cache->bucket(context.region), call, outputs, entry)) {
+    switch (find_entry(context, cache->code_entries(context.region), call, outputs, entry)) {
         case Outcome::kMiss:
             return miss(context, thread, frame, cache, call, in_tail);
         case Outcome::kNative:

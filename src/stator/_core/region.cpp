@@ -10,37 +10,37 @@
 
 namespace stator {
 
-// Takes a bucket out of both its sides; its entries go when the reference handed back does.
-void forget_bucket(Bucket* bucket) {
-    CodeCache* cache = bucket->cache;
-    if (cache->last_ == bucket) cache->last_ = nullptr;
-    cache->buckets.erase(bucket->region);
-    bucket->region->buckets->erase(bucket);
-    delete bucket;
+// Takes a code_entries out of both its sides; its entries go when the reference handed back does.
+void forget_entries(CodeEntries* code_entries) {
+    CodeCache* cache = code_entries->cache;
+    if (cache->last_ == code_entries) cache->last_ = nullptr;
+    cache->by_region.erase(code_entries->region);
+    code_entries->region->by_region->erase(code_entries);
+    delete code_entries;
 }
 
 CodeCache::~CodeCache() {
-    while (!buckets.empty()) {
-        Bucket* bucket = buckets.begin()->second;
-        auto chain = std::move(bucket->chain);
-        forget_bucket(bucket);
+    while (!by_region.empty()) {
+        CodeEntries* code_entries = by_region.begin()->second;
+        auto chain = std::move(code_entries->chain);
+        forget_entries(code_entries);
     }
     Py_CLEAR(stand_in);
 }
 
-Bucket* CodeCache::bucket(Region* region) {
+CodeEntries* CodeCache::code_entries(Region* region) {
     if (last_ && last_->region == region) return last_;
-    auto found = buckets.find(region);
-    if (found == buckets.end()) return nullptr;
+    auto found = by_region.find(region);
+    if (found == by_region.end()) return nullptr;
     last_ = found->second;
     return last_;
 }
 
-Bucket* CodeCache::make_bucket(Region* region) {
-    if (Bucket* found = bucket(region)) return found;
-    auto* made = new Bucket{region, this, nullptr};
-    buckets.emplace(region, made);
-    region->buckets->insert(made);
+CodeEntries* CodeCache::make_entries(Region* region) {
+    if (CodeEntries* found = code_entries(region)) return found;
+    auto* made = new CodeEntries{region, this, nullptr};
+    by_region.emplace(region, made);
+    region->by_region->insert(made);
     last_ = made;
     return made;
 }
@@ -62,14 +62,14 @@ void free_code_cache(void* cache) { delete static_cast<CodeCache*>(cache); }
 bool add_entry(Region* region, PyCodeObject* code, Entry* entry) {
     CodeCache* cache = code_cache(code, true);
     if (!cache) return false;
-    Bucket* bucket = cache->make_bucket(region);
+    CodeEntries* code_entries = cache->make_entries(region);
     while (true) {
-        auto old = bucket->chain;
+        auto old = code_entries->chain;
         auto chain = Chain::prepend(entry, old.get());  // compares operands, which may run Python code
         if (PyErr_Occurred()) return false;
-        bucket = cache->make_bucket(region);
-        if (bucket->chain != old) continue;  // that code, or another thread, was here meanwhile
-        bucket->chain = std::move(chain);
+        code_entries = cache->make_entries(region);
+        if (code_entries->chain != old) continue;  // that code, or another thread, was here meanwhile
+        code_entries->chain = std::move(chain);
         return true;
     }
 }
@@ -78,12 +78,12 @@ namespace {
 
 Region* as_region(PyObject* self) { return reinterpret_cast<Region*>(self); }
 
-void clear_buckets(Region* self) {
+void clear_entries(Region* self) {
     std::vector<ChainRef> released;  // destructors run only when the tables are consistent again
-    while (!self->buckets->empty()) {
-        Bucket* bucket = *self->buckets->begin();
-        released.push_back(std::move(bucket->chain));
-        forget_bucket(bucket);
+    while (!self->by_region->empty()) {
+        CodeEntries* code_entries = *self->by_region->begin();
+        released.push_back(std::move(code_entries->chain));
+        forget_entries(code_entries);
     }
 }
 
@@ -94,7 +94,7 @@ PyObject* region_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     Region* self = as_region(type->tp_alloc(type, 0));
     if (!self) return nullptr;
     self->owner = Py_NewRef(owner);
-    self->buckets = new std::unordered_set<Bucket*>;
+    self->by_region = new std::unordered_set<CodeEntries*>;
     return as_object(self);
 }
 
@@ -102,10 +102,10 @@ int region_traverse(PyObject* object, visitproc visit, void* arg) {
     Region* self = as_region(object);
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->owner);
-    if (self->buckets) {
-        for (Bucket* bucket : *self->buckets) {
-            if (!bucket->chain) continue;
-            for (const Link& link : bucket->chain->links()) Py_VISIT(link.entry);
+    if (self->by_region) {
+        for (CodeEntries* code_entries : *self->by_region) {
+            if (!code_entries->chain) continue;
+            for (const Link& link : code_entries->chain->links()) Py_VISIT(link.entry);
         }
     }
     return 0;
@@ -113,7 +113,7 @@ int region_traverse(PyObject* object, visitproc visit, void* arg) {
 
 int region_clear(PyObject* object) {
     Region* self = as_region(object);
-    clear_buckets(self);
+    clear_entries(self);
     Py_CLEAR(self->owner);
     return 0;
 }
@@ -123,8 +123,8 @@ void region_dealloc(PyObject* object) {
     PyTypeObject* type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     if (self->weakrefs) PyObject_ClearWeakRefs(object);
-    if (self->buckets) region_clear(object);
-    delete self->buckets;
+    if (self->by_region) region_clear(object);
+    delete self->by_region;
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -158,9 +158,9 @@ PyObject* region_entries(PyObject* object, PyObject* code) {
     if (!check_code(code)) return nullptr;
     CodeCache* cache = code_cache(reinterpret_cast<PyCodeObject*>(code), false);
     if (!cache && PyErr_Occurred()) return nullptr;
-    Bucket* bucket = cache ? cache->bucket(as_region(object)) : nullptr;
+    CodeEntries* code_entries = cache ? cache->code_entries(as_region(object)) : nullptr;
     PyObject* entries = PyList_New(0);
-    ChainRef chain = bucket ? bucket->chain : nullptr;
+    ChainRef chain = code_entries ? code_entries->chain : nullptr;
     for (size_t i = chain ? chain->links().size() : 0; entries && i-- > 0;) {
         if (PyList_Append(entries, as_object(chain->links()[i].entry)) < 0) Py_CLEAR(entries);
     }
@@ -168,7 +168,7 @@ PyObject* region_entries(PyObject* object, PyObject* code) {
 }
 
 PyObject* region_forget(PyObject* object, PyObject*) {
-    clear_buckets(as_region(object));
+    clear_entries(as_region(object));
     Py_RETURN_NONE;
 }
 

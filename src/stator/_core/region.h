@@ -1,4 +1,4 @@
-// Regions (one per stator.compile() call), the caches of code objects, and the buckets where the two meet.
+// Regions (one per stator.compile() call), the caches of code objects, and the by_region where the two meet.
 #pragma once
 #include <memory>
 #include <unordered_map>
@@ -12,7 +12,7 @@ struct Region;
 struct CodeCache;
 
 // The entries of one code object in one region.
-struct Bucket {
+struct CodeEntries {
     Region* region;
     CodeCache* cache;
     ChainRef chain;  // replaced as a whole, so that a walk over it stays valid; null if empty
@@ -24,23 +24,23 @@ enum class Policy { kTrace = 0, kSkip = 1, kRunRecursively = 2 };
 struct CodeCache {
     Policy policy = Policy::kTrace;
     PyObject* stand_in = nullptr;  // see frames.h
-    std::unordered_map<Region*, Bucket*> buckets;
+    std::unordered_map<Region*, CodeEntries*> by_region;
 
     ~CodeCache();
-    Bucket* bucket(Region* region);  // null if there is none
-    Bucket* make_bucket(Region* region);
+    CodeEntries* code_entries(Region* region);  // null if there is none
+    CodeEntries* make_entries(Region* region);
 
   private:
-    Bucket* last_ = nullptr;  // the bucket found last: there is mostly one
+    CodeEntries* last_ = nullptr;  // the code_entries found last: there is mostly one
     friend struct Region;
-    friend void forget_bucket(Bucket* bucket);
+    friend void forget_entries(CodeEntries* code_entries);
 };
 
 struct Region {
     PyObject_HEAD
     PyObject* owner;
     PyObject* weakrefs;
-    std::unordered_set<Bucket*>* buckets;
+    std::unordered_set<CodeEntries*>* by_region;
 };
 
 // The cache of a code object; with `create`, null means an exception.

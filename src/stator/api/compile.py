@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from stator import errors
 from stator._core import Compiled, set_miss_handler
 from stator.compiler.copies import Compiling
-from stator.compiler.region import BUCKETS, Bucket, forget_all
+from stator.compiler.region import REGIONS, CompileRegion, forget_all
 from stator.config import current
 from stator.controls.dynamo_config import disabled_by_environment
 from stator.host.collector import paused
@@ -99,7 +99,7 @@ def _with_a_frame(function: Any) -> Any:
 def _compiled(model: Any, config: Any, asked: tuple[Any, str | None, dict[str, Any]], settings: dict[str, Any]) -> Any:
     """What `compile()` gives; pickles refer to it. `asked` is what the backend is found by."""
     made_by: dict[str, Any] = {"remake": _compiled, "resolve": _resolve_backend}
-    return _wrap(model, Bucket(config, backend=_resolve_backend(*asked), asked=asked, **made_by, **settings))
+    return _wrap(model, CompileRegion(config, backend=_resolve_backend(*asked), asked=asked, **made_by, **settings))
 
 
 def _settings(options: dict[str, Any] | None, recompile_limit: int | None) -> tuple[Any, dict[str, Any]]:
@@ -166,16 +166,16 @@ _failure: BaseException | None = None
 _setting_up = threading.RLock()
 
 
-def _wrap(model: Any, bucket: Bucket) -> Any:
+def _wrap(model: Any, compile_region: CompileRegion) -> Any:
     if torch_present():
         from stator.pytorch.modules.compiled_module import module_stand_in
         from stator.pytorch.state.other_tracers import innermost
 
         model = innermost(model)
-        stand_in = module_stand_in(model, bucket)
+        stand_in = module_stand_in(model, compile_region)
         if stand_in is not None:
             return stand_in
-    return Compiling(bucket)(_with_a_frame(model) if isinstance(model, _IN_C) else model)
+    return Compiling(compile_region)(_with_a_frame(model) if isinstance(model, _IN_C) else model)
 
 
 def substitute_in_graph(original: Any) -> Callable[[F], F]:
@@ -200,14 +200,17 @@ def reset() -> None:
 
 def stats() -> Stats:
     """What Stator has done since the process began or the last `reset()`."""
-    return STATS.snapshot(sum(bucket.hits() for bucket in list(BUCKETS)))
+    return STATS.snapshot(sum(compile_region.hits() for compile_region in list(REGIONS)))
 
 
 def generated_source(compiled: Any) -> str:
     """The Python that was generated for what `compile()` returned, newest entry last; "" before the first call."""
-    bucket: Bucket = compiled._stator_bucket
+    compile_region: CompileRegion = compiled._stator_region
     return "\n".join(
-        entry.owner.text for code in bucket.codes() for entry in bucket.region.entries(code) if entry.owner
+        entry.owner.text
+        for code in compile_region.codes()
+        for entry in compile_region.region.entries(code)
+        if entry.owner
     )
 
 

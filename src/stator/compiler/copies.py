@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stator._core import Compiled
 
 if TYPE_CHECKING:
-    from stator.compiler.region import Bucket
+    from stator.compiler.region import CompileRegion
 
 __all__ = ["Compiling", "copied", "deep_copied", "reduced", "reduced_to"]
 
@@ -51,19 +51,19 @@ class Compiling:
     >>> model.training_step = compiled.dynamo_ctx(model.training_step)
     """
 
-    def __init__(self, bucket: Bucket) -> None:
-        self._bucket = bucket
+    def __init__(self, compile_region: CompileRegion) -> None:
+        self._region = compile_region
 
     def __call__(self, function: Any) -> Any:
-        made = Compiled(function, self._bucket.region)
-        made.__dict__["_stator_bucket"] = self._bucket
+        made = Compiled(function, self._region.region)
+        made.__dict__["_stator_region"] = self._region
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiling:
-        return Compiling(self._bucket.copy())
+        return Compiling(self._region.copy())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        remake, (_, *settings) = reduced_to(None, self._bucket)
+        remake, (_, *settings) = reduced_to(None, self._region)
         return _compiling, (remake, *settings)
 
 
@@ -75,9 +75,9 @@ def _nothing() -> None:
     """What is compiled for its settings alone."""
 
 
-def reduced_to(model: Any, bucket: Bucket) -> tuple[Any, ...]:
+def reduced_to(model: Any, compile_region: CompileRegion) -> tuple[Any, ...]:
     """How pickle makes it again: the function or module, compiled with these settings."""
-    return bucket.remake, (model, bucket.own_config, bucket.asked, bucket.settings())
+    return compile_region.remake, (model, compile_region.own_config, compile_region.asked, compile_region.settings())
 
 
 def _again(compiled: Any, function: Any) -> Any:
@@ -86,7 +86,7 @@ def _again(compiled: Any, function: Any) -> Any:
 
 def _attributes(own: dict[str, Any]) -> dict[str, Any]:
     """What a compiled callable's dict holds but its caches."""
-    return {key: value for key, value in own.items() if key != "_stator_bucket"}
+    return {key: value for key, value in own.items() if key != "_stator_region"}
 
 
 def _with_attributes(made: Any, own: dict[str, Any]) -> Any:

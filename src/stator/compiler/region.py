@@ -31,14 +31,14 @@ LOG = logging.getLogger("stator")
 if not LOG.handlers:
     LOG.addHandler(logging.StreamHandler(sys.__stderr__))
 
-#: all buckets alive, so that `reset()` can clear them
-BUCKETS: weakref.WeakSet[Bucket] = weakref.WeakSet()
+#: all compile regions alive, so that `reset()` can clear them
+REGIONS: weakref.WeakSet[CompileRegion] = weakref.WeakSet()
 
 #: options of which torch does not heed its own values where a break is an error
 _KEPT_BY_FULLGRAPH = frozenset({"capture_scalar_outputs"})
 
 
-class Bucket:
+class CompileRegion:
     """The owner of a `_core.Region`: what torch calls an isolated compile region.
 
     Args:
@@ -77,26 +77,26 @@ class Bucket:
         self.root: CodeType | None = None
         self.forced: dict[CodeType | None, int] = {}
         self.forced_hit = False
-        #: whether this is another bucket's for first calls
+        #: whether this is another compile_region's for first calls
         self.is_first = False
-        self._first_calls: Bucket | None = None
+        self._first_calls: CompileRegion | None = None
         self._states = ByCode[dict[Any, Any]]()
         self._over_limit = ByCode[bool]()
         #: with so many calls left to the thread, or fewer, they have been found to meet the recursion limit
         self._too_deep = ByCode[int]()
         self._compiled = ByCode[bool]()
-        BUCKETS.add(self)
+        REGIONS.add(self)
 
     @property
     def config(self) -> Config:
         """The settings now: torch's own are asked each time."""
         return under_torchs(self.own_config, self.given | _KEPT_BY_FULLGRAPH if self.fullgraph else self.given)
 
-    def copy(self) -> Bucket:
-        """A bucket with the same settings, and nothing compiled."""
+    def copy(self) -> CompileRegion:
+        """A compile_region with the same settings, and nothing compiled."""
         return self._like(self.backend, self.asked)
 
-    def for_first_calls(self) -> Bucket:
+    def for_first_calls(self) -> CompileRegion:
         """What compiles first calls under the stance aot_eager_then_compile: the same, but for the backend."""
         if self._first_calls is None:
             asked = ("aot_eager", None, dict[str, Any]())
@@ -105,13 +105,13 @@ class Bucket:
             self._first_calls = made
         return self._first_calls
 
-    def _like(self, backend: Any, asked: tuple[Any, str | None, dict[str, Any]]) -> Bucket:
-        """A bucket with the same settings, and perhaps another backend."""
+    def _like(self, backend: Any, asked: tuple[Any, str | None, dict[str, Any]]) -> CompileRegion:
+        """A compile_region with the same settings, and perhaps another backend."""
         made_by: dict[str, Any] = {"remake": self.remake, "resolve": self.resolve}
-        return Bucket(self.own_config, backend=backend, asked=asked, **made_by, **self.settings())
+        return CompileRegion(self.own_config, backend=backend, asked=asked, **made_by, **self.settings())
 
     def settings(self) -> dict[str, Any]:
-        """The keywords of this bucket besides the backend, to make another."""
+        """The keywords of this compile_region besides the backend, to make another."""
         return {"fullgraph": self.fullgraph, "dynamic": self.dynamic, "name": self.name, "given": self.given}
 
     def clear(self) -> None:
@@ -161,7 +161,7 @@ class Bucket:
         """The limits that there are: name, value, entries that count."""
         yield "recompile_limit", config.recompile_limit, len(self.region.entries(code))
         if config.accumulated_recompile_limit:
-            count = sum(len(bucket.region.entries(code)) for bucket in list(BUCKETS))
+            count = sum(len(compile_region.region.entries(code)) for compile_region in list(REGIONS))
             yield "accumulated_recompile_limit", config.accumulated_recompile_limit, count
 
     def _limit_reached(self, code: CodeType, config: Config, limit: tuple[str, int], where: str, reason: str) -> None:
@@ -229,7 +229,7 @@ class Bucket:
         return self._compiled.codes()
 
     def hits(self) -> int:
-        """How often an entry of this bucket was used."""
+        """How often an entry of this compile_region was used."""
         return sum(entry.hits for code in self.codes() for entry in self.region.entries(code))
 
 
@@ -252,5 +252,5 @@ def failure_of(entry: Entry, function: Any, args: list[Any]) -> str:
 
 def forget_all() -> None:
     """Forget what every `compile()` call has compiled."""
-    for bucket in list(BUCKETS):
-        bucket.clear()
+    for compile_region in list(REGIONS):
+        compile_region.clear()

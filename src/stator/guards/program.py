@@ -7,10 +7,10 @@ from typing import Any
 
 from stator._core import GuardProgram as CoreProgram
 from stator._core import set_code_policy
+from stator.guards.reference import ReferenceProgram
 
 from .guard import Guard
 from .intern import Source, _forget
-from .twin import Twin
 
 # A source's end may come while traced code runs; the note it leaves in the table is no part of the program.
 set_code_policy(_forget.__code__, 2)
@@ -30,7 +30,7 @@ class GuardProgram(CoreProgram):
 
     guards: tuple[Guard, ...]
     outputs: tuple[Output, ...]
-    twin: Twin
+    reference: ReferenceProgram
 
     def __len__(self) -> int:
         return len(self.instructions)
@@ -41,7 +41,7 @@ class GuardProgram(CoreProgram):
 
     def failure(self, func: object, args: Sequence[object]) -> str | None:
         """The first guard that fails, what it expected and what is there; None if all hold."""
-        return self.twin.failure(func, tuple(args)) or self._core_failure(func, tuple(args))
+        return self.reference.failure(func, tuple(args)) or self._core_failure(func, tuple(args))
 
     def _core_failure(self, func: object, args: tuple[object, ...]) -> str | None:
         """The first guard that only the C++ program finds to fail: one of the two is wrong."""
@@ -57,7 +57,7 @@ class GuardProgram(CoreProgram):
 
     def twin_outcome(self, func: object, args: tuple[object, ...], outputs: tuple[object, ...] | None) -> str | None:
         """For the strict mode: how the twin's verdict differs from the one given (None: failed), if it does."""
-        return self.twin.disagreement(func, args, outputs)
+        return self.reference.disagreement(func, args, outputs)
 
     def __str__(self) -> str:
         lines = [f"{guard}{guard.at()}" for guard in self.guards]
@@ -74,7 +74,7 @@ def compile_guards(guards: Sequence[Guard], outputs: Sequence[Output | list[Sour
         lowering.add_guard(guard)
     places = [lowering.output(output) for output in handed]
     program: GuardProgram = GuardProgram(lowering.instructions, places)
-    program.guards, program.outputs, program.twin = own, handed, Twin(own, handed)
+    program.guards, program.outputs, program.reference = own, handed, ReferenceProgram(own, handed)
     return program
 
 

@@ -192,7 +192,7 @@ class Frame:
             while self.result is None:
                 instr = instrs[self.index]
                 saved = self.stack[:]
-                epoch = trace.epoch
+                mutation_count = trace.mutation_count
                 trace.steps = step = trace.steps + 1
                 self.index += 1
                 try:
@@ -203,7 +203,7 @@ class Frame:
                     trace.frame = self
                     self.unwind(e, instr)
                 except Unsupported as e:
-                    self._break(e, instr, saved, unchanged=trace.epoch == epoch, step=step)
+                    self._break(e, instr, saved, unchanged=trace.mutation_count == mutation_count, step=step)
                 except BreakHere as e:
                     e.states.append(FrameState(self, instr, self.stack[:], "call"))
                     raise
@@ -211,7 +211,7 @@ class Frame:
                     raise
                 except Exception as e:
                     failure = trace.host_error(e)
-                    self._break(failure, instr, saved, unchanged=trace.epoch == epoch, step=step)
+                    self._break(failure, instr, saved, unchanged=trace.mutation_count == mutation_count, step=step)
             return self.result
         finally:
             trace.frame = self.parent

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _IMPORT = builtins.__import__ if type(builtins.__import__) is types.BuiltinFunctionType else None
 
 
-class Services:
+class OpcodeHelpers:
     """Part of the trace: the helpers of opcodes."""
 
     space: Space

@@ -40,7 +40,7 @@ class Effects:
                 self._noticing[id(value)] = found
         return id(value) in self._noticing
 
-    def let_go(self) -> list[Any]:
+    def released(self) -> list[Any]:
         """The objects that notice their end and are no longer held by what has held them before the trace."""
         return [host for at, hosts in self._noticing.items() for host in self._mutated[at].dropped(hosts)]
 

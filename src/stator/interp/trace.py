@@ -24,7 +24,7 @@ from stator.guards.source import (
     asked,
 )
 from stator.interp.frame import Frame
-from stator.interp.opcode_helpers import Services
+from stator.interp.opcode_helpers import OpcodeHelpers
 from stator.interp.policy import GIVEN_UP
 from stator.interp.side_effects import Effects
 from stator.models.functions import generator
@@ -32,7 +32,7 @@ from stator.models.functions.function import FunctionValue
 from stator.models.functions.module import ModuleValue
 from stator.models.standard_space import StandardSpace
 from stator.space.globals_ import MadeGlobals, NamedItems
-from stator.space.identity.reachability import leads_to, stands_for
+from stator.space.identity.reachability import reaches, stands_for
 from stator.space.protocol import IMMUTABLE
 from stator.space.signals import NearRecursionLimit, Restart
 from stator.space.skeleton import detach
@@ -70,7 +70,7 @@ _PROLOGUE = frozenset({"MAKE_CELL", "COPY_FREE_VARS", "RETURN_GENERATOR", "SET_F
 _HANDLED = asked(sys.exception, "sys.exception")
 
 
-class Trace(Services):
+class Trace(OpcodeHelpers):
     """The state of one symbolic execution.
 
     Args:
@@ -109,7 +109,7 @@ class Trace(Services):
         self.lost: list[Any] = []
         #: guards to be checked before all others: the collections that the program calls for
         self.first_guards: list[Guard] = []
-        self.epoch = 0
+        self.mutation_count = 0
         self.steps = 0
         self.depth = 0
         self.deepest = 0
@@ -187,7 +187,7 @@ class Trace(Services):
 
     def defer(self, function: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
         """Perform `function(*args, **kwargs)` after the graph, in order: it acts on the world outside the program."""
-        self.epoch += 1
+        self.mutation_count += 1
         self.effects.deferred(function, args, kwargs or {})
 
     def keep_shared(self, value: Value) -> None:
@@ -435,11 +435,11 @@ class Trace(Services):
                 self.close_lost()
             finally:
                 frame.index += 1
-        for host in self.effects.let_go():
+        for host in self.effects.released():
             frames = self._running()
             if any(stands_for(value, host) for frame in frames for value in frame.stack):
                 self.next_stop = 0  # not yet
-            elif not leads_to(self, host):
+            elif not reaches(self, host):
                 if instr.op not in _PROLOGUE and enterable(self.frame.code, instr.index):
                     raise Unsupported(errors.LifetimeObserved("letting go of an object that notices its end"))
                 self.next_stop = 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.models.classes.attr_dict import AttrDict
 from stator.models.functions.cell import CellValue
-from stator.models.hostcalls.proxies import answered
+from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import SequenceIterator
 from stator.models.text.repr_ import repr_of, str_of
 from stator.models.text.str_format import CONVERSIONS, format_value, text_of
@@ -65,13 +65,13 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls):
         """The iterator over an object that has `__getitem__` and no `__iter__`."""
         return SequenceIterator(value)
 
-    def answered(self, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value | None:
+    def call_on_proxies(self, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value | None:
         """Run a pure host function for real, on stand-ins for operands that are not known; None where unsound."""
         owner = getattr(host, "__objclass__", None) or getattr(host, "__self__", None)
         if isinstance(owner, type) and owner.__module__ != "builtins":
             return None  # others may ask for more than slots: a Decimal compares itself with any Rational
         try:
-            result = answered(self, host, args, kwargs or {})
+            result = call_on_proxies(self, host, args, kwargs or {})
         except NotKnown:
             return None
         return self.fresh(result)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch.fx
 
     from stator.guards.guard import Guard
-    from stator.pytorch.fake.fake_executor import World
+    from stator.pytorch.fake.fake_executor import FakeExecutor
     from stator.space.interfaces import Frame, Trace
     from stator.space.value import Value
 
@@ -110,7 +110,7 @@ class Recorder(Protocol):
         """The descriptions that hold symbols of this trace."""
 
     @property
-    def world(self) -> World:
+    def fake_executor(self) -> FakeExecutor:
         """This trace's own fake tensors, which keep aliases and symbols."""
 
     def adopt(self, value: Any) -> None:

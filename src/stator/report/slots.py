@@ -17,7 +17,7 @@ from typing import Any
 from stator.guards.raw import is_heap_type
 from stator.interp import all_opcodes  # noqa: F401  all models are registered with them
 from stator.space.attributes import is_generic
-from stator.space.protocol import HANDLERS, IMMUTABLE, OF_EXISTING, SLOTS, is_pure, model_for
+from stator.space.protocol import EXTERNAL_ONLY, HANDLERS, IMMUTABLE, SLOTS, is_pure, model_for
 from stator.space.value import Value
 
 __all__ = ["MODELLED", "STATUSES", "builtin_types", "entries", "find", "groups", "page", "status", "tables"]
@@ -111,7 +111,7 @@ def status(cls: type, name: str, entry: Any) -> str:
     if type(entry) in _FIELDS:
         return _field_status(cls, name, entry)
     host = entry.__func__ if isinstance(entry, staticmethod | classmethod) else entry
-    if id(host) in OF_EXISTING:
+    if id(host) in EXTERNAL_ONLY:
         return KNOWN
     if id(host) in HANDLERS or is_generic(host):
         return MODELLED

@@ -52,7 +52,7 @@ class Calls(Space):
                 return self.run_known(host, args, kwargs)
             except NotKnown:
                 pass
-            result = self.immutable_fallback(host, args) or self.answered(host, args, kwargs)
+            result = self.immutable_fallback(host, args) or self.call_on_proxies(host, args, kwargs)
             if result is not None:
                 return result
         if adopt(host):

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
-__all__ = ["PendingNumber", "PendingText", "concatenated", "joined"]
+__all__ = ["DeferredNumber", "DeferredStr", "concatenated", "joined"]
 
 #: a function that gives text, and its arguments, whose values no longer change
 Piece = tuple[Callable[..., str], list[Value]]
 
 
-class PendingText(Value):
+class DeferredStr(Value):
     """A str: known text and pieces yet to be computed, in order. Passing on, joining and printing it break nothing."""
 
     __slots__ = ("parts",)
@@ -48,7 +48,7 @@ class PendingText(Value):
         return writer.assign("text", pieces[0] if len(pieces) == 1 else f"''.join(({', '.join(pieces)}))")
 
 
-class PendingNumber(Value):
+class DeferredNumber(Value):
     """A number that `function(*args)` will give; the call cannot fail."""
 
     __slots__ = ("args", "function")
@@ -73,10 +73,10 @@ def _call(writer: Writer, function: Any, args: list[Value]) -> str:
 def joined(pieces: list[Value], text_of: Callable[[Value], str]) -> Value:
     """The concatenation of texts, some of them pending."""
     forced = [piece.force() for piece in pieces]
-    return concatenated(*(piece if isinstance(piece, PendingText) else text_of(piece) for piece in forced))
+    return concatenated(*(piece if isinstance(piece, DeferredStr) else text_of(piece) for piece in forced))
 
 
-def concatenated(*pieces: str | PendingText) -> Value:
+def concatenated(*pieces: str | DeferredStr) -> Value:
     """The concatenation of known and pending texts."""
     known = [piece for piece in pieces if isinstance(piece, str)]
     if len(known) == len(pieces):
@@ -88,4 +88,4 @@ def concatenated(*pieces: str | PendingText) -> Value:
                 parts[-1] += part
             else:
                 parts.append(part)
-    return PendingText(parts)
+    return DeferredStr(parts)

@@ -98,7 +98,7 @@ class SideEffects(Protocol):
     def mutated(self, value: Value, watched: tuple[Any, ...] = ()) -> bool:
         """An existing object is about to change; whether it may let go of one that notices that."""
 
-    def let_go(self) -> list[Any]:
+    def released(self) -> list[Any]:
         """The objects that notice their end and are no longer held by what has held them before the trace."""
 
     def is_mutated(self, value: Value) -> bool:
@@ -195,7 +195,7 @@ class Trace(Protocol):
     unfinished: weakref.WeakSet[Any]
     lost: list[Any]
     first_guards: list[Guard]
-    epoch: int
+    mutation_count: int
     steps: int
     depth: int
     next_stop: int

@@ -73,7 +73,7 @@ def hooked(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value] 
         return space.run_known(host, args, kwargs)
     except NotKnown:
         pass
-    result = space.immutable_fallback(host, args) or space.answered(host, args, kwargs)
+    result = space.immutable_fallback(host, args) or space.call_on_proxies(host, args, kwargs)
     if result is not None:
         return result
     raise refuse(getattr(host, "__qualname__", repr(host)))

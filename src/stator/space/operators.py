@@ -21,7 +21,7 @@ from stator.space.protocol import AMBIENT, FALSE, NONE, NOT_IMPLEMENTED, RESTRIC
 from stator.space.signals import DoFirst
 from stator.space.space import Space
 from stator.space.value import CACHED, UNLIKE, Constant, NotKnown, Raised, Unsupported, Value
-from stator.space.warning_trap import Warned, call_silent, left_to_run_time
+from stator.space.warning_trap import Warned, call_trapping_warnings, left_to_run_time
 
 #: symbol → (host function, method, reflected method)
 BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
@@ -95,7 +95,7 @@ class Operators(Space):
 
     def _run(self, function: Callable[..., Any], hosts: list[Any], named: dict[str, Any]) -> Any:
         depth = self.trace.recursion_limit - self.trace.depth
-        call: Callable[..., Any] = call_silent
+        call: Callable[..., Any] = call_trapping_warnings
         if self.trace.compute is not None:
             hosts, function = [function, *hosts], self.trace.compute
         while True:
@@ -453,7 +453,7 @@ class Operators(Space):
                 return self.run_known(host, args, kwargs)
             except NotKnown:
                 pass
-            result: Value | None = self.immutable_fallback(host, args) or self.answered(host, args, kwargs)
+            result: Value | None = self.immutable_fallback(host, args) or self.call_on_proxies(host, args, kwargs)
             if result is not None:
                 return result
         raise Unsupported(errors.UnsupportedCCall(callable_name(host)))

@@ -48,7 +48,7 @@ PURE: set[int] = set()
 #: ids of methods of immutable host types that depend on more than their operands: a break
 IMPURE: set[int] = set()
 #: ids of host callables whose models answer for objects that existed before the trace only
-OF_EXISTING: set[int] = set()
+EXTERNAL_ONLY: set[int] = set()
 #: ids of pure host callables against what looks at their operands first: it raises Unsupported where they are not pure
 RESTRICTED: dict[int, Callable[[Any, list[Any], dict[str, Any]], None]] = {}
 #: host types whose operations depend on more than their operands, against what guards that, or raises Unsupported
@@ -289,7 +289,7 @@ def impure(*hosts: Any) -> None:
         _KEEP.append(host)
 
 
-def restricts(*hosts: Any) -> Callable[[F], F]:
+def folds_if(*hosts: Any) -> Callable[[F], F]:
     """Function decorator: `function(space, args, kwargs)` looks at host operands before the callables run for real."""
 
     def decorate(function: F) -> F:
@@ -303,7 +303,7 @@ def restricts(*hosts: Any) -> Callable[[F], F]:
 
 def of_existing(*hosts: Any) -> None:
     """Declare that the models of host callables answer for objects that existed before the trace only."""
-    OF_EXISTING.update(map(id, hosts))
+    EXTERNAL_ONLY.update(map(id, hosts))
     _KEEP.extend(hosts)
 
 

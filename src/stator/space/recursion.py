@@ -12,7 +12,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator._core import C_RECURSION_LIMIT
-from stator.space.deferred import PendingText, concatenated
+from stator.space.deferred import DeferredStr, concatenated
 from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def compared(space: Space, left: Value, right: Value, call: Callable[[], T]) -> 
     """Compare two containers; where C code comes back to the same pair, and nothing has changed, it never ends."""
     begun = space.trace.extension(Comparisons).begun
     pair = id(left), id(right)
-    outer, state = begun.get(pair), (space.trace.epoch, id(space.trace.frame))
+    outer, state = begun.get(pair), (space.trace.mutation_count, id(space.trace.frame))
     if outer == state:
         raise space.error(RecursionError, "maximum recursion depth exceeded in comparison")
     begun[pair] = state
@@ -100,24 +100,24 @@ def compared(space: Space, left: Value, right: Value, call: Callable[[], T]) -> 
             begun[pair] = outer
 
 
-def repr_piece(space: Space, value: Value) -> str | PendingText:
+def repr_piece(space: Space, value: Value) -> str | DeferredStr:
     """`repr(value)` as a piece of a longer text."""
     value = value.force()
     if type(value) is Constant and _is_short(value.host):
         return repr(value.host)  # long containers are shown: the call of `repr` is spared
     shown = space.repr(value).force()
-    return shown if isinstance(shown, PendingText) else space.str_(shown)
+    return shown if isinstance(shown, DeferredStr) else space.str_(shown)
 
 
-def list_pieces(space: Space, items: list[Value]) -> list[str | PendingText]:
+def list_pieces(space: Space, items: list[Value]) -> list[str | DeferredStr]:
     """What is between the brackets in the `repr` of a list that is made of the items to show them."""
     with nested(space, IN_REPR):
         return [repr_piece(space, item) for item in items]
 
 
-def enumeration(opening: str, pieces: Iterable[str | PendingText], closing: str) -> Value:
+def enumeration(opening: str, pieces: Iterable[str | DeferredStr], closing: str) -> Value:
     """The text `opening piece, piece, … closing`."""
-    parts: list[str | PendingText] = []
+    parts: list[str | DeferredStr] = []
     for piece in pieces:
         parts += (", ", piece)
     return concatenated(opening, *parts[1:], closing)

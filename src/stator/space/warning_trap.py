@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from stator.space.space import Space
 
-__all__ = ["Warned", "call_silent", "collected", "is_redirected", "left_to_run_time", "shows"]
+__all__ = ["Warned", "call_trapping_warnings", "collected", "is_redirected", "left_to_run_time", "shows"]
 
 #: `hear`: what this thread does with a warning: it returns whether that is all, or raises
 _listening = threading.local()
@@ -77,7 +77,7 @@ def _end(category: type) -> bool:
     raise Warned(category)
 
 
-def call_silent(depth: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def call_trapping_warnings(depth: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """As `call_within`; raises Warned in place of a warning."""
     with _heard(_end):
         return call_within(depth, function, *args, **kwargs)

@@ -196,10 +196,10 @@ class Wrapping(Space):
 
     # -- mutation ---------------------------------------------------------------------------------------------------
 
-    def touch(self, value: Value) -> None:
+    def mark_mutated(self, value: Value) -> None:
         """`value` is about to be mutated: note it, in order, if it existed before the trace."""
         trace = self.trace
-        trace.epoch += 1
+        trace.mutation_count += 1
         if trace.shared:
             trace.keep_shared(value)
         if value.source is not None and trace.effects.mutated(value, trace.calls_back):

@@ -34,7 +34,7 @@ class AliasIterator(IteratorValue):
     def produce(self, space: Space) -> Value | None:
         if self.ended:
             return None
-        space.touch(self)
+        space.mark_mutated(self)
         self.ended = True
         return Constant(next(iter(self.alias)))
 

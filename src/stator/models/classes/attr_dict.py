@@ -83,12 +83,12 @@ class AttrDict(DictValue):
 
     def set_str(self, space: Space, name: str, item: Value) -> None:
         """Assign the attribute in the object's own dict."""
-        self.touch(space)
+        self.mark_mutated(space)
         self.table.put(space, name, Constant(name), item)
 
     def del_str(self, space: Space, name: str) -> bool:
         """Delete the attribute from the object's own dict; whether there was one."""
-        self.touch(space)
+        self.mark_mutated(space)
         return self.table.take(space, name) is not None
 
     def entries(self, space: Space | None) -> list[tuple[str, Value]]:
@@ -118,8 +118,8 @@ class AttrDict(DictValue):
                 self.table = known.table
         return self.table
 
-    def touch(self, space: Space) -> None:
-        space.touch(self.value(space))
+    def mark_mutated(self, space: Space) -> None:
+        space.mark_mutated(self.value(space))
 
     # -- generated code ---------------------------------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ def assign_dict(space: Space, owner: Any, value: Value | None) -> bool:
         raise space.error(AttributeError, "readonly attribute")
     if owner.source is not None or not isinstance(given, DictValue) or owner.attr_dict(space) is None:
         return False
-    space.touch(owner)
+    space.mark_mutated(owner)
     owner._attrs.dict_owner = None  # whoever has the former dict has an ordinary one
     owner._attrs = AssignedDict(owner, given)
     return True

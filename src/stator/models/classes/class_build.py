@@ -302,7 +302,7 @@ class _FreshClass:
 
     def assign(self, space: Space, name: str, value: Value | None) -> None:
         """`cls.name = value` after the class was made."""
-        space.touch(self.value)
+        space.mark_mutated(self.value)
         if value is None:
             try:
                 type.__delattr__(self.skeleton, name)
@@ -364,7 +364,7 @@ class _FreshClass:
                 type.__setattr__(self.skeleton, name, value.force().as_host(space))
             except (TypeError, ValueError) as e:
                 raise Raised(space.exception(e)) from None
-            space.touch(self.value)
+            space.mark_mutated(self.value)
             self.fields[name] = value
             return True
         if name in ("__module__", "__doc__", "__annotations__"):
@@ -380,7 +380,7 @@ class _FreshClass:
         names = space.known(value)
         if names is NotKnown:
             return False
-        space.touch(self.value)
+        space.mark_mutated(self.value)
         type.__dict__["__abstractmethods__"].__set__(self.skeleton, names)
         self.fields["__abstractmethods__"] = value
         return True

@@ -14,7 +14,7 @@ from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.models.functions.method import BoundMethod, Named
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed, part
-from stator.space.protocol import HANDLERS, NONE, is_pure, models, pure, restricts
+from stator.space.protocol import HANDLERS, NONE, folds_if, is_pure, models, pure
 from stator.space.samples import stand_in_of
 from stator.space.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
 from stator.space.wrapping import LITERALS
@@ -200,7 +200,7 @@ class FieldDescriptor(Named):
                 self._slot(space, instance)
             except Raised:
                 raise space.error(AttributeError, self.name) from None  # PyMember_SetOne says no more
-        space.touch(instance)
+        space.mark_mutated(instance)
         slots[self.host] = value
         return NONE
 
@@ -210,7 +210,7 @@ for _cls in (types.MemberDescriptorType, types.MethodDescriptorType, types.Wrapp
 pure(types.GetSetDescriptorType.__repr__, types.ClassMethodDescriptorType.__repr__)
 
 
-@restricts(types.MemberDescriptorType.__repr__, types.GetSetDescriptorType.__repr__)
+@folds_if(types.MemberDescriptorType.__repr__, types.GetSetDescriptorType.__repr__)
 def _name_owner(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
     """Their texts name the class."""
     for descriptor in args:
@@ -342,7 +342,7 @@ class _Wrapper(ExtensibleValue):
     def tp_init(self, space: Space, function: Value, /) -> Value:
         if self.source is not None:
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
-        space.touch(self)
+        space.mark_mutated(self)
         self._function = function
         attrs = self.attr_dict(space)
         for name in _COPIED:

@@ -73,7 +73,7 @@ class InstanceValue(ExtensibleValue):
             raise space.error(TypeError, text)
         new: type = value.as_host(space)
         _check_layouts(space, self.cls, new)
-        space.touch(self)
+        space.mark_mutated(self)
         self.cls = new
         self.class_set = True
         return True

@@ -6,7 +6,7 @@ import types
 from typing import TYPE_CHECKING
 
 from stator.models.classes.instance import InstanceValue
-from stator.space.deferred import PendingText, concatenated
+from stator.space.deferred import DeferredStr, concatenated
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
 from stator.space.recursion import entered, repr_piece
 from stator.space.value import Constant, Value
@@ -57,7 +57,7 @@ class NamespaceValue(InstanceValue):
             if again:
                 return Constant(f"{name}(...)")
             items = self.attr_dict(space).entries(space)
-            parts: list[str | PendingText] = []
+            parts: list[str | DeferredStr] = []
             for key, item in items:
                 if key:
                     parts += (", " if parts else "", f"{key}=", repr_piece(space, item))

@@ -61,7 +61,7 @@ class PropertyValue(ExtensibleValue):
     ) -> Value:
         if self.source is not None:
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
-        space.touch(self)
+        space.mark_mutated(self)
         self.parts = {"fget": fget.force(), "fset": fset.force(), "fdel": fdel.force()}
         self._doc = doc.force()
         self.getter_doc = False
@@ -112,7 +112,7 @@ class PropertyValue(ExtensibleValue):
     def tp_set_name(self, space: Space, owner: Value, name: Value, /) -> Value:
         if self.source is not None:
             raise Unsupported(errors.UnsupportedMethod("property", "__set_name__"))
-        space.touch(self)
+        space.mark_mutated(self)
         self.name = str(space.known(name))
         return NONE
 
@@ -188,7 +188,7 @@ class PropertyValue(ExtensibleValue):
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         if name != "__doc__" or self.source is not None:
             return False
-        space.touch(self)
+        space.mark_mutated(self)
         self._doc = NONE if value is None else value
         return True
 

@@ -150,7 +150,7 @@ class ClassValue(Known):
             # Special methods are looked up on the real class in many places.
             raise Unsupported(errors.UnsupportedMutation(f"setting '{name}'", self.describe()))
         space.host_lookup(self.host, name)
-        space.touch(self)
+        space.mark_mutated(self)
         space.trace.class_overlays.setdefault(self.host, {})[name] = value
         space.forget_class_attribute(name)
         self.changed[name] = value

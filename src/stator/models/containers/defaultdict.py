@@ -71,7 +71,7 @@ class DefaultDictValue(DictValue):
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         if name != "default_factory":
             return False
-        space.touch(self)
+        space.mark_mutated(self)
         self.factory = value or NONE
         self._factory_changed = True
         return True

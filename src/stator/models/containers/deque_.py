@@ -78,7 +78,7 @@ class DequeValue(Sequence):
                 raise space.error(ValueError, "maxlen must be non-negative")
         if self.source is not None:
             raise Unsupported(errors.UnsupportedMutation("deque.__init__", "an existing deque"))
-        space.touch(self)
+        space.mark_mutated(self)
         self._limit = limit
         self._items = []
         if iterable is not None:
@@ -134,7 +134,7 @@ class DequeValue(Sequence):
     def mutable(self, space: Space) -> list[Value]:
         """The items, about to be mutated."""
         items = self.items
-        space.touch(self)
+        space.mark_mutated(self)
         self.state += 1
         if self.source is not None and self.original is None:
             self.original = list(items)
@@ -154,7 +154,7 @@ class DequeValue(Sequence):
 
     def append(self, space: Space, item: Value, /) -> Value:
         if self._items is None:
-            space.touch(self)
+            space.mark_mutated(self)
             self.state += 1
             self._tail.append(item)
             return NONE
@@ -490,12 +490,12 @@ class _DequeIterator(IteratorValue):
     def produce(self, space: Space) -> Value | None:
         items = self.deque.items
         if self.deque.state != self.state:
-            space.touch(self)
+            space.mark_mutated(self)
             self.index = MAXSIZE
             raise space.error(RuntimeError, _MUTATED)
         if self.index >= len(items):
             return None
-        space.touch(self)
+        space.mark_mutated(self)
         self.index += 1
         return items[-self.index] if self.backwards else items[self.index - 1]
 

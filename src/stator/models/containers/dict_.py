@@ -12,7 +12,7 @@ from stator.models.containers.dict_merge import merge
 from stator.models.containers.dict_table import Table, key_error
 from stator.models.containers.dict_views import ItemsView, KeysView, ValuesView
 from stator.space.attributes import MISSING
-from stator.space.deferred import PendingText, concatenated
+from stator.space.deferred import DeferredStr, concatenated
 from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
 from stator.space.recursion import compared, entered, repr_piece
 from stator.space.value import ExtensibleValue, NotKnown, Raised, Unsupported, Value
@@ -80,9 +80,9 @@ class DictValue(ExtensibleValue):
         entry = self.table.locate(space, space.key(key))
         return None if entry is None else entry.item
 
-    def touch(self, space: Space) -> None:
+    def mark_mutated(self, space: Space) -> None:
         """Note that the dict is about to be changed."""
-        space.touch(self)
+        space.mark_mutated(self)
 
     def pairs(self, space: Space) -> list[tuple[Value, Value]]:
         """Keys and items, in order."""
@@ -216,7 +216,7 @@ class DictValue(ExtensibleValue):
         result = space.call(cls_value, [], {}).force()
         source = iterable.force()
         if type(result) is DictValue and result.cls is dict and source.cls in (dict, set, frozenset):
-            result.touch(space)
+            result.mark_mutated(space)
             for stand_in, key in source.stored(space):  # type: ignore[attr-defined]
                 result.table.put(space, stand_in, key, value)
             return result
@@ -247,13 +247,13 @@ class DictValue(ExtensibleValue):
 
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
         stand_in = space.key(key)
-        self.touch(space)
+        self.mark_mutated(space)
         self.table.put(space, stand_in, key, item)
         return NONE
 
     def tp_delitem(self, space: Space, key: Value, /) -> Value:
         stand_in = space.key(key)
-        self.touch(space)
+        self.mark_mutated(space)
         if self.table.take(space, stand_in) is None:
             raise key_error(space, key)
         return NONE
@@ -268,7 +268,7 @@ class DictValue(ExtensibleValue):
         with entered(space, self) as again:
             if again:
                 return space.fresh("{...}")
-            parts: list[str | PendingText] = []
+            parts: list[str | DeferredStr] = []
             for key, item in self.pairs(space):
                 parts += (", ", repr_piece(space, key), ": ", repr_piece(space, item))
             return concatenated("{", *parts[1:], "}")
@@ -329,7 +329,7 @@ class DictValue(ExtensibleValue):
     def setdefault(self, space: Space, key: Value, default: Value = NONE, /) -> Value:
         entry, added = self.table.setdefault(space, space.key(key), key, default)
         if added:
-            self.touch(space)
+            self.mark_mutated(space)
         assert entry.item is not None
         return entry.item
 
@@ -337,7 +337,7 @@ class DictValue(ExtensibleValue):
         taken = None
         stand_in = self._pop_key(space, key)
         if stand_in is not MISSING:
-            self.touch(space)
+            self.mark_mutated(space)
             taken = self.table.take(space, stand_in)
         if taken is not None and taken.item is not None:
             return taken.item
@@ -360,7 +360,7 @@ class DictValue(ExtensibleValue):
         entries = self.table.finish(space)
         if not entries:
             raise space.error(KeyError, "popitem(): dictionary is empty")
-        self.touch(space)
+        self.mark_mutated(space)
         _, entry = entries.popitem()
         self.table.laid_out_anew()
         assert entry.item is not None
@@ -371,7 +371,7 @@ class DictValue(ExtensibleValue):
         return NONE
 
     def clear(self, space: Space) -> Value:
-        self.touch(space)
+        self.mark_mutated(space)
         self.table.clear()
         return NONE
 

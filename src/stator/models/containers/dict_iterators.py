@@ -137,7 +137,7 @@ class DictIterator(ObjectValue):
         if mapping.table.version != self._version:
             self._changed(space, mapping)
         if self.source is not None:
-            space.touch(self)
+            space.mark_mutated(self)
             self.steps += 1
         if self.position >= len(self._entries):
             self.mapping = None

@@ -17,7 +17,7 @@ def merge(space: Space, target: DictValue, other: Value | None, kwargs: dict[str
     if other is not None:
         _merge_any(space, target, other.force())
     if kwargs:
-        target.touch(space)
+        target.mark_mutated(space)
         for name, item in kwargs.items():
             target.table.put(space, name, Constant(name), item)
 
@@ -45,7 +45,7 @@ def _merge_dict(space: Space, target: DictValue, other: DictValue) -> None:
     if other is target or (other.table.complete and not other.table.entries):
         return
     entries = list(other.table.finish(space).items())
-    target.touch(space)
+    target.mark_mutated(space)
     if target.table.complete and not target.table.entries:
         target.table.fill_from(other.table)  # CPython copies the whole table
         return

@@ -82,7 +82,7 @@ class ListValue(Sequence):
     def mutable(self, space: Space) -> list[Value]:
         """The items, about to be mutated."""
         items = self.items
-        space.touch(self)
+        space.mark_mutated(self)
         self.version += 1
         if self.source is not None and self.original is None:
             self.original = list(items)
@@ -106,7 +106,7 @@ class ListValue(Sequence):
 
     def _grow(self, space: Space, items: list[Value]) -> None:
         if self._items is None:
-            space.touch(self)
+            space.mark_mutated(self)
             self.version += 1
             self._tail += items
         else:

@@ -59,7 +59,7 @@ class TupleGetter(ObjectValue):
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         if name != "__doc__" or value is None:
             return False
-        space.touch(self)
+        space.mark_mutated(self)
         self.doc = value
         return True
 

@@ -12,7 +12,7 @@ from stator.models.containers.dict_iterators import KeyIterator, ReverseKeyItera
 from stator.models.containers.dict_merge import merge_mapping
 from stator.models.containers.dict_table import Entry, Table, key_error
 from stator.models.containers.dict_views import ItemsView, KeysView, ValuesView
-from stator.space.deferred import PendingText, concatenated
+from stator.space.deferred import DeferredStr, concatenated
 from stator.space.identity.keys import is_plain
 from stator.space.protocol import FALSE, HANDLERS, NONE, NOT_IMPLEMENTED, TRUE, models, register
 from stator.space.recursion import entered, repr_piece
@@ -112,9 +112,13 @@ class OrderedDictValue(DictValue):
             return True
         keys = self.unpack(space), other.unpack(space)
         for mine, theirs in zip(*keys, strict=True):
-            epoch = space.trace.epoch
+            mutation_count = space.trace.mutation_count
             same = space.equal(mine, theirs)
-            if _CHECKS_KEYS and epoch != space.trace.epoch and (self.unpack(space), other.unpack(space)) != keys:
+            if (
+                _CHECKS_KEYS
+                and mutation_count != space.trace.mutation_count
+                and (self.unpack(space), other.unpack(space)) != keys
+            ):
                 raise space.error(RuntimeError, "OrderedDict mutated during iteration")
             if not same:
                 return False
@@ -166,7 +170,7 @@ class OrderedDictValue(DictValue):
     def written_hashes(self, keys: list[Value]) -> list[int | None]:
         raise Unsupported(errors.NotReconstructible("an OrderedDict whose keys have methods to hash and compare them"))
 
-    def _contents(self, space: Space) -> str | PendingText:
+    def _contents(self, space: Space) -> str | DeferredStr:
         if isinstance(self.table, ScatteredTable):
             if any(space.host_lookup(self.cls, name) is not getattr(OrderedDict, name) for name in _ITERATED):
                 raise _scattered()
@@ -190,7 +194,7 @@ class OrderedDictValue(DictValue):
 
     def pop(self, space: Space, key: Value, default: Value | None = None) -> Value:
         stand_in = space.key(key)
-        self.touch(space)
+        self.mark_mutated(space)
         taken = self.table.take(space, stand_in)
         if taken is not None and taken.item is not None:
             return taken.item
@@ -211,7 +215,7 @@ class OrderedDictValue(DictValue):
         entries = self.table.finish(space)
         if not entries:
             raise space.error(KeyError, "dictionary is empty")
-        self.touch(space)
+        self.mark_mutated(space)
         key = next(reversed(entries) if from_end else iter(entries))
         entry = self.table.remove_stored(key)
         assert entry.item is not None
@@ -226,7 +230,7 @@ class OrderedDictValue(DictValue):
             raise key_error(space, key)
         if found is next(reversed(entries.values()) if to_end else iter(entries.values())):
             return NONE
-        self.touch(space)
+        self.mark_mutated(space)
         stored = next(stored for stored, entry in entries.items() if entry is found)
         self.table.move(stored, to_end)
         return NONE

@@ -169,7 +169,7 @@ class RangeIterator(IteratorValue):
             number = self.numbers[self.index]  # len() would overflow on a long range
         except IndexError:
             return None
-        space.touch(self)
+        space.mark_mutated(self)
         self.index += 1
         self.steps += 1
         return Constant(number)
@@ -190,7 +190,7 @@ class RangeIterator(IteratorValue):
             raise Raised(space.exception(e)) from None
         if type(position) not in (int, bool):
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
-        space.touch(self)
+        space.mark_mutated(self)
         made = host.__reduce__()
         self.numbers, self.index = made[1][0], made[2] or 0
         return NONE

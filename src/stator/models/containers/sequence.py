@@ -10,7 +10,7 @@ from stator import errors
 from stator.guards.guard import Distinct, Length
 from stator.guards.source import ConstSource, ItemSource
 from stator.models.classes.instance import held_attributes, slot_effects
-from stator.space.deferred import PendingText
+from stator.space.deferred import DeferredStr
 from stator.space.identity.reachability import missing
 from stator.space.protocol import FALSE, NOT_IMPLEMENTED, TRUE
 from stator.space.recursion import compared, entered, enumeration, repr_piece
@@ -283,7 +283,7 @@ class Sequence(ExtensibleValue):
         with entered(space, self) as again:
             if again:
                 return Constant(f"{opening}...{closing}")
-            pieces: list[str | PendingText] = []
+            pieces: list[str | DeferredStr] = []
             while (found := self.item(len(pieces))) is not None:
                 pieces.append(repr_piece(space, found))
         comma = "," if self.kind is tuple and len(self.items) == 1 else ""

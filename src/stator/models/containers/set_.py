@@ -181,7 +181,7 @@ class SetValue(ExtensibleValue):
     def tp_init(self, space: Space, iterable: Value | None = None, /) -> Value:
         self.clear(space)
         if iterable is not None:
-            space.touch(self)
+            space.mark_mutated(self)
             _fill(space, self, iterable.force())
         return NONE
 
@@ -349,19 +349,19 @@ class SetValue(ExtensibleValue):
 
     def add(self, space: Space, item: Value, /) -> Value:
         key = space.key(item)
-        space.touch(self)
+        space.mark_mutated(self)
         self.table.add(space, key, item)
         return NONE
 
     def discard(self, space: Space, item: Value, /) -> Value:
         key = self.probe(space, item)
-        space.touch(self)
+        space.mark_mutated(self)
         self.table.discard(space, key)
         return NONE
 
     def remove(self, space: Space, item: Value, /) -> Value:
         key = self.probe(space, item)
-        space.touch(self)
+        space.mark_mutated(self)
         if not self.table.discard(space, key):
             raise key_error(space, item)
         return NONE
@@ -372,31 +372,31 @@ class SetValue(ExtensibleValue):
             raise space.error(KeyError, "pop from an empty set")
         if len(keys) > 1 and not self.table.is_exact(space):
             raise Unsupported(errors.UnsupportedMethod("set", "pop"))
-        space.touch(self)
+        space.mark_mutated(self)
         return self.table.pop(space)
 
     def clear(self, space: Space) -> Value:
-        space.touch(self)
+        space.mark_mutated(self)
         self.table.clear(space)
         return NONE
 
     def update(self, space: Space, *others: Value) -> Value:
         for other in others:
-            space.touch(self)
+            space.mark_mutated(self)
             _fill(space, self, other.force())
         return NONE
 
     def intersection_update(self, space: Space, *others: Value) -> Value:
         operands = _operands(space, others)
         reals = [_snapshot(space, self, real) for real in operands.reals]
-        space.touch(self)
+        space.mark_mutated(self)
         self.table.intersect(space, operands, reals)
         return NONE
 
     def difference_update(self, space: Space, *others: Value) -> Value:
         for other in others:
             other = other.force()
-            space.touch(self)
+            space.mark_mutated(self)
             if other is self:
                 self.table.clear(space)
                 continue
@@ -407,7 +407,7 @@ class SetValue(ExtensibleValue):
 
     def symmetric_difference_update(self, space: Space, other: Value, /) -> Value:
         other = other.force()
-        space.touch(self)
+        space.mark_mutated(self)
         if other is self:
             self.table.clear(space)
             return NONE

@@ -90,7 +90,7 @@ class SetIterator(ObjectValue):
         if self.shown.table.version != self._version:
             self._changed(space, self.shown)
         if self.source is not None:
-            space.touch(self)
+            space.mark_mutated(self)
             self.taken += 1
         if self.position >= len(self._items):
             self.shown = None

@@ -200,7 +200,7 @@ class ExceptionValue(Value):
             if value is None:
                 raise space.error(TypeError, "args may not be deleted")
             items = space.unpack(value)
-            space.touch(self)
+            space.mark_mutated(self)
             if self.source is not None or self.args is not None:
                 self.args = items
             else:
@@ -209,14 +209,14 @@ class ExceptionValue(Value):
         if self.source is not None:
             if value is None:
                 return False
-            space.touch(self)
+            space.mark_mutated(self)
             self.fields[name] = value
             return True
         return self._assign_real(space, name, value)
 
     def _assign_real(self, space: Space, name: str, value: Value | None) -> bool:
         descriptor = self._descriptor(name)
-        space.touch(self)
+        space.mark_mutated(self)
         try:
             if value is None:
                 descriptor.__delete__(self.real)
@@ -237,7 +237,7 @@ class ExceptionValue(Value):
                 raise space.error(TypeError, "can't delete numeric/char attribute")
             if value.cls is not bool:
                 raise space.error(TypeError, "attribute value type must be bool")
-            space.touch(self)
+            space.mark_mutated(self)
             self.fields[name] = value
             return True
         word = "cause" if name == "__cause__" else "context"
@@ -245,7 +245,7 @@ class ExceptionValue(Value):
             raise space.error(TypeError, f"__{word}__ may not be deleted")
         if value.cls is not type(None) and not issubclass(value.cls, BaseException):
             raise space.error(TypeError, f"exception {word} must be None or derive from BaseException")
-        space.touch(self)
+        space.mark_mutated(self)
         self.fields[name] = value
         if name == "__cause__":
             self.fields["__suppress_context__"] = TRUE
@@ -262,7 +262,7 @@ class ExceptionValue(Value):
         existing = value.source is not None and is_traceback
         if existing and self.source is None:
             return False
-        space.touch(self)
+        space.mark_mutated(self)
         self.fields["__traceback__"] = value if existing else NONE
         self.tb_entries = list(value.entries) if isinstance(value, TracebackValue) else []
         self.tb_values = {len(self.tb_entries): value}
@@ -286,7 +286,7 @@ class ExceptionValue(Value):
         if instr.op == "RAISE_VARARGS" and not instr.arg and frame.being_handled() is self:
             return
         if self.source is not None:
-            frame.space.touch(self)
+            frame.space.mark_mutated(self)
         self.tb_entries.append(Passed(frame, instr))
 
     def lacks_dict(self, space: Space) -> bool:

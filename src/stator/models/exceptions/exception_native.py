@@ -84,7 +84,7 @@ def _init_model(native: type[BaseException]) -> Any:
         self = self.force()
         if not isinstance(self, ExceptionValue) or self.source is not None:
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
-        space.touch(self)
+        space.mark_mutated(self)
         _construct(space, function, self.real, args, kwargs)
         self.args = list(args) if issubclass(native, _UNPACKING) else None
         return NONE

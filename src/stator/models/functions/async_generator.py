@@ -195,7 +195,7 @@ class _Awaitable(ObjectValue):
         self.generator.awaited = True
 
     def check_open(self, space: Space) -> None:
-        space.touch(self)
+        space.mark_mutated(self)
         if self.state == "closed":
             raise space.error(RuntimeError, f"cannot reuse already awaited {self.reused}")
 
@@ -221,7 +221,7 @@ class _Awaitable(ObjectValue):
 
     def close(self, space: Space) -> Value:
         if not _THROWS_FIRST or self.state == "closed":
-            space.touch(self)
+            space.mark_mutated(self)
             self.state = "closed"
             return NONE
         try:

@@ -334,7 +334,7 @@ class FreshCache(Cached):
         self.hits = self.misses = 0
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        space.touch(self)
+        space.mark_mutated(self)
         if self.maxsize == 0:
             self.misses += 1
             return space.call(self.function, args, kwargs)
@@ -369,7 +369,7 @@ class FreshCache(Cached):
         return space.call(self.info_type, numbers, {})
 
     def clear(self, space: Space) -> Value:
-        space.touch(self)
+        space.mark_mutated(self)
         self.entries = {}
         self.hits = self.misses = 0
         return NONE

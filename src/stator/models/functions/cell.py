@@ -82,7 +82,7 @@ class CellValue(ObjectValue):
 
     def set(self, space: Space, contents: Value | None) -> None:
         """Bind or unbind the variable."""
-        space.touch(self)
+        space.mark_mutated(self)
         self.contents = contents
 
     def held(self) -> Iterable[Value]:

@@ -33,7 +33,7 @@ class CodeIterator(IteratorValue):
     def produce(self, space: Space) -> Value | None:
         if self.index >= len(self.items):
             return None
-        space.touch(self)
+        space.mark_mutated(self)
         self.index += 1
         return space.fresh(self.items[self.index - 1])
 

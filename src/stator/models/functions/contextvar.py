@@ -102,7 +102,7 @@ class ContextVarValue(Value):
         return is_set
 
     def set(self, space: Space, value: Value, /) -> Value:
-        space.touch(self)
+        space.mark_mutated(self)
         token = TokenValue(self, value)
         self.live.append(token)
         return token
@@ -118,7 +118,7 @@ class ContextVarValue(Value):
             raise Unsupported(errors.UnsupportedMethod("ContextVar", "reset"))  # a RuntimeError that shows an address
         if token.variable is not self or token not in self.live:
             raise Unsupported(errors.UnsupportedMethod("ContextVar", "reset"))
-        space.touch(self)
+        space.mark_mutated(self)
         token.used = True
         del self.live[self.live.index(token) :]
         return NONE

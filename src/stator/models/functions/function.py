@@ -225,7 +225,7 @@ class FunctionValue(Value):
             return self._set_code(space, value)
         if name not in ("__name__", "__qualname__", "__doc__", "__module__", "__type_params__"):
             return False
-        space.touch(self)
+        space.mark_mutated(self)
         self.fields[name] = Constant(None) if value is None else value
         return True
 
@@ -241,7 +241,7 @@ class FunctionValue(Value):
             name = space.str_(space.getattr(self, "__name__"))
             text = f"{name}() requires a code object with {own} free vars, not {new}"
             raise space.error(ValueError, text)
-        space.touch(self)
+        space.mark_mutated(self)
         for field in ("__name__", "__qualname__", "__doc__"):
             self.fields.setdefault(field, space.getattr(self, field))
         self.code = code
@@ -250,7 +250,7 @@ class FunctionValue(Value):
     def _set_part(self, space: Space, name: str, value: Value | None) -> bool:
         if self.host is not None:
             return False
-        space.touch(self)
+        space.mark_mutated(self)
         empty = value is None or space.known(value) is None
         if name == "__annotations__":
             self.annotations = None if empty else value

@@ -136,7 +136,7 @@ class PartialValue(ExtensibleValue):
         callable_ = space.host_lookup(function.cls, "__call__") is not MISSING
         if not callable_ or not issubclass(args.cls, tuple) or not issubclass(keywords.cls, (dict, type(None))):
             raise space.error(TypeError, "invalid partial state")
-        space.touch(self)
+        space.mark_mutated(self)
         self._function = function
         self._args = args if args.cls is tuple else space.new_tuple(space.unpack(args))
         named = space.new_dict([]) if keywords.cls is type(None) else keywords

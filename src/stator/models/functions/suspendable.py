@@ -73,7 +73,7 @@ class Suspendable(ObjectValue):
 
     def finish(self, space: Space) -> None:
         """It has come to its end, and lets go of its frame."""
-        space.touch(self)
+        space.mark_mutated(self)
         self.names = self.name_of(space, "__name__"), self.name_of(space, "__qualname__")
         self.frame = None
 
@@ -136,7 +136,7 @@ class Suspendable(ObjectValue):
     def _enter(self, space: Space) -> Frame:
         if self.running:
             raise space.error(ValueError, f"{self.kind} already executing")
-        space.touch(self)
+        space.mark_mutated(self)
         frame = self.frame
         assert frame is not None
         if self.protected:

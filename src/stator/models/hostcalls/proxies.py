@@ -19,7 +19,7 @@ from stator.space.protocol import RESTRICTED, SLOTS
 from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Value
 
-__all__ = ["answered"]
+__all__ = ["call_on_proxies"]
 
 #: slots that a stand-in has of its own
 _OWN_SLOTS = frozenset(
@@ -38,7 +38,7 @@ _PLAIN |= frozenset({type(None), type(NotImplemented)})
 _LOOKED_INTO = (int, float, complex, str, bytes, bytearray, memoryview, list, tuple, dict, set, frozenset, type)
 
 
-def answered(space: Space, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> Any:
+def call_on_proxies(space: Space, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> Any:
     """The host result of `function`, which does nothing but compute it; raises NotKnown where it would be unsound."""
     return _Answers(space).run(function, args, kwargs)
 

@@ -28,7 +28,7 @@ from stator.models.classes.instance import InstanceValue
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.space.facts import fixed
 from stator.space.operands import known_host, refuse_object, refuse_use
-from stator.space.protocol import IMMUTABLE, NONE, REALISERS, builtin, pure, register, restricts
+from stator.space.protocol import IMMUTABLE, NONE, REALISERS, builtin, folds_if, pure, register
 from stator.space.value import Constant, NotKnown, Raised, Value
 
 if TYPE_CHECKING:
@@ -135,14 +135,14 @@ pure_python(posixpath.normpath, posixpath.isabs, posixpath.commonprefix)
 # -- regular expressions --------------------------------------------------------------------------------------------
 
 
-@restricts(*_REGULAR)
+@folds_if(*_REGULAR)
 def no_debugging(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
     """With the flag DEBUG, what is compiled is also printed."""
     if any(isinstance(arg, int) and arg & re.DEBUG for arg in (*args, *kwargs.values())):
         raise refuse_use("re.compile", "with re.DEBUG")
 
 
-@restricts(re.Pattern.match, re.Pattern.search, re.Pattern.fullmatch, re.Pattern.finditer)
+@folds_if(re.Pattern.match, re.Pattern.search, re.Pattern.fullmatch, re.Pattern.finditer)
 def fixed_texts(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
     """A match refers to the text, whose contents may change before it is asked."""
     if any(map(_can_change, (*args, *kwargs.values()))):
@@ -214,7 +214,7 @@ class Matches(CallableIterator):
     def produce(self, space: Space) -> Value | None:
         if self.index >= len(self.found):
             return None
-        space.touch(self)
+        space.mark_mutated(self)
         self.index += 1
         return Constant(self.found[self.index - 1])
 

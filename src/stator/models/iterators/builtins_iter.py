@@ -126,7 +126,7 @@ class EnumerateValue(_Composed):
             item = self._step_for_real(space)
         else:
             item = space.next(self.iterator)
-        space.touch(self)
+        space.mark_mutated(self)
         self.steps += 1
         if item is None:
             return None
@@ -204,7 +204,7 @@ class ZipValue(_Composed):
         strict = space.truth(state)
         if self.source is not None:
             raise Unsupported(errors.UnsupportedMethod("zip", "__setstate__"))
-        space.touch(self)
+        space.mark_mutated(self)
         self.strict = strict
         return NONE
 
@@ -357,7 +357,7 @@ class CallableIterator(IteratorValue):
         except Raised as e:
             if not issubclass(e.value.cls, StopIteration):
                 raise
-        space.touch(self)
+        space.mark_mutated(self)
         self.done = True
         self.function = self.sentinel = NONE
         return None

@@ -55,7 +55,7 @@ class Arrangements(ItertoolsIterator):
 
     def produce(self, space: Space) -> Value | None:
         chosen = next(self.indices, None)
-        space.touch(self)
+        space.mark_mutated(self)
         if chosen is None:
             return None
         pools = self.pools if len(self.pools) == len(chosen) else [self.pools[0]] * len(chosen)
@@ -79,7 +79,7 @@ class Arrangements(ItertoolsIterator):
             quietly(self.indices.__setstate__, known)
         except Exception as e:
             raise Raised(space.exception(e)) from None
-        space.touch(self)
+        space.mark_mutated(self)
         return NONE
 
     def rebuilt(self, writer: Writer) -> str:
@@ -218,19 +218,19 @@ class GroupBy(ItertoolsIterator):
         if item is None:
             return False
         key = item if is_none(self.function) else space.call(self.function, [item], {})
-        space.touch(self)
+        space.mark_mutated(self)
         self.current_value, self.current_key = item, key
         return True
 
     def produce(self, space: Space) -> Value | None:
-        space.touch(self)
+        space.mark_mutated(self)
         self.group = None
         while self.current_key is None or (
             self.target_key is not None and space.equal(self.target_key, self.current_key)
         ):
             if not self.advance(space):
                 return None
-        space.touch(self)
+        space.mark_mutated(self)
         self.target_key = self.current_key
         self.group = Grouper(self, self.current_key)
         return space.new_tuple([self.current_key, self.group])
@@ -249,7 +249,7 @@ class GroupBy(ItertoolsIterator):
         parts = space.unpack(state)
         if self.source is not None or len(parts) != 3:
             raise refuse("itertools.groupby.__setstate__")
-        space.touch(self)
+        space.mark_mutated(self)
         self.current_key, self.current_value, self.target_key = parts
         return NONE
 
@@ -284,7 +284,7 @@ class Grouper(ItertoolsIterator):
         assert parent.current_key is not None
         if not space.equal(self.key_, parent.current_key):
             return None
-        space.touch(parent)
+        space.mark_mutated(parent)
         item, parent.current_value = parent.current_value, None
         return item
 
@@ -295,7 +295,7 @@ class Grouper(ItertoolsIterator):
             return bad_call(space, _GROUPER.__new__, [cls, parent, key], {})
         if not isinstance(parent, GroupBy) or parent.source is not None:
             raise refuse("itertools._grouper.__new__")
-        space.touch(parent)
+        space.mark_mutated(parent)
         parent.group = Grouper(parent, key)
         return parent.group
 
@@ -337,7 +337,7 @@ class _Shared(Value):
                 self.running = False
             if item is None:
                 return None
-            space.touch(self)
+            space.mark_mutated(self)
             self.items.append(item)
         return self.items[index]
 
@@ -363,7 +363,7 @@ class Tee(IteratorValue):
     def produce(self, space: Space) -> Value | None:
         item = self.shared.item(space, self.index)
         if item is not None:
-            space.touch(self)
+            space.mark_mutated(self)
             self.index += 1
         return item
 

@@ -313,7 +313,7 @@ class PositionIterator(IteratorValue):
         if self.source is not None and getattr(target, "changed", False):
             raise Unsupported(errors.OpaqueIterator(f"a {self.cls.__name__} whose list changes"))
         item = self.fetch(space, target, self.index) if self.index >= 0 else None
-        space.touch(self)
+        space.mark_mutated(self)
         self.steps += 1
         if item is None:
             self.target = None
@@ -340,7 +340,7 @@ class PositionIterator(IteratorValue):
         if self.source is not None:
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
         if self.target is not None:
-            space.touch(self)
+            space.mark_mutated(self)
             lowest = -1 if self.step < 0 or self.ends_below else 0
             self.index = min(max(index, lowest), space.int_(space.len(self.target)) - (self.step < 0))
         return NONE
@@ -382,7 +382,7 @@ class _ItemIterator(PositionIterator):
         if target is None or self.source is not None or self.index < 0:
             return super().next_value(space)
         item: Value | None = target.item(self.index)
-        space.touch(self)
+        space.mark_mutated(self)
         if item is None:
             self.target = None
         else:
@@ -513,10 +513,10 @@ class SequenceIterator(IteratorValue):
         except Raised as e:
             if not issubclass(e.value.cls, (IndexError, StopIteration)):
                 raise
-            space.touch(self)
+            space.mark_mutated(self)
             self.target = None
             return None
-        space.touch(self)
+        space.mark_mutated(self)
         self.index += 1
         return item
 
@@ -540,7 +540,7 @@ class SequenceIterator(IteratorValue):
         if self.source is not None:
             self.open(space)
         if self.target is not None:
-            space.touch(self)
+            space.mark_mutated(self)
             self.index = max(index, 0)
         return NONE
 

@@ -80,7 +80,7 @@ class Count(ItertoolsIterator):
     def produce(self, space: Space) -> Value | None:
         number = self.number
         following = space.binary("+", number, self.step)
-        space.touch(self)
+        space.mark_mutated(self)
         self.number = following
         return number
 
@@ -120,7 +120,7 @@ class Repeat(ItertoolsIterator):
         if self.left is not None:
             if self.left == 0:
                 return None
-            space.touch(self)
+            space.mark_mutated(self)
             self.left -= 1
         return self.object
 
@@ -181,7 +181,7 @@ class Cycle(ItertoolsIterator):
     def produce(self, space: Space) -> Value | None:
         if self.iterator is not None:
             item = space.next(self.iterator)
-            space.touch(self)
+            space.mark_mutated(self)
             if item is not None:
                 if not self.repeated:
                     space.call_builtin(list.append, [self.saved, item], {})
@@ -190,7 +190,7 @@ class Cycle(ItertoolsIterator):
         item = self.saved.item(self.index)
         if item is None:
             return None
-        space.touch(self)
+        space.mark_mutated(self)
         self.index = (self.index + 1) % space.int_(space.len(self.saved))
         return item  # type: ignore[no-any-return]
 
@@ -211,7 +211,7 @@ class Cycle(ItertoolsIterator):
         parts = [part.force() for part in space.unpack(state)]
         if self.source is not None or len(parts) != 2 or parts[0].cls is not list or not issubclass(parts[1].cls, int):
             raise refuse("itertools.cycle.__setstate__")
-        space.touch(self)
+        space.mark_mutated(self)
         self.saved, self.repeated, self.index = parts[0], space.truth(parts[1]), 0
         return NONE
 
@@ -251,7 +251,7 @@ class Chain(ItertoolsIterator):
         while self.rest is not None:
             if self.active is None:
                 following = space.next(self.rest)
-                space.touch(self)
+                space.mark_mutated(self)
                 if following is None:
                     break
                 try:
@@ -262,7 +262,7 @@ class Chain(ItertoolsIterator):
             item = space.next(self.active)
             if item is not None:
                 return item
-            space.touch(self)
+            space.mark_mutated(self)
             self.active = None
         self.rest = None
         return None
@@ -283,7 +283,7 @@ class Chain(ItertoolsIterator):
             raise space.error(TypeError, "state is not a tuple")
         if any(space.special(part, "__next__") is None for part in parts):
             raise space.error(TypeError, "Arguments must be iterators.")
-        space.touch(self)
+        space.mark_mutated(self)
         self.rest, self.active = parts[0], parts[1] if len(parts) == 2 else None
         return NONE
 
@@ -335,14 +335,14 @@ class ISlice(ItertoolsIterator):
         while self.taken < self.wanted:
             if space.next(self.iterator) is None:
                 return self._end(space)
-            space.touch(self)
+            space.mark_mutated(self)
             self.taken += 1
         if self.stop is not None and self.taken >= self.stop:
             return self._end(space)
         item = space.next(self.iterator)
         if item is None:
             return self._end(space)
-        space.touch(self)
+        space.mark_mutated(self)
         self.taken += 1
         self.wanted += self.step
         if self.stop is not None and self.wanted > self.stop:
@@ -350,7 +350,7 @@ class ISlice(ItertoolsIterator):
         return item
 
     def _end(self, space: Space) -> Value | None:
-        space.touch(self)
+        space.mark_mutated(self)
         self.iterator = None
         return None
 
@@ -366,7 +366,7 @@ class ISlice(ItertoolsIterator):
         count = state_number(space, state)
         if self.source is not None or not 0 <= count <= self.wanted:
             raise refuse("itertools.islice.__setstate__")
-        space.touch(self)
+        space.mark_mutated(self)
         self.taken = count
         return NONE
 
@@ -417,7 +417,7 @@ class ZipLongest(ItertoolsIterator):
         for i, iterator in enumerate(self.iterators):
             item = None if iterator is None else self._next_of(space, iterator)
             if item is None and iterator is not None:
-                space.touch(self)
+                space.mark_mutated(self)
                 self.active -= 1
                 if self.active == 0:
                     return None
@@ -429,7 +429,7 @@ class ZipLongest(ItertoolsIterator):
         try:
             return space.next(iterator)
         except Raised:
-            space.touch(self)
+            space.mark_mutated(self)
             self.active = 0
             raise
 
@@ -441,7 +441,7 @@ class ZipLongest(ItertoolsIterator):
         self.warn_of_copies(space)
         if self.source is not None:
             raise refuse("itertools.zip_longest.__setstate__")
-        space.touch(self)
+        space.mark_mutated(self)
         self.fill = state
         return NONE
 
@@ -512,7 +512,7 @@ class Pairwise(IteratorValue):
     def produce(self, space: Space) -> Value | None:
         if self.iterator is None:
             return None
-        space.touch(self)
+        space.mark_mutated(self)
         old = self.old
         if old is None:
             self.old = old = space.next(self.iterator)
@@ -567,7 +567,7 @@ if sys.version_info >= (3, 12):
             while len(items) < self.size and (item := space.next(self.iterator)) is not None:
                 items.append(item)
             if len(items) < self.size:
-                space.touch(self)
+                space.mark_mutated(self)
                 self.iterator = None
                 if items and self.strict:
                     raise space.error(ValueError, "batched(): incomplete batch")

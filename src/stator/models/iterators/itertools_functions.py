@@ -56,7 +56,7 @@ class _Switching(_OverOne):
         self.warn_of_copies(space)
         if self.source is not None:
             raise refuse(f"itertools.{self.cls.__name__}.__setstate__")
-        space.touch(self)
+        space.mark_mutated(self)
         self.switched = space.truth(state)
         return NONE
 
@@ -113,7 +113,7 @@ class TakeWhile(_Switching):
         item = space.next(self.iterator)
         if item is None or space.truth(space.call(self.function, [item], {})):
             return item
-        space.touch(self)
+        space.mark_mutated(self)
         self.switched = True
         return None
 
@@ -137,7 +137,7 @@ class DropWhile(_Switching):
             if self.switched:
                 return item
             if not space.truth(space.call(self.function, [item], {})):
-                space.touch(self)
+                space.mark_mutated(self)
                 self.switched = True
                 return item
         return None
@@ -173,7 +173,7 @@ class Accumulate(ItertoolsIterator):
 
     def produce(self, space: Space) -> Value | None:
         if self.initial is not None:
-            space.touch(self)
+            space.mark_mutated(self)
             self.total, self.initial = self.initial, None
             return self.total
         item = space.next(self.iterator)
@@ -184,7 +184,7 @@ class Accumulate(ItertoolsIterator):
                 item = space.binary("+", self.total, item)
             else:
                 item = space.call(self.function, [self.total, item], {})
-        space.touch(self)
+        space.mark_mutated(self)
         self.total = item
         return item
 
@@ -204,7 +204,7 @@ class Accumulate(ItertoolsIterator):
         self.warn_of_copies(space)
         if self.source is not None:
             raise refuse("itertools.accumulate.__setstate__")
-        space.touch(self)
+        space.mark_mutated(self)
         self.total = state
         return NONE
 

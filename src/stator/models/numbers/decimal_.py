@@ -126,7 +126,7 @@ def localcontext(space: Space, ctx: Value = NONE, **kwargs: Value) -> Value:
     if kwargs:
         made_so = compute(space, _local, [inner], kwargs)
         assert isinstance(made_so, ContextValue)
-        inner.twin = made_so.twin
+        inner.shadow = made_so.shadow
         inner.noted = made_so.noted
     return ManagerValue(inner, outer)
 

@@ -1,9 +1,9 @@
 """decimal.Context: contexts of decimal arithmetic, and which of them is the current one.
 
-A context is traced by a twin, a real context in the state that the traced program has brought it to. While the program
-uses decimals, CPython computes under the twin of the current context, so that neither the settings nor the flags of
-the real one have a part in tracing. The flags that an existing context had before are read (and guarded) only where
-the program asks for them: what operations raise is added to them.
+A context is traced by a shadow, a real context in the state that the traced program has brought it to. While the
+program uses decimals, CPython computes under the shadow of the current context, so that neither the settings nor the
+flags of the real one have a part in tracing. The flags that an existing context had before are read (and guarded)
+only where the program asks for them: what operations raise is added to them.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Arithmetic:
 
     def set(self, context: Value) -> None:
         """Make another context the current one."""
-        self._trace.epoch += 1
+        self._trace.mutation_count += 1
         self._trace.effects.mutated(self._change)
         self._current = context
 
@@ -130,7 +130,7 @@ class Arithmetic:
         """Call a host function in the current context of the traced program."""
         context = self.current
         outside = decimal.getcontext()
-        decimal.setcontext(context.twin)
+        decimal.setcontext(context.shadow)
         try:
             return function(*args, **kwargs)
         finally:
@@ -171,7 +171,7 @@ def compute(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]
         if not isinstance(value, ContextValue):
             return value
         contexts.append(value)
-        return Known(value.twin)
+        return Known(value.shadow)
 
     args, kwargs = list(map(operand, args)), {name: operand(value) for name, value in kwargs.items()}
     try:
@@ -188,19 +188,19 @@ def compute(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]
 
 @models(decimal.Context)
 class ContextValue(ExtensibleValue):
-    """A context; its flags are those of `twin`, and those that `base` had before the trace, if there is one."""
+    """A context; its flags are those of `shadow`, and those that `base` had before the trace, if there is one."""
 
-    __slots__ = ("_signals", "base", "before", "manager", "noted", "twin")
+    __slots__ = ("_signals", "base", "before", "manager", "noted", "shadow")
 
-    def __init__(self, twin: Any, cls: type = decimal.Context) -> None:
+    def __init__(self, shadow: Any, cls: type = decimal.Context) -> None:
         self.cls = cls
         self.source: Source | None = None
         self.host: Any = None
         self._attrs: Any = None
         self._signals: dict[str, SignalsValue] = {}
-        self.twin = twin
-        #: the twin as it was when its flags were looked at last
-        self.noted = twin.copy()
+        self.shadow = shadow
+        #: the shadow as it was when its flags were looked at last
+        self.noted = shadow.copy()
         #: an existing context, the flags of which have not been looked at
         self.base: ContextValue | None = None
         self.before: Settings = ()
@@ -235,42 +235,42 @@ class ContextValue(ExtensibleValue):
         return ContextValue(host)
 
     def tp_init(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
-        twin = self.changing(space, flags=True)
+        shadow = self.changing(space, flags=True)
         try:
-            return space.run_known(decimal.Context.__init__, [Known(twin), *args], kwargs)
+            return space.run_known(decimal.Context.__init__, [Known(shadow), *args], kwargs)
         except NotKnown:
             return bad_call(space, decimal.Context.__init__, [self, *args], kwargs)
 
     # -- the state --------------------------------------------------------------------------------------------------
 
     def changing(self, space: Space, *, flags: bool = False) -> Any:
-        """The twin, about to be changed; `flags`: or looked at with its flags."""
+        """The shadow, about to be changed; `flags`: or looked at with its flags."""
         if flags:
             self.load_flags(space)
-        space.touch(self)
-        return self.twin
+        space.mark_mutated(self)
+        return self.shadow
 
     def load_flags(self, space: Space) -> Any:
-        """The twin with all its flags: those from before the trace are guarded."""
+        """The shadow with all its flags: those from before the trace are guarded."""
         if self.base is not None:
             source, host = self.base.source, self.base.host
             assert source is not None
             flags = flags_of(host)
             space.trace.guard(Equals(CallSource(flags_of, source, "flags_of"), flags))
-            raise_flags(self.twin, flags)
-            self.noted = self.twin.copy()
+            raise_flags(self.shadow, flags)
+            self.noted = self.shadow.copy()
             self.base = None
-        return self.twin
+        return self.shadow
 
     def note_flags(self, space: Space) -> None:
         """Operations may have raised flags of the context."""
-        if self.twin.flags != self.noted.flags:
-            space.touch(self)
-            self.noted = self.twin.copy()
+        if self.shadow.flags != self.noted.flags:
+            space.mark_mutated(self)
+            self.noted = self.shadow.copy()
 
     def copied(self) -> ContextValue:
         """`context.copy()`."""
-        new = ContextValue(self.twin.copy())
+        new = ContextValue(self.shadow.copy())
         new.base = self.base
         return new
 
@@ -297,7 +297,7 @@ class ContextValue(ExtensibleValue):
         space.run_known(_setattr, [Known(self.changing(space, flags=name == "flags")), Constant(name), Known(host)])
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        return Constant(_getattr(self.twin, name)) if name in _FIELDS else None
+        return Constant(_getattr(self.shadow, name)) if name in _FIELDS else None
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         if name not in _FIELDS or value is None:
@@ -352,11 +352,11 @@ class ContextValue(ExtensibleValue):
     def text(self, writer: Writer) -> str:
         """The arguments of `made` for a context in the same state."""
         base = None if self.base is None else writer.source(self.base.source)  # type: ignore[arg-type]
-        return f"{settings(self.twin)!r}, {flags_of(self.twin)!r}, {base}"
+        return f"{settings(self.shadow)!r}, {flags_of(self.shadow)!r}, {base}"
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
-        name, state, flags = writer.source(self.source), settings(self.twin), flags_of(self.twin)
+        name, state, flags = writer.source(self.source), settings(self.shadow), flags_of(self.shadow)
         lines = [] if state == self.before else [f"{writer.const(put)}({name}, {state!r})"]
         if flags or self.base is None:
             change = put_flags if self.base is None else raise_flags
@@ -402,7 +402,7 @@ class SignalsValue(ObjectValue):
         self.owner = owner
         self.kind = kind
         self.source = None if owner.source is None else GetAttrSource(owner.source, kind)
-        self.host = _getattr(owner.twin if owner.host is None else owner.host, kind)
+        self.host = _getattr(owner.shadow if owner.host is None else owner.host, kind)
         self.cls = type(self.host)
 
     @classmethod
@@ -416,7 +416,7 @@ class SignalsValue(ObjectValue):
             self.owner.changing(space, flags=flags)
         elif flags:
             self.owner.load_flags(space)
-        return getattr(self.owner.twin, self.kind)
+        return getattr(self.owner.shadow, self.kind)
 
     def as_host(self, space: Space) -> Any:
         return self._mapping(space)

@@ -1,4 +1,4 @@
-"""random.Random: the generator runs for real, on a twin that starts in the state of the existing one.
+"""random.Random: the generator runs for real, on a shadow that starts in the state of the existing one.
 
 The state is guarded like any other value. Code that meets another state when it is traced again is not for one state:
 from then on what draws a number breaks the graph.
@@ -45,22 +45,22 @@ def _may_seed(value: Value) -> bool:
 
 @models(_random.Random)
 class RandomValue(InstanceValue):
-    """A generator of random numbers; `twin` is in the state that the traced program has brought it to."""
+    """A generator of random numbers; `shadow` is in the state that the traced program has brought it to."""
 
-    __slots__ = ("advanced", "twin")
+    __slots__ = ("advanced", "shadow")
 
     def __init__(self, cls: type) -> None:
         super().__init__(cls)
         #: None as long as the state of an existing generator has not been looked at, and where it is not known: that
         #: of a new one which the operating system seeds
-        self.twin: Any = None
+        self.shadow: Any = None
         #: whether the traced program has drawn from it, or set its state
         self.advanced = False
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
         made = RandomValue(known_host(space, cls, "random.Random.__new__"))
-        made.twin = _unseeded()
+        made.shadow = _unseeded()
         return made
 
     def tp_init(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
@@ -71,19 +71,19 @@ class RandomValue(InstanceValue):
     # -- the state --------------------------------------------------------------------------------------------------
 
     def _state(self, space: Space, operation: str, *, change: bool) -> Any:
-        """The twin, about to be asked, or changed."""
-        if self.twin is None:
+        """The shadow, about to be asked, or changed."""
+        if self.shadow is None:
             if self.source is None or not self._stays(space):
                 raise Unsupported(errors.RandomStateAccess(f"random.Random.{operation}"))
             state = _random.Random.getstate(self.host)
             check = _StateIs(state)
             space.trace.guard(Predicate((self.source,), check, f"{self.source.expr()} is in a known state"))
-            self.twin = _random.Random(0)
-            self.twin.setstate(state)
+            self.shadow = _random.Random(0)
+            self.shadow.setstate(state)
         if change:
-            space.touch(self)
+            space.mark_mutated(self)
             self.advanced = True
-        return self.twin
+        return self.shadow
 
     def _stays(self, space: Space) -> bool:
         """Whether the existing generator was in the same state in all earlier traces of the same code."""
@@ -109,10 +109,10 @@ class RandomValue(InstanceValue):
         if not _may_seed(n):
             if self.source is not None:
                 raise Unsupported(errors.RandomStateAccess("random.Random.seed"))
-            self.twin = None  # nobody knows the state of the new generator until it is set
+            self.shadow = None  # nobody knows the state of the new generator until it is set
             return NONE
-        if self.twin is None:
-            self.twin = _random.Random(0)
+        if self.shadow is None:
+            self.shadow = _random.Random(0)
         self._state(space, "seed", change=True).seed(n.as_host(space))
         return NONE
 
@@ -121,12 +121,12 @@ class RandomValue(InstanceValue):
 
     def setstate(self, space: Space, state: Value, /) -> Value:
         host = known_host(space, state, "random.Random.setstate")
-        twin = _random.Random(0)
+        shadow = _random.Random(0)
         try:
-            twin.setstate(host)
+            shadow.setstate(host)
         except Exception as e:
             raise Raised(space.exception(e)) from None
-        self.twin = twin
+        self.shadow = shadow
         self._state(space, "setstate", change=True)
         return NONE
 
@@ -139,7 +139,7 @@ class RandomValue(InstanceValue):
         name = super().reconstruct(writer)
         if self.source is None:
             by_system = f"{writer.const(_random.Random.seed)}({name})"
-            writer.line(by_system if self.twin is None else self._set_state(writer, name))
+            writer.line(by_system if self.shadow is None else self._set_state(writer, name))
         return name
 
     def effects(self, writer: Writer) -> list[str]:
@@ -148,4 +148,4 @@ class RandomValue(InstanceValue):
         return [*lines, self._set_state(writer, writer.source(self.source))] if self.advanced else lines
 
     def _set_state(self, writer: Writer, name: str) -> str:
-        return f"{writer.const(_random.Random.setstate)}({name}, {writer.const(self.twin.getstate())})"
+        return f"{writer.const(_random.Random.setstate)}({name}, {writer.const(self.shadow.getstate())})"

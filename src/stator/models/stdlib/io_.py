@@ -83,7 +83,7 @@ class MemoryFile(ExtensibleValue):
             args = [space.new_list(space.unpack(args[0]))] if args else args
         hosts = [known_host(space, arg, function) for arg in args]
         named = {name: known_host(space, value, function) for name, value in (kwargs or {}).items()}
-        space.touch(self)
+        space.mark_mutated(self)
         try:
             result = getattr(self.host, method)(*hosts, **named)
         except Exception as e:

@@ -104,7 +104,7 @@ class Parsed(Stream):
 
     def advance(self, space: Space) -> Value | None:
         if self.index < len(self.parts):
-            space.touch(self)
+            space.mark_mutated(self)
             self.index += 1
             return space.fresh(self.parts[self.index - 1])
         if self.error is not None:

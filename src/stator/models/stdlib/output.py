@@ -12,7 +12,7 @@ from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
 from stator.models.stdlib.text_files import SINKS, can_take
 from stator.models.text.repr_ import str_of
-from stator.space.deferred import PendingText
+from stator.space.deferred import DeferredStr
 from stator.space.operands import known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, builtin
 from stator.space.value import Constant, Unsupported, Value
@@ -52,12 +52,12 @@ def print_(
 
 def _printable(space: Space, text: Value) -> Value:
     """Text whose characters are settled, now or when it is printed."""
-    return text if isinstance(text, PendingText) else Constant(_plain(space, text))
+    return text if isinstance(text, DeferredStr) else Constant(_plain(space, text))
 
 
 def _known_parts(text: Value) -> list[str]:
     """What is known of the text already; the rest is numbers and the like."""
-    if isinstance(text, PendingText):
+    if isinstance(text, DeferredStr):
         return [part for part in text.parts if isinstance(part, str)]
     return [text.host]  # type: ignore[attr-defined]
 

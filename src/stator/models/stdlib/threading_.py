@@ -50,7 +50,7 @@ class LockValue(ObjectValue):
         self.check_fresh("acquire")
         if self.depth and self.kind is _LOCK:
             raise refuse_use("lock.acquire", "of a lock that is held")
-        space.touch(self)
+        space.mark_mutated(self)
         self.depth += 1
         return TRUE
 
@@ -70,7 +70,7 @@ class LockValue(ObjectValue):
         if not self.depth:
             words = "release unlocked lock" if self.kind is _LOCK else "cannot release un-acquired lock"
             raise space.error(RuntimeError, words)
-        space.touch(self)
+        space.mark_mutated(self)
         self.depth -= 1
         return NONE
 

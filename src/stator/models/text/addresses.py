@@ -19,7 +19,7 @@ from stator.models.identity.weakref_ import RefValue
 from stator.models.text.memoryview_ import MemoryView
 from stator.models.text.repr_ import repr_of
 from stator.models.text.str_format import text_of
-from stator.space.deferred import PendingText, joined
+from stator.space.deferred import DeferredStr, joined
 from stator.space.operands import refuse_use
 from stator.space.protocol import bad_call, builtin
 from stator.space.value import Constant, Raised, Value
@@ -51,7 +51,7 @@ def address(space: Space, value: Value) -> Value:
     value = value.force()
     host = space.identity(value)
     if isinstance(host, Value):
-        return PendingText([(hex, [_Address(value)])])
+        return DeferredStr([(hex, [_Address(value)])])
     space.guard_identity_of(value.source, host)
     return Constant(hex(id(host)))
 

@@ -10,7 +10,7 @@ from stator._core import has_buffer
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
 from stator.models.classes.instance import fill, held_attributes, slot_effects
-from stator.models.hostcalls.proxies import answered
+from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import PositionIterator, iterator_type
 from stator.space.facts import answer
 from stator.space.identity.reachability import is_alive
@@ -97,10 +97,10 @@ class ByteArrayValue(ExtensibleValue):
         contents = self.contents(space)
         changes = host.__name__ in _CHANGING
         if changes:
-            space.touch(self)
+            space.mark_mutated(self)
         before = len(contents)
         try:
-            result = answered(space, partial(host, contents), args, kwargs)
+            result = call_on_proxies(space, partial(host, contents), args, kwargs)
             if len(contents) != before and self.source is not None:
                 self._guard_resizable(space)
             return result

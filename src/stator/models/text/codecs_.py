@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
 from stator.space.operands import refuse_use
-from stator.space.protocol import pure, restricts
+from stator.space.protocol import folds_if, pure
 
 if TYPE_CHECKING:
     from stator.space.space import Space
@@ -48,7 +48,7 @@ def _is_standard(searches: list[Any]) -> bool:
     return searches == [encodings.search_function]
 
 
-@restricts(str, bytes, bytearray, str.encode, bytes.decode, bytearray.decode, codecs.encode, codecs.decode)
+@folds_if(str, bytes, bytearray, str.encode, bytes.decode, bytearray.decode, codecs.encode, codecs.decode)
 def standard_codecs(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
     """What codecs and error handlers of the program's do is not known, nor when they are registered."""
     given = dict(zip(("encoding", "errors"), args[1:], strict=False)) | kwargs

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stator.space.deferred import PendingText, concatenated
+from stator.space.deferred import DeferredStr, concatenated
 from stator.space.operands import bool_value, known_host
 from stator.space.protocol import builtin
 from stator.space.value import Constant, Value
@@ -28,7 +28,7 @@ def _pending(host: Any) -> Callable[[Callable[..., Value | None]], None]:
 
         def model(space: Space, *args: Value) -> Value | None:
             forced = [arg.force() for arg in args]
-            pending = any(isinstance(arg, PendingText) for arg in forced) and len(forced) == count
+            pending = any(isinstance(arg, DeferredStr) for arg in forced) and len(forced) == count
             return function(space, *forced) if pending and all(issubclass(arg.cls, str) for arg in forced) else None
 
         builtin(host)(model)
@@ -36,11 +36,11 @@ def _pending(host: Any) -> Callable[[Callable[..., Value | None]], None]:
     return decorate
 
 
-def _pieces(space: Space, text: Value) -> str | PendingText:
-    return text if isinstance(text, PendingText) else str.__str__(known_host(space, text, "str"))
+def _pieces(space: Space, text: Value) -> str | DeferredStr:
+    return text if isinstance(text, DeferredStr) else str.__str__(known_host(space, text, "str"))
 
 
-def _ends(text: str | PendingText) -> tuple[str, str]:
+def _ends(text: str | DeferredStr) -> tuple[str, str]:
     """What the text certainly begins and ends with."""
     if isinstance(text, str):
         return text, text
@@ -48,9 +48,9 @@ def _ends(text: str | PendingText) -> tuple[str, str]:
     return first if isinstance(first, str) else "", last if isinstance(last, str) else ""
 
 
-def _apart(text: Value, part: Value) -> tuple[PendingText, str] | None:
+def _apart(text: Value, part: Value) -> tuple[DeferredStr, str] | None:
     """The two, where no occurrence of the part can lie in, or reach into, what is not known of the text."""
-    if not isinstance(text, PendingText) or type(part) is not Constant:
+    if not isinstance(text, DeferredStr) or type(part) is not Constant:
         return None
     word = str(part.host)
     hexadecimal = all(isinstance(piece, str) or piece[0] is hex for piece in text.parts)
@@ -65,7 +65,7 @@ def add(space: Space, left: Value, right: Value) -> Value:
 
 
 def _differ(space: Space, left: Value, right: Value) -> bool | None:
-    if isinstance(left, PendingText) and isinstance(right, PendingText) and left.parts == right.parts:
+    if isinstance(left, DeferredStr) and isinstance(right, DeferredStr) and left.parts == right.parts:
         return False
     (begins, ends), (other_begins, other_ends) = _ends(_pieces(space, left)), _ends(_pieces(space, right))
     common = min(len(begins), len(other_begins))
@@ -90,7 +90,7 @@ def ne(space: Space, left: Value, right: Value) -> Value | None:
 @_pending(str.startswith)
 def startswith(space: Space, text: Value, prefix: Value) -> Value | None:
     begins, wanted = _ends(_pieces(space, text))[0], _ends(_pieces(space, prefix))[0]
-    if isinstance(prefix, PendingText) or (len(begins) < len(wanted) and wanted.startswith(begins)):
+    if isinstance(prefix, DeferredStr) or (len(begins) < len(wanted) and wanted.startswith(begins)):
         return None
     return bool_value(begins.startswith(wanted))
 
@@ -98,14 +98,14 @@ def startswith(space: Space, text: Value, prefix: Value) -> Value | None:
 @_pending(str.endswith)
 def endswith(space: Space, text: Value, suffix: Value) -> Value | None:
     ends, wanted = _ends(_pieces(space, text))[1], _ends(_pieces(space, suffix))[1]
-    if isinstance(suffix, PendingText) or (len(ends) < len(wanted) and wanted.endswith(ends)):
+    if isinstance(suffix, DeferredStr) or (len(ends) < len(wanted) and wanted.endswith(ends)):
         return None
     return bool_value(ends.endswith(wanted))
 
 
 @_pending(str.__contains__)
 def contains(space: Space, text: Value, part: Value) -> Value | None:
-    if isinstance(text, PendingText) and type(part) is Constant:
+    if isinstance(text, DeferredStr) and type(part) is Constant:
         if any(isinstance(piece, str) and part.host in piece for piece in text.parts):
             return bool_value(True)
         return None if _apart(text, part) is None else bool_value(False)
@@ -118,7 +118,7 @@ def replace(space: Space, text: Value, old: Value, new: Value) -> Value | None:
     if found is None or type(new) is not Constant:
         return None
     pieces = [
-        piece.replace(found[1], new.host) if isinstance(piece, str) else PendingText([piece])
+        piece.replace(found[1], new.host) if isinstance(piece, str) else DeferredStr([piece])
         for piece in found[0].parts
     ]
     return concatenated(*pieces)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator._core import has_buffer
 from stator.models.classes.instance import InstanceValue
-from stator.models.hostcalls.proxies import answered
+from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type
 from stator.models.text.bytearray_ import ByteArrayValue
 from stator.space.operands import bool_value, known_host, refuse, refuse_object, refuse_use
@@ -96,7 +96,7 @@ class MemoryView(Value):
     def run(self, space: Space, method: Any, *args: Value) -> Value:
         """Let the host view do it."""
         try:
-            result = answered(space, partial(method, self.as_host(space)), list(args), {})
+            result = call_on_proxies(space, partial(method, self.as_host(space)), list(args), {})
         except NotKnown:
             raise refuse("memoryview") from None
         if not isinstance(result, memoryview):
@@ -133,7 +133,7 @@ class MemoryView(Value):
     def __setitem__(self, space: Space, key: Value, item: Value, /) -> Value:
         if not isinstance(self.obj, ByteArrayValue) and not self.released and not self.host.readonly:
             raise refuse("memoryview.__setitem__")  # a view of a copy
-        space.touch(self.obj)
+        space.mark_mutated(self.obj)
         return self.run(space, memoryview.__setitem__, key, item)
 
     def tp_delitem(self, space: Space, key: Value, /) -> Value:
@@ -176,7 +176,7 @@ class MemoryView(Value):
         return self.run(space, memoryview.toreadonly)
 
     def release(self, space: Space) -> Value:
-        space.touch(self)
+        space.mark_mutated(self)
         return self.run(space, memoryview.release)
 
     # -- generated code ---------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class MemoryIterator(IteratorValue):
     def produce(self, space: Space) -> Value | None:
         if self.view is None:
             return None
-        space.touch(self)
+        space.mark_mutated(self)
         if self.index < self.length:
             self.index += 1
             return self.view.run(space, memoryview.__getitem__, Constant(self.index - 1))

@@ -271,7 +271,7 @@ class _Application:
     def gradient_of(self, graph: Subgraph, output: TensorValue) -> TensorValue:
         """What backward is given for a result: a tensor like it, of which nothing more is known."""
         fake = output.fake
-        with self.recorder.world.mode, torch.no_grad():
+        with self.recorder.fake_executor.mode, torch.no_grad():
             like = torch.empty_like(fake, requires_grad=False, memory_format=torch.contiguous_format)
         value = TensorValue(self.recorder, torch.Tensor, self.recorder.describe(like))
         value._fake = like

@@ -22,9 +22,9 @@ from stator.space.warning_trap import collected
 
 __all__ = [
     "Failure",
-    "Observed",
+    "FakeExecutor",
+    "OpObservation",
     "Watcher",
-    "World",
     "casts_not_kept",
     "describe_callable",
     "warnings_of_torch",
@@ -52,7 +52,7 @@ class Failure(Exception):
         self.warned: set[type] = set()
 
 
-class Observed:
+class OpObservation:
     """One run of an operation: its result, the storages it wrote to, whether it drew random numbers."""
 
     __slots__ = ("effectful", "fallible", "overlap", "random", "refused", "result", "rigid", "warned", "written")
@@ -82,7 +82,7 @@ class Watcher(internals.TorchDispatchMode):
     #: whether the operators run on tensors that hold something
     real = False
 
-    def __init__(self, observed: Observed) -> None:
+    def __init__(self, observed: OpObservation) -> None:
         super().__init__()
         self.observed = observed
 
@@ -148,14 +148,14 @@ _WITHOUT_DATA = (
 )
 
 
-class World:
+class FakeExecutor:
     """A fake tensor mode, and the running of operations in it."""
 
     def __init__(self, shape_env: Any = None) -> None:
         self.shape_env = shape_env
         self.mode = FakeMode(shape_env)
         #: where the sizes of a call are numbers, if there are symbols here
-        self._numbers: World | None = None
+        self._numbers: FakeExecutor | None = None
 
     def admit(self, shape_env: Any) -> None:
         """From now on there may be symbols."""
@@ -172,7 +172,7 @@ class World:
 
     def run(
         self, function: Callable[..., Any], args: Any, kwargs: Any, operands: list[Any], fill: Callable[..., Any]
-    ) -> Observed:
+    ) -> OpObservation:
         """Call a function on fake tensors. Raises Failure for its own errors, Unsupported for what cannot be faked.
 
         `fill(template, operands)` puts the operands into `args` and `kwargs`.
@@ -182,10 +182,10 @@ class World:
 
     def _by_python(
         self, function: Callable[..., Any], args: Any, kwargs: Any, operands: list[Any], fill: Callable[..., Any]
-    ) -> Observed | None:
+    ) -> OpObservation | None:
         """The run by torch's kernels in Python, if for the sizes of this call they do what those in C++ do."""
         if self._numbers is None:
-            self._numbers = World()
+            self._numbers = FakeExecutor()
         numbers = as_numbers(operands, self._numbers.mode)
         if numbers is None:
             return None
@@ -203,11 +203,11 @@ class World:
         observed.warned = expected.warned
         return observed
 
-    def _observe(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Observed:
+    def _observe(self, function: Callable[..., Any], args: Any, kwargs: Any) -> OpObservation:
         if any(isinstance(arg, torch.dtype) and arg in _QUANTIZED for arg in (*args, *kwargs.values())):
             name = getattr(function, "__name__", str(function))
             raise Unsupported(errors.UnsupportedTensorOperation(name, "fake tensors cannot be quantised"))
-        observed = Observed()
+        observed = OpObservation()
         try:
             with self.mode, Watcher(observed), casts_not_kept(), warnings_of_torch(observed.warned):
                 observed.result = function(*args, **kwargs)

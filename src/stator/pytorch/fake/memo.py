@@ -16,7 +16,7 @@ from typing import Any
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake import small
-from stator.pytorch.fake.fake_executor import World, describe_callable
+from stator.pytorch.fake.fake_executor import FakeExecutor, describe_callable
 from stator.pytorch.fake.metadata import NumberMeta, TensorMeta, meta_of
 from stator.pytorch.fake.outcome import HostResult, Outcome, outcome_of, versions_of
 from stator.space.value import Unsupported
@@ -33,17 +33,17 @@ _UNKNOWN = Outcome(HostResult(None), (), False, lasting=False)
 
 
 class Memo:
-    """A memory of outcomes: the process's, or that of one trace, which has a world with symbols."""
+    """A memory of outcomes: the process's, or that of one trace, which has an executor with symbols."""
 
-    def __init__(self, world: World | None = None) -> None:
+    def __init__(self, fake_executor: FakeExecutor | None = None) -> None:
         #: by the id of the function and what it is called with: what was asked for lately, and before that
         self._young: dict[tuple[int, Any], Outcome] = {}
         self._old: dict[tuple[int, Any], Outcome] = {}
         self._stand_ins: dict[Meta, Any] = {}
         self._kept: dict[int, Any] = {}
-        self._world = world
+        self._fake_executor = fake_executor
         #: a trace's own: a tensor in whose place a number was read remembers the symbol made for it
-        self._own = world is not None
+        self._own = fake_executor is not None
         #: descriptions with symbols in them
         self.symbolic: dict[Any, Any] = {}
         self._lock = threading.RLock()
@@ -51,11 +51,11 @@ class Memo:
         self.misses = 0
 
     @property
-    def world(self) -> World:
+    def fake_executor(self) -> FakeExecutor:
         """Where operations are run on stand-ins."""
-        if self._world is None:
-            self._world = World()
-        return self._world
+        if self._fake_executor is None:
+            self._fake_executor = FakeExecutor()
+        return self._fake_executor
 
     def outcome(
         self, function: Callable[..., Any], args: Any, kwargs: Any, key: Any, metas: list[Meta], fill: Any
@@ -112,17 +112,17 @@ class Memo:
             found = self._seen(function, args, kwargs, metas, fill)
             if found is not None:
                 return found
-        world = self.world
+        fake_executor = self.fake_executor
         fakes = [self._operand(meta, i, metas) for i, meta in enumerate(metas)]
         before = versions_of(fakes)
         try:
-            observed = world.run(function, args, kwargs, fakes, fill)
+            observed = fake_executor.run(function, args, kwargs, fakes, fill)
         except BaseException as e:
             self._stand_ins.clear()  # a failed operation may have written half of its results
             if isinstance(e, Unsupported) and isinstance(e.brk, _DATA_DEPENDENT):
                 return _UNKNOWN  # symbols may do
             raise
-        if world.forget_new_symbols():
+        if fake_executor.forget_new_symbols():
             return _UNKNOWN  # each run makes others
         outcome = outcome_of(observed, fakes, before, describe_callable(function), self.symbolic)
         if outcome.written:
@@ -176,7 +176,7 @@ class Memo:
     def make(self, meta: Meta) -> Any:
         """A new fake tensor of this description (except for being a view)."""
         # A backend at work may ask, with its own modes on.
-        with internals.disable_current_modes(), self.world.mode:
+        with internals.disable_current_modes(), self.fake_executor.mode:
             return meta.make()
 
     def clear(self) -> None:

@@ -8,7 +8,7 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import Observed
+from stator.pytorch.fake.fake_executor import OpObservation
 from stator.pytorch.fake.metadata import TensorMeta, meta_of
 from stator.pytorch.fake.storage import storage_of
 from stator.space.value import Unsupported, Value
@@ -182,7 +182,7 @@ def versions_of(operands: list[Any]) -> list[int]:
 
 
 def outcome_of(
-    observed: Observed, operands: list[Any], before: list[int], name: str, symbolic: dict[Any, Any]
+    observed: OpObservation, operands: list[Any], before: list[int], name: str, symbolic: dict[Any, Any]
 ) -> Outcome:
     """Describe a run on the given fake operands, whose versions were `before`.
 

@@ -18,7 +18,7 @@ from stator.pytorch.fake.metadata import TensorMeta, hint_of, meta_of
 from stator.pytorch.fake.storage import storage_of
 
 if TYPE_CHECKING:
-    from stator.pytorch.fake.fake_executor import Observed
+    from stator.pytorch.fake.fake_executor import OpObservation
 
 __all__ = ["agree", "as_numbers"]
 
@@ -71,7 +71,7 @@ def _sizes(tensor: Any) -> tuple[Any, ...]:
     )
 
 
-def agree(observed: Observed, operands: list[Any], expected: Observed, numbers: list[Any]) -> bool:
+def agree(observed: OpObservation, operands: list[Any], expected: OpObservation, numbers: list[Any]) -> bool:
     """Whether a run with symbols has done what the run with numbers has."""
     return (
         (observed.random, observed.effectful, observed.rigid) == (expected.random, expected.effectful, expected.rigid)
@@ -81,7 +81,7 @@ def agree(observed: Observed, operands: list[Any], expected: Observed, numbers: 
     )
 
 
-def _written(observed: Observed, operands: list[Any]) -> list[bool]:
+def _written(observed: OpObservation, operands: list[Any]) -> list[bool]:
     return [isinstance(t, torch.Tensor) and storage_of(t) in observed.written for t in operands]
 
 

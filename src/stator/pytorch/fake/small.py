@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import Observed, Watcher, casts_not_kept, warnings_of_torch
+from stator.pytorch.fake.fake_executor import OpObservation, Watcher, casts_not_kept, warnings_of_torch
 from stator.pytorch.fake.metadata import TensorMeta
 
 __all__ = ["observe", "preferable"]
@@ -81,9 +81,9 @@ def operand(meta: TensorMeta) -> Any:
     return made
 
 
-def observe(function: Callable[..., Any], args: Any, kwargs: Any) -> Observed | None:
+def observe(function: Callable[..., Any], args: Any, kwargs: Any) -> OpObservation | None:
     """Run an operation on real operands; None where it is not simple, or fails."""
-    observed = Observed()
+    observed = OpObservation()
     try:
         with _Simple(observed), casts_not_kept(), warnings_of_torch(observed.warned):
             observed.result = function(*args, **kwargs)

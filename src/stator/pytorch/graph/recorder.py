@@ -13,7 +13,7 @@ from stator import errors
 from stator.guards.guard import Guard
 from stator.pytorch import internals
 from stator.pytorch.autograd import saved_hooks
-from stator.pytorch.fake.fake_executor import World, describe_callable
+from stator.pytorch.fake.fake_executor import FakeExecutor, describe_callable
 from stator.pytorch.fake.memo import MEMO, Memo
 from stator.pytorch.fake.metadata import TensorMeta, hint_of, meta_of
 from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
@@ -94,10 +94,10 @@ class Operation:
                 value._fake = part(result, value.path)
                 self.recorder.noted(value)
 
-    def replay(self, world: World) -> None:
+    def replay(self, fake_executor: FakeExecutor) -> None:
         """Run on fake tensors."""
         fakes = [operand.fake for operand in self.operands]  # type: ignore[attr-defined]
-        self.adopt(world.run(self.function, self.args, self.kwargs, fakes, fill).result)
+        self.adopt(fake_executor.run(self.function, self.args, self.kwargs, fakes, fill).result)
 
 
 class _StateChange:
@@ -110,7 +110,7 @@ class _StateChange:
         self.args = args
         self.kwargs = kwargs
 
-    def replay(self, world: World) -> None:
+    def replay(self, fake_executor: FakeExecutor) -> None:
         """Perform it again."""
         self.function(*self.args, **self.kwargs)
 
@@ -173,7 +173,7 @@ class Recorder:
         self.resumed: list[Frame] = []
         self._input_names: dict[str, int] = {}
         self._parts: dict[tuple[Any, int], Any] = {}
-        self._world: World | None = None
+        self._fake_executor: FakeExecutor | None = None
         self._memo: Memo | None = None
         self._last_input: Any = None
         self._shapes: Any = None
@@ -241,12 +241,12 @@ class Recorder:
     @property
     def keeps_order(self) -> bool:
         """Whether the backend runs the operations as they were recorded, on the program's own tensors."""
-        return bool(getattr(self.trace.bucket.backend, "keeps_order", False))  # type: ignore[attr-defined]
+        return bool(getattr(self.trace.compile_region.backend, "keeps_order", False))  # type: ignore[attr-defined]
 
     @property
     def writes_last(self) -> bool:
         """Whether what the backend makes writes to existing tensors only when all else has been computed."""
-        return not self.in_order and bool(getattr(self.trace.bucket.backend, "writes_last", False))  # type: ignore[attr-defined]
+        return not self.in_order and bool(getattr(self.trace.compile_region.backend, "writes_last", False))  # type: ignore[attr-defined]
 
     def boxed_number(self, value: Any) -> Any:
         """A symbolic float that existed before the trace: read from a tensor, where the backend needs that."""
@@ -286,7 +286,7 @@ class Recorder:
         if not symbolic:
             return MEMO
         if self._memo is None:
-            self._memo = Memo(self.world)
+            self._memo = Memo(self.fake_executor)
         return self._memo
 
     @property
@@ -303,16 +303,16 @@ class Recorder:
     # -- fake tensors -----------------------------------------------------------------------------------------------
 
     @property
-    def world(self) -> World:
+    def fake_executor(self) -> FakeExecutor:
         """This trace's own fake tensors, which keep aliases and symbols."""
-        if self._world is None:
-            self._world = World(self.shapes.used_env)
-        return self._world
+        if self._fake_executor is None:
+            self._fake_executor = FakeExecutor(self.shapes.used_env)
+        return self._fake_executor
 
     def admit_symbols(self, env: Any) -> None:
         """The trace has symbols from now on."""
-        if self._world is not None:
-            self._world.admit(env)
+        if self._fake_executor is not None:
+            self._fake_executor.admit(env)
 
     def materialise(self, value: Any) -> None:
         """Make the fake tensor of a value."""
@@ -328,7 +328,7 @@ class Recorder:
             return
         with self.state.replaying():
             for operation in pending:
-                operation.replay(self.world)
+                operation.replay(self.fake_executor)
 
     # -- recording --------------------------------------------------------------------------------------------------
 
@@ -370,7 +370,7 @@ class Recorder:
             self.replay()
         fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
         before = versions_of(fakes)
-        observed = self.world.run(call.function, call.args, call.kwargs, fakes, fill)
+        observed = self.fake_executor.run(call.function, call.args, call.kwargs, fakes, fill)
         operation.bindings = self.shapes.bindings(observed.result, call.function)
         outcome = outcome_of(observed, fakes, before, describe_callable(call.function), self.symbolic)
         operation.made_values = _Adopting(operation, observed.result)
@@ -444,7 +444,7 @@ class Recorder:
             self.acting.add(node)
         if outcome.effectful:
             self.keep.add(node)
-            self.trace.epoch += 1
+            self.trace.mutation_count += 1
 
     def _is_exposed(self) -> bool:
         """Whether an exception here finds handlers of the program, or effects that are still to be performed."""
@@ -462,7 +462,7 @@ class Recorder:
         self.add_state_node(function, tuple(args), kwargs)
         if function not in global_state.NESTING:
             self._pending.append(_StateChange(function, args, kwargs))
-        self.trace.epoch += 1
+        self.trace.mutation_count += 1
         return result
 
     def switch(self, function: Any, args: list[Any]) -> None:

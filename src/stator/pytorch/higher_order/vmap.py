@@ -119,7 +119,7 @@ class _Mapping:
         self.mapped.append(value)
         self.in_dims.append(dim)
         recorder = self.space.trace.recorder
-        with recorder.world.mode:
+        with recorder.fake_executor.mode:
             like = value.fake.select(dim, 0) if value.shape[dim] != 0 else _no_example(value.fake, dim)
         made = TensorValue(recorder, torch.Tensor, meta_of(like))
         made._fake = like

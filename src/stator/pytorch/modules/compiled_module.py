@@ -20,7 +20,7 @@ from stator.pytorch.modules.compiled_forward import CompiledForward, assign, own
 from stator.pytorch.modules.wrapped_state import unwrap_keys, unwrapped
 
 if TYPE_CHECKING:
-    from stator.compiler.region import Bucket
+    from stator.compiler.region import CompileRegion
 
 __all__ = ["StandIn", "is_stand_in", "module_stand_in", "original_of"]
 
@@ -28,12 +28,12 @@ __all__ = ["StandIn", "is_stand_in", "module_stand_in", "original_of"]
 _classes: weakref.WeakKeyDictionary[type, weakref.ref[type]] = weakref.WeakKeyDictionary()
 
 
-def module_stand_in(model: Any, bucket: Bucket) -> Any:
+def module_stand_in(model: Any, compile_region: CompileRegion) -> Any:
     """The stand-in of an `nn.Module`, or None for anything else.
 
     Args:
         model: what `stator.compile` was given.
-        bucket: the owner of the caches its calls go through.
+        compile_region: the owner of the caches its calls go through.
     """
     if not isinstance(model, torch.nn.Module) or isinstance(model, torch.jit.ScriptModule):
         return None
@@ -41,7 +41,7 @@ def module_stand_in(model: Any, bucket: Bucket) -> Any:
     cls = _class_of(type(original))
     made: Any = object.__new__(cls)
     object.__setattr__(made, "__dict__", original.__dict__)
-    put(made, "_stator_module", Compiled(original, bucket.region, type(original).forward))
+    put(made, "_stator_module", Compiled(original, compile_region.region, type(original).forward))
     assign(made, None)
     return made
 
@@ -79,12 +79,12 @@ class StandIn:
         return own(self, "_stator_module").__wrapped__
 
     @property
-    def _stator_bucket(self) -> Any:
+    def _stator_region(self) -> Any:
         return own(self, "_stator_module").region.owner
 
     @property
     def dynamo_ctx(self) -> Any:
-        return Compiling(self._stator_bucket)
+        return Compiling(self._stator_region)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "_orig_mod":
@@ -109,15 +109,15 @@ class StandIn:
         self._orig_mod.__class__ = cls
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return reduced_to(self._orig_mod, self._stator_bucket)
+        return reduced_to(self._orig_mod, self._stator_region)
 
     def __copy__(self) -> Any:
-        return _again(copy.copy(self._orig_mod), self._stator_bucket)
+        return _again(copy.copy(self._orig_mod), self._stator_region)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         made = copy.deepcopy(self._orig_mod, memo)
         # A module may refer to its own stand-in.
-        return memo.get(id(self)) or _again(made, self._stator_bucket)
+        return memo.get(id(self)) or _again(made, self._stator_region)
 
 
 def _keep_original(stand_in: Any, module: Any) -> None:
@@ -127,9 +127,9 @@ def _keep_original(stand_in: Any, module: Any) -> None:
         raise AttributeError(text, name="_orig_mod", obj=stand_in)
 
 
-def _again(module: Any, bucket: Bucket) -> Any:
+def _again(module: Any, compile_region: CompileRegion) -> Any:
     """A copy of the module, compiled as the first one was, with caches of its own."""
-    return module_stand_in(module, bucket.copy())
+    return module_stand_in(module, compile_region.copy())
 
 
 _UNUSED = "__jit_unused_properties__"

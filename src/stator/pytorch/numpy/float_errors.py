@@ -107,7 +107,7 @@ class FloatErrors:
         self.sums: dict[int, tuple[TensorValue, Value]] = {}
         #: the sums of the magnitudes of such tensors
         self.bounds: dict[int, tuple[TensorValue, Value]] = {}
-        self.epoch = 0
+        self.mutation_count = 0
         self.step = 0
         self.verdict: Verdict | None = None
 
@@ -199,10 +199,10 @@ class FloatErrors:
 
     def _follow_writes(self) -> None:
         """What was computed of tensors before they were written to does not hold now."""
-        if self.epoch != self.trace.epoch:
+        if self.mutation_count != self.trace.mutation_count:
             self.sums.clear()
             self.bounds.clear()
-            self.epoch = self.trace.epoch
+            self.mutation_count = self.trace.mutation_count
 
     def _division(self, host: Any, args: Sequence[Value], found: _Found) -> bool:
         spec = ufunc_of(host)
@@ -265,8 +265,8 @@ class FloatErrors:
         if self.verdict is not None:
             return
         self.step = trace.steps
-        bucket: Any = trace.bucket  # type: ignore[attr-defined]
-        counts = not (bucket.fullgraph or trace.config.error_on_recompile)
+        compile_region: Any = trace.compile_region  # type: ignore[attr-defined]
+        counts = not (compile_region.fullgraph or trace.config.error_on_recompile)
         self.verdict = Verdict(trace.region_state if counts else None)
         if counts:
             origin = ConstSource(np, "numpy")

@@ -166,7 +166,7 @@ class Shapes:
         """The fake tensor of an existing one."""
         if dims:
             assert self.env is not None  # the mode knows of it now
-        mode = self.recorder.world.mode
+        mode = self.recorder.fake_executor.mode
         if not dims:
             return mode.of(value.host)
         if internals.is_view(value.host):

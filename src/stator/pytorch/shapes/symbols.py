@@ -14,7 +14,7 @@ from stator.guards.guard import TypeIs
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, hint_of, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
-from stator.space.deferred import PendingNumber, PendingText
+from stator.space.deferred import DeferredNumber, DeferredStr
 from stator.space.protocol import NOT_IMPLEMENTED
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
@@ -211,11 +211,11 @@ def _text(function: Any) -> Any:
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         values = [arg.force() for arg in args]
-        if not isinstance(values[0], SymValue | PendingNumber) or any(type(v) is not Constant for v in values[1:]):
+        if not isinstance(values[0], SymValue | DeferredNumber) or any(type(v) is not Constant for v in values[1:]):
             return None
         if not shows_any(space, function, values[0].cls(1), values[1:]):
             return None
-        return PendingText([(function, values)])
+        return DeferredStr([(function, values)])
 
     return handler
 
@@ -237,7 +237,7 @@ def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
     values = [arg.force() for arg in args]
     if len(values) != 2 or not isinstance(values[0], SymValue) or type(space.known(values[1])) is not int:
         return None
-    return PendingNumber(float, round, values)
+    return DeferredNumber(float, round, values)
 
 
 def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

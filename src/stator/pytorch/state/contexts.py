@@ -37,12 +37,12 @@ class OpenContext(Value):
 
     def enter(self, space: Space) -> None:
         """The program enters it."""
-        space.trace.epoch += 1
+        space.trace.mutation_count += 1
         space.trace.recorder.state.open.append(self)
 
     def leave(self, space: Space) -> None:
         """The program leaves it."""
-        space.trace.epoch += 1
+        space.trace.mutation_count += 1
         space.trace.recorder.state.open.remove(self)
 
     def leave_for_real(self) -> None:

@@ -132,7 +132,7 @@ def _assign_grad(space: Space, tensor: TensorValue, value: Value | None) -> bool
     value = NONE if value is None else value.force()
     if value is not NONE and not _fits(space, tensor, value):
         return False
-    space.touch(tensor)
+    space.mark_mutated(tensor)
     tensor.fields["grad"] = value
     return True
 

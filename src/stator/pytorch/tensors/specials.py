@@ -14,7 +14,7 @@ from stator.pytorch.tensors.calls import method_handler, record
 from stator.pytorch.tensors.known import contents
 from stator.pytorch.tensors.lowering import Call, Operand
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.deferred import PendingText
+from stator.space.deferred import DeferredStr
 from stator.space.protocol import TRUE, register
 from stator.space.value import Constant, Raised, Unsupported, Value
 
@@ -197,7 +197,7 @@ def _text(function: Any, name: str) -> Any:
         if not shape and not shows_any(space, function, torch.ones((), dtype=tensor.dtype), options):
             raise Unsupported(errors.PrintOfTensor(name))
         kept = record(space, Call(_Base.clone, "call_method", "clone"), [tensor], {})
-        return PendingText([(function, [kept, *options])])
+        return DeferredStr([(function, [kept, *options])])
 
     return handler
 

@@ -36,14 +36,14 @@ class Identities:
                 self._trace.guard(Distinct(source, tuple(group)))
             group[source] = None
 
-    def set_apart(self, left: Value, right: Value) -> None:
+    def assume_distinct(self, left: Value, right: Value) -> None:
         """Assume that two existing objects are two: of others, which a group would bring in, nothing is said."""
         group = self._groups.get(left.cls, {})
         if left.source not in group or right.source not in group:
             assert left.source is not None and right.source is not None
             self._trace.guard(Distinct(left.source, (right.source,)))
 
-    def single_out(self, value: Value, others: list[Value]) -> None:
+    def assume_distinct_from_all(self, value: Value, others: list[Value]) -> None:
         """Assume that an existing object is none of the others, which may be one object among themselves."""
         group = self._groups.get(value.cls, {})
         sources = dict.fromkeys(
@@ -75,7 +75,7 @@ def _rivals(value: Value, others: Iterable[Value]) -> list[Value]:
 def separate(space: Space, left: Value, right: Value) -> None:
     """The trace depended on two objects being two."""
     if _rivals(left, (right,)):
-        space.trace.extension(Identities).set_apart(left, right)
+        space.trace.extension(Identities).assume_distinct(left, right)
 
 
 def used_as_key(space: Space, value: Value) -> None:
@@ -101,7 +101,7 @@ def separate_changed(space: Space, changed: Iterable[Value]) -> None:
 def _single_out(identities: Identities, value: Value, others: Iterable[Value]) -> None:
     rivals = _rivals(value, others)
     if rivals:
-        identities.single_out(value, rivals)
+        identities.assume_distinct_from_all(value, rivals)
 
 
 class ShownAddresses:

@@ -36,7 +36,7 @@ def missing(hosts: list[Any], values: Iterable[Value]) -> list[Any]:
     return [host for host in hosts if id(host) not in there]
 
 
-def leads_to(trace: Any, host: Any) -> bool:
+def reaches(trace: Any, host: Any) -> bool:
     """Whether a running frame, or what the traced program has changed, leads to the existing object."""
     return any(stands_for(found, host) for found in _led_to(trace, trace.effects.changed()))
 

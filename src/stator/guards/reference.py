@@ -8,10 +8,10 @@ from typing import Any
 from .guard import Guard
 from .source import CallSource, Frame, GetAttrSource, LoadError, Source
 
-__all__ = ["Twin"]
+__all__ = ["ReferenceProgram"]
 
 
-class Twin:
+class ReferenceProgram:
     """Checks guards one after the other, loading from a Frame."""
 
     __slots__ = ("guards", "outputs")
