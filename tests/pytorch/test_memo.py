@@ -21,9 +21,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
     run = FakeExecutor.run
     monkeypatch.setattr(small, "preferable", lambda metas: False)
-    monkeypatch.setattr(
-        FakeExecutor, "run", lambda fake_executor, f, *rest: found.append(f) or run(fake_executor, f, *rest)
-    )
+    monkeypatch.setattr(FakeExecutor, "run", lambda self, f, *rest: found.append(f) or run(self, f, *rest))
     MEMO.clear()
     return found
 

@@ -1,4 +1,4 @@
-// The entries of a code_entries in the order they are tried, and what of their programs they share.
+// The entries of one code object in one region, in the order they are tried, and what of their programs they share.
 #pragma once
 #include <cstddef>
 #include <utility>

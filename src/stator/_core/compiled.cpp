@@ -25,7 +25,7 @@ PyObject* call_through_hook(Compiled* self, PyObject* const* args, size_t nargsf
     return PyObject_Vectorcall(self->function, args, nargsf, kwnames);
 }
 
-// The code_entries to look a call of the function up in, null if its frame is not one the hook would take over.
+// The entries to look a call of the function up in, null if its frame is not one the hook would take over.
 CodeEntries* entries_for(PyObject* function, Region* region) {
     if (!runs_its_code(function)) return nullptr;
     auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));

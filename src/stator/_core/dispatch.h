@@ -29,7 +29,7 @@ inline Py_ssize_t argument_slots(PyCodeObject* code) {
            ((code->co_flags & CO_VARKEYWORDS) != 0);
 }
 
-// Looks the code_entries (may be null) up; on a hit `entry` holds the entry.
+// Tries the entries (may be null); on a hit `entry` holds the entry.
 Outcome find_entry(Context& context, CodeEntries* code_entries, const Call& call, OutputArray& outputs, Ref& entry);
 
 // Runs the guards of an entry that was made for this very call; that they fail is an error.

@@ -10,12 +10,12 @@
 
 namespace stator {
 
-// Takes a code_entries out of both its sides; its entries go when the reference handed back does.
+// Takes them out of both their sides; the entries go when the reference handed back does.
 void forget_entries(CodeEntries* code_entries) {
     CodeCache* cache = code_entries->cache;
     if (cache->last_ == code_entries) cache->last_ = nullptr;
     cache->by_region.erase(code_entries->region);
-    code_entries->region->by_region->erase(code_entries);
+    code_entries->region->all_entries->erase(code_entries);
     delete code_entries;
 }
 
@@ -40,7 +40,7 @@ CodeEntries* CodeCache::make_entries(Region* region) {
     if (CodeEntries* found = code_entries(region)) return found;
     auto* made = new CodeEntries{region, this, nullptr};
     by_region.emplace(region, made);
-    region->by_region->insert(made);
+    region->all_entries->insert(made);
     last_ = made;
     return made;
 }
@@ -80,8 +80,8 @@ Region* as_region(PyObject* self) { return reinterpret_cast<Region*>(self); }
 
 void clear_entries(Region* self) {
     std::vector<ChainRef> released;  // destructors run only when the tables are consistent again
-    while (!self->by_region->empty()) {
-        CodeEntries* code_entries = *self->by_region->begin();
+    while (!self->all_entries->empty()) {
+        CodeEntries* code_entries = *self->all_entries->begin();
         released.push_back(std::move(code_entries->chain));
         forget_entries(code_entries);
     }
@@ -94,7 +94,7 @@ PyObject* region_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     Region* self = as_region(type->tp_alloc(type, 0));
     if (!self) return nullptr;
     self->owner = Py_NewRef(owner);
-    self->by_region = new std::unordered_set<CodeEntries*>;
+    self->all_entries = new std::unordered_set<CodeEntries*>;
     return as_object(self);
 }
 
@@ -102,8 +102,8 @@ int region_traverse(PyObject* object, visitproc visit, void* arg) {
     Region* self = as_region(object);
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->owner);
-    if (self->by_region) {
-        for (CodeEntries* code_entries : *self->by_region) {
+    if (self->all_entries) {
+        for (CodeEntries* code_entries : *self->all_entries) {
             if (!code_entries->chain) continue;
             for (const Link& link : code_entries->chain->links()) Py_VISIT(link.entry);
         }
@@ -123,8 +123,8 @@ void region_dealloc(PyObject* object) {
     PyTypeObject* type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     if (self->weakrefs) PyObject_ClearWeakRefs(object);
-    if (self->by_region) region_clear(object);
-    delete self->by_region;
+    if (self->all_entries) region_clear(object);
+    delete self->all_entries;
     type->tp_free(object);
     Py_DECREF(type);
 }

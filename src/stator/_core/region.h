@@ -1,4 +1,4 @@
-// Regions (one per stator.compile() call), the caches of code objects, and the by_region where the two meet.
+// Regions (one per stator.compile() call), the caches of code objects, and the entries where the two meet.
 #pragma once
 #include <memory>
 #include <unordered_map>
@@ -31,7 +31,7 @@ struct CodeCache {
     CodeEntries* make_entries(Region* region);
 
   private:
-    CodeEntries* last_ = nullptr;  // the code_entries found last: there is mostly one
+    CodeEntries* last_ = nullptr;  // those found last: there is mostly one region
     friend struct Region;
     friend void forget_entries(CodeEntries* code_entries);
 };
@@ -40,7 +40,7 @@ struct Region {
     PyObject_HEAD
     PyObject* owner;
     PyObject* weakrefs;
-    std::unordered_set<CodeEntries*>* by_region;
+    std::unordered_set<CodeEntries*>* all_entries;  // of every code object
 };
 
 // The cache of a code object; with `create`, null means an exception.

@@ -182,9 +182,8 @@ def substitute_in_graph(original: Any) -> Callable[[F], F]:
     """Decorator: trace this Python function wherever the program calls `original` (a C function, usually)."""
 
     def decorate(replacement: F) -> F:
-        from stator.compiler import (
-            mark_models,  # which loads the tracer, and its own model of `original` before this one
-        )
+        # It loads the tracer, and its own model of `original` before this one.
+        from stator.compiler import mark_models
 
         mark_models.substitute(original, replacement)
         return replacement

@@ -52,18 +52,18 @@ class Compiling:
     """
 
     def __init__(self, compile_region: CompileRegion) -> None:
-        self._region = compile_region
+        self._compile_region = compile_region
 
     def __call__(self, function: Any) -> Any:
-        made = Compiled(function, self._region.region)
-        made.__dict__["_stator_region"] = self._region
+        made = Compiled(function, self._compile_region.region)
+        made.__dict__["_stator_region"] = self._compile_region
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiling:
-        return Compiling(self._region.copy())
+        return Compiling(self._compile_region.copy())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        remake, (_, *settings) = reduced_to(None, self._region)
+        remake, (_, *settings) = reduced_to(None, self._compile_region)
         return _compiling, (remake, *settings)
 
 

@@ -77,7 +77,7 @@ class CompileRegion:
         self.root: CodeType | None = None
         self.forced: dict[CodeType | None, int] = {}
         self.forced_hit = False
-        #: whether this is another compile_region's for first calls
+        #: whether this is another compile region's for first calls
         self.is_first = False
         self._first_calls: CompileRegion | None = None
         self._states = ByCode[dict[Any, Any]]()
@@ -93,7 +93,7 @@ class CompileRegion:
         return under_torchs(self.own_config, self.given | _KEPT_BY_FULLGRAPH if self.fullgraph else self.given)
 
     def copy(self) -> CompileRegion:
-        """A compile_region with the same settings, and nothing compiled."""
+        """A compile region with the same settings, and nothing compiled."""
         return self._like(self.backend, self.asked)
 
     def for_first_calls(self) -> CompileRegion:
@@ -106,12 +106,12 @@ class CompileRegion:
         return self._first_calls
 
     def _like(self, backend: Any, asked: tuple[Any, str | None, dict[str, Any]]) -> CompileRegion:
-        """A compile_region with the same settings, and perhaps another backend."""
+        """A compile region with the same settings, and perhaps another backend."""
         made_by: dict[str, Any] = {"remake": self.remake, "resolve": self.resolve}
         return CompileRegion(self.own_config, backend=backend, asked=asked, **made_by, **self.settings())
 
     def settings(self) -> dict[str, Any]:
-        """The keywords of this compile_region besides the backend, to make another."""
+        """The keywords of this compile region besides the backend, to make another."""
         return {"fullgraph": self.fullgraph, "dynamic": self.dynamic, "name": self.name, "given": self.given}
 
     def clear(self) -> None:
@@ -229,7 +229,7 @@ class CompileRegion:
         return self._compiled.codes()
 
     def hits(self) -> int:
-        """How often an entry of this compile_region was used."""
+        """How often an entry of this compile region was used."""
         return sum(entry.hits for code in self.codes() for entry in self.region.entries(code))
 
 

@@ -66,7 +66,7 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls):
         return SequenceIterator(value)
 
     def call_on_proxies(self, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value | None:
-        """Run a pure host function for real, on stand-ins for operands that are not known; None where unsound."""
+        """Run a pure host function for real, on proxies for operands that are not known; None where unsound."""
         owner = getattr(host, "__objclass__", None) or getattr(host, "__self__", None)
         if isinstance(owner, type) and owner.__module__ != "builtins":
             return None  # others may ask for more than slots: a Decimal compares itself with any Rational
