@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stator.guards.raw import is_heap_type
-from stator.interp import all_opcodes  # noqa: F401  all models are registered with them
 from stator.space.attributes import is_generic
 from stator.space.protocol import EXTERNAL_ONLY, HANDLERS, IMMUTABLE, SLOTS, is_pure, model_for
 from stator.space.value import Value
@@ -57,7 +56,7 @@ _ROWS = {"tp": "slots", "am": "slots", "bf": "slots", "nb": "numbers", "sq": "it
 
 def builtin_types() -> list[type]:
     """The builtin types and the C types of the modules, iterators and views among them, ordered by name."""
-    for name in _MODULES:
+    for name in ("stator.models", *_MODULES):  # all models are registered with the first
         importlib.import_module(name)
     found = {cls for cls in _subclasses(object) if cls.__module__ in _HOMES and _made_in_c(cls) and not _internal(cls)}
     return sorted(found, key=lambda cls: (cls.__module__ != "builtins", cls.__module__, cls.__name__.lower()))

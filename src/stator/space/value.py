@@ -68,6 +68,10 @@ class Value:
         """The host object this value is known to equal; raises NotKnown. Containers give fresh copies."""
         raise NotKnown(self)
 
+    def is_none(self) -> bool:
+        """`value is None`."""
+        return False
+
     def identity(self, space: Space) -> Any:
         """A host object whose identity stands for this value's identity (itself, for what exists only traced)."""
         return self
@@ -144,6 +148,9 @@ class Lazy(Value):
     def as_host(self, space: Space) -> Any:
         return self.force().as_host(space)
 
+    def is_none(self) -> bool:
+        return self.force().is_none()
+
     def identity(self, space: Space) -> Any:
         return self.force().identity(space)
 
@@ -217,6 +224,9 @@ class Constant(Known):
     """A known object of an immutable type: int, str, None, range, dtype, re.Match …"""
 
     __slots__ = ()
+
+    def is_none(self) -> bool:
+        return self.host is None
 
     def key(self, space: Space) -> Any:
         host = self.host

@@ -218,8 +218,8 @@ class _FreshClass:
         self.value = ClassValue(self.skeleton)
         self.value.cls = meta.as_host(space)
         self.value.recipe = self
-        space.trace.fresh_classes[self.skeleton] = self.value
-        space.trace.class_overlays[self.skeleton] = self.attributes
+        space.trace.classes.fresh[self.skeleton] = self.value
+        space.trace.classes.overlays[self.skeleton] = self.attributes
         space._by_id[id(self.skeleton)] = self.value
         space._kept.append(self.skeleton)
         if cell is not None:

@@ -191,7 +191,7 @@ class ListValue(Sequence):
 
     def _set_slice(self, space: Space, where: slice, item: Value) -> Value:
         step = where.step not in (None, 1)
-        if not _iterable(space, item):
+        if not space.is_iterable(item):
             extended = step or sys.version_info >= (3, 13)
             raise space.error(
                 TypeError, "must assign iterable to extended slice" if extended else "can only assign an iterable"

@@ -236,7 +236,7 @@ class _Awaitable(ObjectValue):
     def __del__(self) -> None:
         frame = self.generator.frame
         if _WARNS and self.state == "created" and frame is not None:
-            frame.trace.lose(self)
+            frame.trace.finalizers.close_later(self)
 
     def tp_del(self, space: Space) -> Value:
         """`_PyErr_WarnUnawaitedAgenMethod`."""
@@ -268,7 +268,7 @@ class SendValue(_Awaitable):
         self.check_open(space)
         if self.state == "created":
             self.begin(space, "anext")
-            if space.trace.is_none(value):
+            if value.is_none():
                 value = self.sent
         return self._step(space, lambda: self.generator.resume(space, value))
 
@@ -315,7 +315,7 @@ class ThrowValue(_Awaitable):
             if not target.awaited and target.closed:
                 self.state = "closed"
                 raise space.error(StopAsyncIteration)
-            if not target.awaited and not space.trace.is_none(value):
+            if not target.awaited and not value.is_none():
                 raise space.error(RuntimeError, "can't send non-None value to a just-started coroutine")
             self.begin(space, self.method)
             return self._step(space, lambda: self._throw_first(space))

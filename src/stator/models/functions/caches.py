@@ -17,6 +17,7 @@ from stator.models.functions.function import FunctionValue
 from stator.models.functions.method import BoundMethod
 from stator.models.identity.weakref_ import RefValue
 from stator.space.attributes import MISSING
+from stator.space.cached_results import CachedResults
 from stator.space.facts import constant, plain_name
 from stator.space.operands import known_host
 from stator.space.protocol import MODELS, NONE, models
@@ -60,9 +61,9 @@ class Cached(ExtensibleValue):
         return self if instance is None else BoundMethod(self, instance)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE) -> Value:
-        if not space.trace.is_none(instance):
+        if not instance.is_none():
             return BoundMethod(self, instance)
-        if space.trace.is_none(owner):
+        if owner.is_none():
             raise space.error(TypeError, "__get__(None, None) is invalid")
         return self
 
@@ -222,7 +223,7 @@ def _refers_to_new_class(space: Space, value: Value) -> bool:
     """Whether the value is a weak reference to a class that the trace has made."""
     value = value.force()
     referent = value.referent if isinstance(value, RefValue) else None
-    return referent is not None and issubclass(referent.cls, type) and space.trace.is_fresh_class(referent.host)  # type: ignore[attr-defined]
+    return referent is not None and issubclass(referent.cls, type) and space.trace.classes.is_fresh(referent.host)  # type: ignore[attr-defined]
 
 
 def _share(space: Space, value: Value, step: int, name: str) -> None:
@@ -236,7 +237,7 @@ def _share(space: Space, value: Value, step: int, name: str) -> None:
     else:
         raise Unsupported(errors.CachedFunction(name, f"gives {value.describe()}"))
     if not issubclass(value.cls, tuple):
-        space.trace.shared[id(value)] = value, step, name
+        space.trace.extension(CachedResults).add(value, step, name)
     for part in parts:
         _share(space, part.force(), step, name)
 

@@ -48,7 +48,7 @@ class GeneratorValue(Suspendable):
         super().__init__(frame, cls)
         if frame is not None and self.is_coroutine:
             self.protected = True
-            frame.trace.unfinished.add(self)
+            frame.trace.finalizers.suspended_in_finally.add(self)
 
     @property
     def is_coroutine(self) -> bool:
@@ -250,7 +250,7 @@ def send(space: Space, receiver: Value, value: Value) -> Value:
     receiver = receiver.force()
     if isinstance(receiver, GeneratorValue):
         return receiver.send(space, value)
-    if space.trace.is_none(value):
+    if value.is_none():
         return space.advance(receiver)
     return space.call_method(receiver, "send", value)
 

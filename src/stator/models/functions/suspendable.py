@@ -52,7 +52,7 @@ class Suspendable(ObjectValue):
         # The tracer holds it no longer than the program: the program's would be closed now.
         frame = self.frame
         if frame is not None and self.source is None and not self.running and self.is_finalised(frame):
-            frame.trace.lose(self)
+            frame.trace.finalizers.close_later(self)
 
     def is_finalised(self, frame: Frame) -> bool:
         """Whether its end, when the program has let go of it, does something that the program may see."""
@@ -100,7 +100,7 @@ class Suspendable(ObjectValue):
         self.own()
         if self.frame is None:
             raise self.exhausted(space)
-        if not self.started and not self.running and not space.trace.is_none(value):
+        if not self.started and not self.running and not value.is_none():
             raise space.error(TypeError, f"can't send non-None value to a just-started {self.kind}")
         frame = self._enter(space)
         if self.started:
@@ -141,21 +141,20 @@ class Suspendable(ObjectValue):
         assert frame is not None
         if self.protected:
             self.protected = False
-            space.trace.unfinished.discard(self)
+            space.trace.finalizers.suspended_in_finally.discard(self)
         frame.parent = space.trace.frame
         frame.result = None
-        if not frame.handlers:
-            frame.handled = frame.handled_outside()
+        frame.handling.resume(frame.parent)
         self.running = True
         return frame
 
     def _run(self, space: Space, frame: Frame, raised: Raised | None) -> Value:
         """Run to the next yield; raises StopIteration at the end."""
         try:
-            space.trace.enter_frame(frame)
+            space.trace.calls.enter(frame)
             if raised is not None:
-                if frame.handlers:
-                    exception.set_context(space, raised.value, frame.handled)
+                if frame.handling.infos:
+                    exception.set_context(space, raised.value, frame.handling.current)
                 frame.unwind(raised, frame.instrs[max(frame.index - 1, 0)])
             result = frame.run()
         except Raised as e:
@@ -165,12 +164,12 @@ class Suspendable(ObjectValue):
             raise
         finally:
             self.running = False
-            space.trace.leave_frame(frame)
+            space.trace.calls.leave()
         if frame.instrs[frame.index - 1].op == "YIELD_VALUE":
             frame.parent = None
             if is_protected(frame):
                 self.protected = True
-                space.trace.unfinished.add(self)
+                space.trace.finalizers.suspended_in_finally.add(self)
             return result
         self.finish(space)
         raise self.ended(space, result)
@@ -201,13 +200,13 @@ class Suspendable(ObjectValue):
     @staticmethod
     def _call_delegate(space: Space, frame: Frame, thrower: Value, exc: Value) -> Value:
         """The call is made by the frame that waits for the delegate."""
-        space.trace.enter_frame(frame)
+        space.trace.calls.enter(frame)
         space.trace.frame = frame
         try:
             return space.call(thrower, [exc], {})
         finally:
             space.trace.frame = frame.parent
-            space.trace.leave_frame(frame)
+            space.trace.calls.leave()
 
 
 def thrown(space: Space, kind: Value, value: Value | None, traceback: Value | None) -> Raised:
@@ -248,7 +247,7 @@ def protects(instrs: Sequence[Instr], suspended_at: Instr) -> bool:
 def stop_with(space: Space, value: Value) -> Raised:
     """`_PyGen_SetStopIterationValue`: the StopIteration that brings a value; without one for None."""
     stop = space.error(StopIteration)
-    if not space.trace.is_none(value):
+    if not value.is_none():
         stop.value.set_args(space, [value])  # type: ignore[attr-defined]
     return stop
 

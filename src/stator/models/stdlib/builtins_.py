@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.models.functions.imports import first_import, import_parts, loaded
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.models.text.repr_ import ascii_of, repr_of
 from stator.models.text.str_format import format_of
@@ -307,7 +308,7 @@ def dir_(space: Space, value: Value | None = None, /) -> Value:
 
 @builtin(globals)
 def globals_(space: Space) -> Value:
-    return space.trace.globals_of(space.trace.current_frame.globals).value(space)  # type: ignore[no-any-return]
+    return space.trace.namespaces.globals_of(space.trace.frame.globals).value(space)
 
 
 @builtin(builtins.__import__)
@@ -324,12 +325,12 @@ def import_(
         raise Unsupported(errors.UnsupportedUse("__import__", "of a relative name"))
     full = str(known_host(space, name, "__import__"))
     wanted = full if space.truth(fromlist) else full.partition(".")[0]
-    module = space.trace.loaded(full)
+    module = loaded(space, full)
     if module is None:
-        space.trace.first_import(full)
+        first_import(space, full)
     if space.truth(fromlist):
-        space.trace.import_parts(full, module, [space.known(item) for item in space.unpack(fromlist)])
-    return space.trace.loaded(wanted) or space.trace.first_import(wanted)
+        import_parts(space, full, module, [space.known(item) for item in space.unpack(fromlist)])
+    return loaded(space, wanted) or first_import(space, wanted)
 
 
 @builtin(breakpoint)

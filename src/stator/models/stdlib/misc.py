@@ -17,6 +17,7 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from stator.models.functions.imports import first_import, loaded
 from stator.models.iterators.streams import Stream, stream
 from stator.space.operands import known_host, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, pure, register
@@ -55,7 +56,7 @@ def _find_spec(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
     if len(args) != 1 or kwargs:
         raise refuse_use("importlib.util.find_spec", "of a relative name")
     name = known_host(space, args[0], "importlib.util.find_spec")
-    if space.trace.loaded(name) is not None:
+    if loaded(space, name) is not None:
         return space.existing(importlib.util.find_spec).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
     if "." in name and name.rpartition(".")[0] not in sys.modules:
         raise refuse_use("importlib.util.find_spec", "in a package that is not imported yet")
@@ -73,11 +74,11 @@ def _import_module(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     """`importlib.import_module` of a module by its full name."""
     name = known_host(space, args[0], "importlib.import_module") if len(args) == 1 and not kwargs else None
     if isinstance(name, str):
-        module = space.trace.loaded(name)
+        module = loaded(space, name)
         if module is not None and issubclass(module.force().cls, types.ModuleType):
             return module
         if not name.startswith("."):
-            space.trace.first_import(name)
+            first_import(space, name)
     return space.existing(importlib.import_module).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
 
 
