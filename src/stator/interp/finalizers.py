@@ -11,7 +11,7 @@ from stator.space.value import NotKnown, Raised, Unsupported
 
 if TYPE_CHECKING:
     from stator.guards.guard import Guard
-    from stator.interp.trace import Trace
+    from stator.space.interfaces import Trace
 
 
 class Finalizers:

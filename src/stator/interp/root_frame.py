@@ -23,8 +23,7 @@ from stator.space.protocol import IMMUTABLE
 
 if TYPE_CHECKING:
     from stator.errors import Break
-    from stator.interp.trace import Trace
-    from stator.space.interfaces import Frame as AnyFrame
+    from stator.space import interfaces
     from stator.space.space import Space
     from stator.space.value import Value
 
@@ -49,7 +48,7 @@ class RootFrame:
         #: what its callers handle, as they do while it is traced
         self.outer_exception = sys.exception()
 
-    def begin(self, trace: Trace, function: FunctionType, code: CodeType, args: list[Any]) -> Frame:
+    def begin(self, trace: interfaces.Trace, function: FunctionType, code: CodeType, args: list[Any]) -> Frame:
         """The frame, its arguments unread."""
         value = _running_function(self.space, function)
         value.code = code
@@ -70,7 +69,7 @@ class RootFrame:
         value = self.space.wrap(self.outer_exception, _HANDLED).force()
         return None if value.cls is type(None) else value
 
-    def dropped_by(self, frames: list[AnyFrame]) -> bool:
+    def dropped_by(self, frames: list[interfaces.Frame]) -> bool:
         """Whether an argument is no longer held by the frames, which the real frame keeps."""
         args = [arg for arg in self.args if type(arg) not in IMMUTABLE]
         return not all(any(frame.holds(arg) for frame in frames) for arg in args)

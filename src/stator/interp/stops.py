@@ -13,8 +13,7 @@ from stator.space.value import Unsupported
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
     from stator.errors import Break
-    from stator.interp.trace import Trace
-    from stator.space.interfaces import Frame
+    from stator.space.interfaces import Frame, Trace
 
 #: items that one trace may take out of iterators
 _MOST_ITEMS = 1_000_000

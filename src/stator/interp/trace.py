@@ -5,33 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from stator import errors
-from stator.bytecode import is_suspendable
-from stator.interp import opcodes
 from stator.interp.branches import assumed
 from stator.interp.break_report import BreakReport
 from stator.interp.finalizers import Finalizers
-from stator.interp.frame import Frame
 from stator.interp.inlined_calls import InlinedCalls
-from stator.interp.policy import GIVEN_UP
 from stator.interp.root_frame import RootFrame
 from stator.interp.side_effects import Effects
 from stator.interp.stops import Stops
-from stator.models.functions import generator
+from stator.models.classes.class_changes import ClassChanges
 from stator.models.standard_space import StandardSpace
-from stator.space.class_changes import ClassChanges
 from stator.space.globals_ import Namespaces
-from stator.space.value import Unsupported, Value
+from stator.space.value import Value
 
 if TYPE_CHECKING:
     from stator.config import Config
     from stator.errors import Break
     from stator.guards.guard import Guard
-    from stator.models.functions.function import FunctionValue
     from stator.space import interfaces
 
 T = TypeVar("T")
-opcodes.load()
 
 #: called when a trace begins; the higher layers hang their parts on it
 TRACE_HOOKS: list[Callable[[Trace], None]] = []
@@ -76,7 +68,7 @@ class Trace:
         self.stops = Stops(self, stop_at, stop_reason)
         self.finalizers = Finalizers(self)
         self.breaks = BreakReport(config.verbose)
-        self.calls = InlinedCalls(config.inline_depth_limit)
+        self.calls = InlinedCalls(self)
         self.classes = ClassChanges()
         self.space = StandardSpace(self)
         self.namespaces = Namespaces(self.space)
@@ -131,28 +123,7 @@ class Trace:
         decide the next branch."""
         return assumed(self.frame, value)
 
-    # -- running frames ---------------------------------------------------------------------------------------------
-
-    def inline(self, function: FunctionValue, bound: dict[str, Value], tail: bool) -> Value:
-        """Run the frame of a call inside this trace."""
-        if GIVEN_UP and function.code in GIVEN_UP:
-            raise Unsupported(errors.FrameGivenUp(function.qualname, "its first instruction cannot be traced"))
-        suspendable = is_suspendable(function.code)
-        frame = Frame(self, function, bound, parent=self.frame, tail=tail and not suspendable)
-        return generator.make(frame) if suspendable else self._run(frame)
-
-    def inline_class_body(self, function: FunctionValue, namespace: Value) -> Value:
-        """Execute a class body with `namespace` as its locals; returns the class cell, or None."""
-        frame = Frame(self, function, {}, parent=self.frame)
-        frame.namespace = namespace
-        return self._run(frame)
-
-    def _run(self, frame: Frame) -> Value:
-        self.calls.enter(frame)
-        try:
-            return frame.run()
-        finally:
-            self.calls.leave()
+    # -- frames -----------------------------------------------------------------------------------------------------
 
     def running(self) -> list[interfaces.Frame]:
         """The frames being executed, innermost first."""

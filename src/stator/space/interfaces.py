@@ -240,6 +240,12 @@ class InlinedCalls(Protocol):
     recursion_limit: int
     codes: dict[int, CodeType]
 
+    def inline(self, function: Any, bound: dict[str, Value], tail: bool) -> Value:
+        """Run the frame of a call inside this trace."""
+
+    def inline_class_body(self, function: Any, namespace: Value) -> Value:
+        """Execute a class body with `namespace` as its locals; returns the class cell, or None."""
+
     def enter(self, frame: Frame) -> None:
         """A call begins."""
 
@@ -273,6 +279,9 @@ class Finalizers(Protocol):
     def close_later(self, generator: Any) -> None:
         """The program has let go of a generator that is suspended: it is closed before the next instruction."""
 
+    def settle(self, can_break: bool) -> None:
+        """What the instruction before has let go of ends before this one; `can_break`: whether the trace can."""
+
 
 class BreakReport(Protocol):
     """Where and why the trace broke; see `stator.interp.break_report.BreakReport`."""
@@ -285,7 +294,7 @@ class BreakReport(Protocol):
 
 
 class ClassChanges(Protocol):
-    """Classes that the program has made or changed; see `stator.space.class_changes.ClassChanges`."""
+    """Classes that the program has made or changed; see `stator.models.classes.class_changes.ClassChanges`."""
 
     fresh: dict[type, Value]
     overlays: dict[type, dict[str, Value]]
@@ -395,12 +404,6 @@ class Trace(Protocol):
     def assumed(self, value: Value) -> bool | None:
         """A truth value that is not known, if it may be assumed: all that the call being made does with it is to
         decide the next branch."""
-
-    def inline(self, function: Any, bound: dict[str, Value], tail: bool) -> Value:
-        """Run the frame of a call inside this trace."""
-
-    def inline_class_body(self, function: Any, namespace: Value) -> Value:
-        """Execute a class body with `namespace` as its locals; returns the class cell, or None."""
 
     def running(self) -> list[Frame]:
         """The frames being executed, innermost first."""

@@ -67,7 +67,7 @@ def build_class(space: Space, function: Value, name: Value, /, *bases: Value, **
         meta = _winner(space, meta, resolved)
     bases_value = space.new_tuple(resolved)
     namespace = _prepare(space, meta, name, bases_value, kwargs)
-    cell = space.trace.inline_class_body(function, namespace)
+    cell = space.trace.calls.inline_class_body(function, namespace)
     if len(given) != len(resolved) or any(a is not b for a, b in zip(given, resolved, strict=True)):
         space.setitem(namespace, Constant("__orig_bases__"), space.new_tuple(given))
     made = space.call(meta, [name, bases_value, namespace], kwargs).force()

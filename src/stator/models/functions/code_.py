@@ -100,7 +100,7 @@ def _run(space: Space, mode: str, source: Value, globals: Value, locals: Value) 
     else:
         host = _globals_of(space, mode, globals)
         namespace = globals if locals.cls is type(None) else locals
-    return space.trace.inline_class_body(FunctionValue(text, host, text.co_name), namespace.force())
+    return space.trace.calls.inline_class_body(FunctionValue(text, host, text.co_name), namespace.force())
 
 
 def _check_namespaces(space: Space, mode: str, globals: Value, locals: Value) -> None:

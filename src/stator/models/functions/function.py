@@ -323,7 +323,7 @@ class FunctionValue(Value):
             bound = bind(space, self.code, args, kwargs, defaults, kwdefault)
         except Mismatch:
             raise self._mismatch(space, args, kwargs) from None
-        return space.trace.inline(self, bound, tail)
+        return space.trace.calls.inline(self, bound, tail)
 
     def guard_code(self, space: Space) -> None:
         """The trace depends on what the function's code is."""
