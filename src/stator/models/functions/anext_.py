@@ -53,9 +53,7 @@ class AnextAwaitable(ObjectValue):
     __slots__ = ("default", "wrapped")
 
     def __init__(self, wrapped: Value, default: Value) -> None:
-        self.cls = _ANEXT_AWAITABLE
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(_ANEXT_AWAITABLE)
         self.wrapped = wrapped
         self.default = default
 

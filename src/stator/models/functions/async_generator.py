@@ -157,9 +157,7 @@ class AsyncGeneratorValue(Suspendable):
     def first_step(self, writer: Writer, name: str) -> str:
         return f"{writer.const(advance)}({name})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self.awaited:
             raise Unsupported(errors.NotReconstructible("an async generator that is awaited"))
         return writer.generator(self)
@@ -176,9 +174,7 @@ class _Awaitable(ObjectValue):
     method: str
 
     def __init__(self, generator: AsyncGeneratorValue, cls: type) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.generator = generator
         self.state = "created"
 
@@ -284,9 +280,9 @@ class SendValue(_Awaitable):
             self.state = "closed"
             raise
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         if self.state != "created":
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         return writer.assign("send", f"{writer.expr(self.generator)}.asend({writer.expr(self.sent)})")
 
 
@@ -356,9 +352,9 @@ class ThrowValue(_Awaitable):
         self.state = "closed"
         raise space.error(RuntimeError, "async generator ignored GeneratorExit")
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         if self.state != "created":
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         args = ", ".join([writer.expr(part) for part in self.thrown_in or ()])
         return writer.assign(self.method, f"{writer.expr(self.generator)}.{self.method}({args})")
 

@@ -166,9 +166,7 @@ class GeneratorValue(Suspendable):
     def first_step(self, writer: Writer, name: str) -> str:
         return f"{name}.send(None)" if self.is_coroutine else f"next({name})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         return writer.generator(self)
 
 
@@ -187,9 +185,7 @@ class CoroutineWrapper(ObjectValue):
     __slots__ = ("coroutine",)
 
     def __init__(self, coroutine: GeneratorValue) -> None:
-        self.cls = _WRAPPER
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(_WRAPPER)
         self.coroutine = coroutine
 
     @classmethod
@@ -211,7 +207,7 @@ class CoroutineWrapper(ObjectValue):
     def close(self, space: Space) -> Value:
         return self.coroutine.close(space)
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         return writer.assign("awaited", f"{writer.expr(self.coroutine)}.__await__()")
 
 

@@ -107,6 +107,7 @@ class ModuleValue(InstanceValue):
     __slots__ = ()
     __hash__ = object.__hash__
     FIELDS = frozenset({"__annotations__"})
+    ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
 
     @classmethod
@@ -125,10 +126,6 @@ class ModuleValue(InstanceValue):
             self.host = host
             self.source = ConstSource(host, _name(host))
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     def as_host(self, space: Space) -> Any:
         return super().as_host(space) if self.source is None else self.host

@@ -27,9 +27,7 @@ class Suspendable(ObjectValue):
     kind: str
 
     def __init__(self, frame: Frame | None, cls: type) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.frame = frame
         if frame is not None:
             frame.generator = self
@@ -44,8 +42,7 @@ class Suspendable(ObjectValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         self = cls(None, space.guard_type(host, source))
-        self.host = host
-        self.source = source
+        self.host, self.source = host, source
         return self
 
     def __del__(self) -> None:

@@ -46,9 +46,7 @@ class ProxyValue(ObjectValue):
     __slots__ = ("_target", "callback")
 
     def __init__(self, cls: type, referent: Value | None, callback: Value = NONE) -> None:
-        self.cls = cls
-        self.source = None
-        self.host: Any = None
+        super().__init__(cls)
         self._target = WeakTarget(referent)
         self.callback = callback
 
@@ -59,12 +57,10 @@ class ProxyValue(ObjectValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Any) -> ProxyValue:
         self = cls(space.guard_type(host, source), None)
-        self.source, self.host = source, host
+        self.host, self.source = host, source
         return self
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         referent = self.referent
         if referent is None:
             raise Unsupported(errors.LifetimeObserved("a weak proxy of an object that is gone"))

@@ -54,10 +54,8 @@ class MemoryFile(ExtensibleValue):
     kind: Any
 
     def __init__(self, host: Any) -> None:
-        self.cls = self.kind
-        self.source: Source | None = None
+        super().__init__(self.kind)
         self.host = host
-        self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
 
     @classmethod
@@ -98,9 +96,7 @@ class MemoryFile(ExtensibleValue):
         except ValueError as e:  # one that has not been initialised
             raise Raised(space.exception(e)) from None
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         shell = writer.shell_of(self)
         if shell is not None:
             return shell

@@ -159,9 +159,7 @@ class Getter(ObjectValue):
     kind: type
 
     def __init__(self, args: list[Value], kwargs: dict[str, Value] | None = None, cls: type | None = None) -> None:
-        self.cls = cls or self.kind
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls or self.kind)
         self.args = args
         self.kwargs = kwargs or {}
 
@@ -173,12 +171,10 @@ class Getter(ObjectValue):
         base = CallSource(_parts, source, "parts")
         self = cls([space.wrap(part, ItemSource(base, i)) for i, part in enumerate(parts)], cls=own)
         space.trace.guard(_same_length(base, parts))
-        self.source, self.host = source, host
+        self.host, self.source = host, source
         return self
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         parts = [writer.expr(arg) for arg in self.args]
         parts += [f"{name}={writer.expr(value)}" for name, value in self.kwargs.items()]
         return str(writer.assign(self.kind.__name__, f"{writer.const(self.cls)}({', '.join(parts)})"))

@@ -32,9 +32,7 @@ class LockValue(ObjectValue):
     maker: Any
 
     def __init__(self) -> None:
-        self.cls = self.kind
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(self.kind)
         self.depth = 0
 
     @classmethod
@@ -42,7 +40,7 @@ class LockValue(ObjectValue):
         if space.guard_type(host, source) is not cls.kind:
             return InstanceValue.from_host(space, host, source)
         self = cls()
-        self.source, self.host = source, host
+        self.host, self.source = host, source
         return self
 
     def take(self, space: Space) -> Value:
@@ -79,9 +77,7 @@ class LockValue(ObjectValue):
         if self.source is not None:
             raise refuse(f"{self.kind.__name__}.{method}")
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         shell = writer.shell_of(self)
         if shell is not None:
             return shell
