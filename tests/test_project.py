@@ -69,6 +69,20 @@ def test_files_and_functions_stay_small(path: Path):
     assert {name: length for name, length in long.items() if length > MAX_FUNCTION} == {}
 
 
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_models_of_special_methods_are_named_by_their_slot(path: Path):
+    """Under its own name, `__len__`, Python would call the model on the Value."""
+    methods = [
+        function
+        for cls in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(cls, ast.ClassDef)
+        for function in cls.body
+        if isinstance(function, ast.FunctionDef) and re.fullmatch("__.+__", function.name)
+    ]
+    wrong = [m.name for m in methods if m.name != "__init__" and "space" in [a.arg for a in m.args.args[:2]]]
+    assert wrong == [], "the model of `__x__` is named `tp_x`"
+
+
 def pinned() -> set[str]:
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     return {line.split("==")[0].lower() for line in lines if "==" in line}

@@ -1,6 +1,6 @@
 """Bytecode: any supported CPython version's, as one canonical instruction set, and the way back to code objects."""
 
-from .canonical import CANONICAL, JUMPS, TERMINATORS
+from .canonical import CANONICAL, JUMPS
 from .continuation import (
     ContinuationError,
     continuation,
@@ -21,7 +21,6 @@ __all__ = [
     "JUMPS",
     "NULL_FIRST",
     "SUPPORTED",
-    "TERMINATORS",
     "ContinuationError",
     "DecodeError",
     "Decoded",

@@ -35,8 +35,9 @@ class Raised(Exception):
 class Value:
     """A traced value: its class, where it came from, and (in subclasses) its payload.
 
-    The slots of the modelled type are methods of the subclass, named as in Python (`__len__` is `tp_len` …), and take
-    the space as first argument. `protocol.models` registers them under the host type's own descriptors.
+    The methods of the modelled type are methods of the subclass, under their own names, the special ones as `tp_x`
+    (`tp_len` models `__len__`), and take the space as first argument. `protocol.models` registers them under the host
+    type's own descriptors.
     """
 
     __slots__ = ("__weakref__", "cls", "source")
@@ -60,10 +61,6 @@ class Value:
     def type_name(self, space: Space) -> str:
         """The name that CPython's messages give the class."""
         return space.type_name(self.cls)
-
-    def __bool__(self) -> bool:
-        # A model's `__len__` is about the traced object; host code asking `if value:` means "is there one".
-        return True
 
     def force(self) -> Value:
         """The realised value; installs the guards that realising needs."""

@@ -139,7 +139,7 @@ class FieldDescriptor(Named):
     def unmodelled(self, instance: Value) -> Unsupported:
         return Unsupported(errors.UnsupportedAttribute(instance.cls.__name__, self.name))
 
-    def __get__(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
         instance = instance.force()
         if instance.cls is type(None):
             return self
@@ -153,10 +153,10 @@ class FieldDescriptor(Named):
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def __set__(self, space: Space, instance: Value, value: Value, /) -> Value:
+    def tp_set(self, space: Space, instance: Value, value: Value, /) -> Value:
         return self._assign(space, instance.force(), value)
 
-    def __delete__(self, space: Space, instance: Value, /) -> Value:
+    def tp_delete(self, space: Space, instance: Value, /) -> Value:
         return self._assign(space, instance.force(), None)
 
     def _assign(self, space: Space, instance: Value, value: Value | None) -> Value:

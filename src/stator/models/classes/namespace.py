@@ -21,7 +21,6 @@ class NamespaceValue(InstanceValue):
     """A namespace: nothing but its attribute dict."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
 
     @classmethod
     def from_fresh(cls, space: Space, host: types.SimpleNamespace) -> Value:

@@ -171,10 +171,10 @@ class ListValue(Sequence):
     def tp_len(self, space: Space) -> Value:
         return Constant(len(self.items))
 
-    def __getitem__(self, space: Space, key: Value, /) -> Value:
+    def tp_getitem(self, space: Space, key: Value, /) -> Value:
         return self.get(space, key)
 
-    def __setitem__(self, space: Space, key: Value, item: Value, /) -> Value:
+    def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
         key = key.force()
         if is_slice(key):
             return self._set_slice(space, slice_of(space, key), item)
@@ -206,7 +206,7 @@ class ListValue(Sequence):
         self.mutable(space)[where] = new
         return NONE
 
-    def __delitem__(self, space: Space, key: Value, /) -> Value:
+    def tp_delitem(self, space: Space, key: Value, /) -> Value:
         key = key.force()
         if is_slice(key):
             where = slice_of(space, key)
@@ -239,24 +239,24 @@ class ListValue(Sequence):
 
     # -- the rest ---------------------------------------------------------------------------------------------------
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return ListIterator(self)
 
-    def __reversed__(self, space: Space) -> Value:
+    def tp_reversed(self, space: Space) -> Value:
         return ListReverseIterator(self, len(self.items) - 1)
 
-    def __contains__(self, space: Space, item: Value, /) -> Value:
+    def tp_contains(self, space: Space, item: Value, /) -> Value:
         return FALSE if self.find(space, item) is None else TRUE
 
-    def __add__(self, space: Space, other: Value, /) -> Value:
+    def tp_add(self, space: Space, other: Value, /) -> Value:
         return self.concatenated(space, other)
 
-    def __mul__(self, space: Space, count: Value, /) -> Value:
+    def tp_mul(self, space: Space, count: Value, /) -> Value:
         times = self.repetitions(space, count)
         return ListValue(self.items * times)
 
     def tp_rmul(self, space: Space, count: Value, /) -> Value:
-        return self.__mul__(space, count)
+        return self.tp_mul(space, count)
 
     def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:
         found = self.find(space, item, *self.bounds(space, start, stop))

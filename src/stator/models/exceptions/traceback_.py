@@ -133,7 +133,7 @@ class TracebackValue(ObjectValue):
             return space.trace.extension(Frames).value(entry.frame)
         return Constant(entry.line if name == "tb_lineno" else entry.place().at)
 
-    def __dir__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_dir(self, space: Space) -> Value:
         """`tb_dir`: the same of all."""
         return space.new_list([Constant(name) for name in _NAMES])
 

@@ -61,13 +61,13 @@ class AnextAwaitable(ObjectValue):
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
 
-    def __await__(self, space: Space) -> Value:
+    def tp_await(self, space: Space) -> Value:
         return self
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return self
 
-    def __next__(self, space: Space) -> Value:
+    def tp_next(self, space: Space) -> Value:
         return self._or_default(space, space.advance)
 
     def send(self, space: Space, value: Value, /) -> Value:

@@ -100,10 +100,10 @@ class AsyncGeneratorValue(Suspendable):
 
     # -- methods ----------------------------------------------------------------------------------------------------
 
-    def __aiter__(self, space: Space) -> Value:
+    def tp_aiter(self, space: Space) -> Value:
         return self
 
-    def __anext__(self, space: Space) -> Value:
+    def tp_anext(self, space: Space) -> Value:
         self._begin(space)
         return SendValue(self, NONE)
 
@@ -195,13 +195,13 @@ class _Awaitable(ObjectValue):
         if self.state == "closed":
             raise space.error(RuntimeError, f"cannot reuse already awaited {self.reused}")
 
-    def __await__(self, space: Space) -> Value:
+    def tp_await(self, space: Space) -> Value:
         return self
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return self
 
-    def __next__(self, space: Space) -> Value:
+    def tp_next(self, space: Space) -> Value:
         return self.send(space, NONE)
 
     def send(self, space: Space, value: Value, /) -> Value:

@@ -48,17 +48,17 @@ class Cached(ExtensibleValue):
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         return self if instance is None else BoundMethod(self, instance)
 
-    def __get__(self, space: Space, instance: Value, owner: Value = NONE) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value = NONE) -> Value:
         if not space.trace.is_none(instance):
             return BoundMethod(self, instance)
         if space.trace.is_none(owner):
             raise space.error(TypeError, "__get__(None, None) is invalid")
         return self
 
-    def __copy__(self, space: Space, *ignored: Value) -> Value:
+    def tp_copy(self, space: Space, *ignored: Value) -> Value:
         return self
 
-    def __deepcopy__(self, space: Space, *ignored: Value) -> Value:
+    def tp_deepcopy(self, space: Space, *ignored: Value) -> Value:
         return self
 
     def tp_reduce(self, space: Space) -> Value:

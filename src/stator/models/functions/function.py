@@ -328,11 +328,11 @@ class FunctionValue(ObjectValue):
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         return self if instance is None else BoundMethod(self, instance)
 
-    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
         return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)
 
-    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         return self.call(space, list(args), kwargs, False)
 
     # -- host and residual ------------------------------------------------------------------------------------------

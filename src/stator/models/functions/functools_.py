@@ -100,7 +100,7 @@ class PartialValue(ExtensibleValue):
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs}, tail)
 
-    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs})
 
@@ -119,12 +119,12 @@ class PartialValue(ExtensibleValue):
                 parts += (f", {space.str_(space.str(key))}=", repr_piece(space, value))
         return concatenated(f"{name}(", *parts, ")")
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         attrs = NONE if self.is_bare(space) else space.getattr(self, "__dict__")
         parts = [self.part(space, name) for name in ("func", "args", "keywords")]
         return reduction(space, self.cls, [parts[0]], space.new_tuple([*parts, attrs]))
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         state = state.force()
         parts = [part.force() for part in space.unpack(state)] if issubclass(state.cls, tuple) else []
         if self.source is not None:

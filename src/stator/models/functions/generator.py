@@ -88,13 +88,13 @@ class GeneratorValue(Suspendable):
                 return None
             raise
 
-    def __next__(self, space: Space) -> Value:
+    def tp_next(self, space: Space) -> Value:
         return self.send(space, NONE)
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return self
 
-    def __await__(self, space: Space) -> Value:
+    def tp_await(self, space: Space) -> Value:
         return CoroutineWrapper(self)
 
     def send(self, space: Space, value: Value) -> Value:
@@ -192,10 +192,10 @@ class CoroutineWrapper(ObjectValue):
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return self
 
-    def __next__(self, space: Space) -> Value:
+    def tp_next(self, space: Space) -> Value:
         return self.coroutine.send(space, NONE)
 
     def send(self, space: Space, value: Value, /) -> Value:

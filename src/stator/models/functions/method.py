@@ -58,10 +58,10 @@ class BoundMethod(ObjectValue):
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         return space.call(self.function, [self.instance, *args], kwargs, tail)
 
-    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         return self.call(space, list(args), kwargs, False)
 
-    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         """From 3.13 on: it stays bound to what it is bound to."""
         return self
 
@@ -163,7 +163,7 @@ class BuiltinValue(Named):
             self._check_class(space, args)
         return space.call_builtin(host, args, kwargs)
 
-    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         return self.call(space, list(args), kwargs, False)
 
     def _check_class(self, space: Space, args: list[Value]) -> None:
@@ -192,7 +192,7 @@ class BuiltinValue(Named):
             raise space.error(TypeError, f"{name} doesn't apply to a '{instance.type_name(space)}' object")
         return BoundBuiltin(self, instance)
 
-    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
         if self.cls is types.ClassMethodDescriptorType:
             cls = space.class_value(instance.cls) if owner is None or owner.force().cls is type(None) else owner.force()

@@ -90,7 +90,6 @@ class ModuleDict(AttrDict):
     """The `__dict__` of a module: what LOAD_GLOBAL, attribute access and `globals()` share."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
 
     def __init__(self, owner: Value, module: types.ModuleType) -> None:
         super().__init__(owner)
@@ -105,7 +104,6 @@ class ModuleValue(InstanceValue):
     """A module. Which one an existing module is, is guarded, so that it is known."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
     FIELDS = frozenset({"__annotations__"})
     ALWAYS_EXISTING = True
     CACHED_WEAKLY = True

@@ -154,6 +154,27 @@ class IteratorValue(ExtensibleValue):
     def held(self) -> Iterable[Value]:
         return held_attributes(self)
 
+    # -- the slots ----------------------------------------------------------------------------------------------------
+
+    def tp_iter(self, space: Space) -> Value:
+        return self
+
+    def tp_next(self, space: Space) -> Value:
+        if self.source is not None:
+            self.open(space)
+        if self.passes_stop:
+            return space.passed_on(lambda: self.produce(space))
+        found = self.produce(space)
+        if found is None:
+            raise space.error(StopIteration)
+        return found
+
+    def tp_reduce(self, space: Space) -> Value:
+        self.warn_of_copies(space)
+        if self.source is not None:
+            self.open(space)
+        return self.reduced(space)
+
     # -- generated code -----------------------------------------------------------------------------------------------
 
     def reconstruct(self, writer: Writer) -> str:
@@ -198,28 +219,6 @@ def native(cls: type) -> type:
     return next(base for base in cls.__mro__ if base in MODELS)
 
 
-def _iter(self: IteratorValue, space: Space) -> Value:
-    return self
-
-
-def _next(self: IteratorValue, space: Space) -> Value:
-    if self.source is not None:
-        self.open(space)
-    if self.passes_stop:
-        return space.passed_on(lambda: self.produce(space))
-    found = self.produce(space)
-    if found is None:
-        raise space.error(StopIteration)
-    return found
-
-
-def _reduce(self: IteratorValue, space: Space) -> Value:
-    self.warn_of_copies(space)
-    if self.source is not None:
-        self.open(space)
-    return self.reduced(space)
-
-
 def reduction(space: Space, maker: Any, args: list[Value], *state: Value) -> Value:
     """What `__reduce__` gives: how an equal object is made."""
     made = space.class_value(maker) if isinstance(maker, type) else space.existing(maker)
@@ -230,15 +229,10 @@ def iterator_type(*hosts: type) -> Callable[[I], I]:
     """Class decorator: the class models these iterator types."""
 
     def decorate(value_class: I) -> I:
-        value_class.__iter__ = _iter  # type: ignore[attr-defined]
-        value_class.__next__ = _next  # type: ignore[attr-defined]
+        inherited = ["tp_iter", "tp_next", "tp_length_hint", "tp_setstate"]
         if value_class.reduced is not IteratorValue.reduced:
-            value_class.__reduce__ = _reduce  # type: ignore[assignment, method-assign]
-        for name in ("__length_hint__", "__setstate__"):
-            inherited = getattr(value_class, name, None)
-            if inherited is not None:
-                setattr(value_class, name, inherited)  # a model's methods are those of its own class
-        return models(*hosts)(value_class)
+            inherited.append("tp_reduce")
+        return models(*hosts, inherited=inherited)(value_class)
 
     return decorate
 
@@ -325,7 +319,7 @@ class PositionIterator(IteratorValue):
         """How many items are left."""
         return space.int_(space.len(target)) - self.index
 
-    def __length_hint__(self, space: Space) -> Value:
+    def tp_length_hint(self, space: Space) -> Value:
         if self.source is not None:
             self.open(space)
         return Constant(0 if self.target is None else max(self.remaining(space, self.target), 0))
@@ -335,7 +329,7 @@ class PositionIterator(IteratorValue):
             return reduction(space, self.exhausted_maker, [space.fresh(self.empty)])
         return reduction(space, self.maker, [self.target], Constant(self.index))
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         index = state_number(space, state)
         if self.source is not None:
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
@@ -520,7 +514,7 @@ class SequenceIterator(IteratorValue):
         self.index += 1
         return item
 
-    def __length_hint__(self, space: Space) -> Value:
+    def tp_length_hint(self, space: Space) -> Value:
         if self.source is not None:
             self.open(space)
         if self.target is None:
@@ -535,7 +529,7 @@ class SequenceIterator(IteratorValue):
             return reduction(space, iter, [space.new_tuple([])])
         return reduction(space, iter, [self.target], Constant(self.index))
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         index = state_number(space, state)
         if self.source is not None:
             self.open(space)

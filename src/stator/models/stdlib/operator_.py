@@ -232,7 +232,7 @@ class ItemGetter(Getter):
     def get(self, space: Space, value: Value) -> Value:
         return _each(space, self.args, lambda key: space.getitem(value, key))
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         return reduction(space, self.cls, self.args)
 
     def tp_repr(self, space: Space) -> Value:
@@ -262,7 +262,7 @@ class AttrGetter(Getter):
 
         return _each(space, self.args, follow)
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         return reduction(space, self.cls, self.args)
 
     def tp_repr(self, space: Space) -> Value:
@@ -298,7 +298,7 @@ class MethodCaller(Getter):
         method = space.getattr(value, str(known_host(space, name, "operator.methodcaller")))
         return space.call(method, args, self.kwargs)
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         if not self.kwargs:
             return reduction(space, self.cls, self.args)
         name, *args = self.args

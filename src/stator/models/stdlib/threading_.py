@@ -113,10 +113,10 @@ class PlainLock(LockValue):
         self.check_fresh("locked")
         return bool_value(self.depth > 0)
 
-    def __enter__(self, space: Space) -> Value:
+    def tp_enter(self, space: Space) -> Value:
         return self.take(space)
 
-    def __exit__(self, space: Space, *exc_info: Value) -> Value:
+    def tp_exit(self, space: Space, *exc_info: Value) -> Value:
         return self.give(space)
 
 
@@ -141,10 +141,10 @@ class ReentrantLock(LockValue):
     def release(self, space: Space) -> Value:
         return self.give(space)
 
-    def __enter__(self, space: Space) -> Value:
+    def tp_enter(self, space: Space) -> Value:
         return self.take(space)
 
-    def __exit__(self, space: Space, *exc_info: Value) -> Value:
+    def tp_exit(self, space: Space, *exc_info: Value) -> Value:
         return self.give(space)
 
     def _is_owned(self, space: Space) -> Value:
