@@ -7,19 +7,16 @@ real on a host instance; those its class overrides are found by the ordinary loo
 from __future__ import annotations
 
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.guard import Equals
 from stator.guards.raw import type_lookup
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.space.identity.keys import traced_key
+from stator.space.interfaces import Writer
 from stator.space.protocol import MODELS
+from stator.space.space import Space
 from stator.space.value import ExtensibleValue, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _FIELDS = (GetSetDescriptorType, MemberDescriptorType)
 #: the plain equal of an instance is what its type makes of it; for the other types, of what `__reduce__` gives

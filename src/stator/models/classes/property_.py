@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
+from stator.guards.source import Source
 from stator.models.classes.descriptors import overridden_get
 from stator.space.facts import answer, attribute, part
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _PARTS = ("fget", "fset", "fdel")
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
-from stator.guards.source import GetAttrSource
+from stator.guards.source import GetAttrSource, Source
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 @models(super)

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import sys
 import typing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.source import ConstSource
 from stator.models.classes.instance import InstanceValue
 from stator.space.protocol import models, register
-from stator.space.value import NotKnown, Unsupported
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import NotKnown, Unsupported, Value
 
 
 @models(typing._Final)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.space.operands import hooked
 from stator.space.protocol import NOT_IMPLEMENTED, bad_call, register
+from stator.space.space import Space
 from stator.space.value import Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 _UNITED: tuple[type, ...] = (type, types.GenericAlias, types.UnionType, type(None))
 if sys.version_info >= (3, 12):

@@ -5,22 +5,18 @@ from __future__ import annotations
 import contextlib
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.models.functions.frame_ import Frames
 from stator.models.functions.suspendable import Suspendable, stop_with, thrown, warn_of_parts
+from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
 
 #: whether what was never awaited may be thrown into, and closing it throws GeneratorExit
 _THROWS_FIRST = sys.version_info >= (3, 13)

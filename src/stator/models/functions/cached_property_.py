@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.space.protocol import register
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import Value
 
 _MISSING = object()
 

@@ -6,7 +6,7 @@ import functools
 import gc
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import IdIs, NoKey
@@ -18,13 +18,11 @@ from stator.models.functions.method import BoundMethod
 from stator.models.identity.weakref_ import RefValue
 from stator.space.attributes import MISSING
 from stator.space.facts import constant, plain_name
+from stator.space.interfaces import Trace, Writer
 from stator.space.operands import known_host
 from stator.space.protocol import MODELS, NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Trace, Writer
-    from stator.space.space import Space
 
 _CACHED = functools._lru_cache_wrapper
 

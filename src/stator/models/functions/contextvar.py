@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextvars
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.space.facts import fixed
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 def current(variable: contextvars.ContextVar[Any]) -> Any:

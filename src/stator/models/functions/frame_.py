@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
+from stator.guards.source import Source
 from stator.models.classes.instance import InstanceValue
+from stator.space.interfaces import Frame, Trace
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import NULL, Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Trace
-    from stator.space.space import Space
 
 #: before 3.13, one dict shows the variables of a frame, brought up to date whenever it is asked for
 _ONE_LOCALS_DICT = sys.version_info < (3, 13)

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.guard import Equals
 from stator.guards.raw import lacks_dict
-from stator.guards.source import CallSource
+from stator.guards.source import CallSource, Source
 from stator.models.classes.attr_dict import assign_dict
 from stator.models.functions.method import explicit_call
 from stator.models.iterators.iterator import reduction
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.facts import attribute
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse_object, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, models
 from stator.space.recursion import entered, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, ObjectValue, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _KEY = type(functools.cmp_to_key(lambda a, b: 0))
 

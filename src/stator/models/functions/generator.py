@@ -6,22 +6,19 @@ import inspect
 import sys
 import types
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.bytecode.decode import decode
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.models.exceptions import exception
 from stator.models.functions.frame_ import Frames
 from stator.models.functions.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
+from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import MODELS, NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
 
 
 def _depth(_: Any) -> int:

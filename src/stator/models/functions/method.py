@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
@@ -11,14 +12,10 @@ from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
+from stator.space.interfaces import Writer
 from stator.space.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
+from stator.space.space import Space
 from stator.space.value import Constant, Known, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 @models(types.MethodType)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from types import NoneType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
+from stator.bytecode.decode import Instr
+from stator.guards.source import Source
 from stator.models.exceptions import exception
 from stator.space.facts import plain_name
+from stator.space.interfaces import Frame, Writer
+from stator.space.space import Space
 from stator.space.value import ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.bytecode.decode import Instr
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
 
 
 class Suspendable(ObjectValue):

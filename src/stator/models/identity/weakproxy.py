@@ -5,18 +5,16 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.models.identity.weakref_ import PlainRefs, refer_to_new
 from stator.space.attributes import MISSING
 from stator.space.identity.reachability import WeakTarget, is_alive
+from stator.space.interfaces import Writer
 from stator.space.protocol import MODELS, NONE, builtin, register
+from stator.space.space import Space
 from stator.space.value import ObjectValue, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 #: method → the function that asks the referent for it
 _ASKED: dict[str, Callable[..., Any]] = {

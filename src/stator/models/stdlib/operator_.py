@@ -5,25 +5,22 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.guard import Length
-from stator.guards.source import CallSource, ItemSource
+from stator.guards.source import CallSource, ItemSource, Source
 from stator.models.functions.method import explicit_call
 from stator.models.iterators.iterator import reduction
 from stator.space.deferred import concatenated
 from stator.space.facts import answer
+from stator.space.interfaces import Writer
 from stator.space.length_hint import length_hint
 from stator.space.operands import bool_value, known_host, refuse_object
 from stator.space.operators import BINARY, COMPARE, INPLACE
 from stator.space.protocol import NONE, builtin, models
 from stator.space.recursion import entered, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 def _binary(host: Any, symbol: str) -> None:

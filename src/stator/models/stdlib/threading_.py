@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import _thread
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stator.guards.source import Source
 from stator.models.classes.instance import InstanceValue
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, TRUE, builtin, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _LOCK = type(_thread.allocate_lock())
 _RLOCK = type(threading.RLock())
