@@ -35,16 +35,13 @@ class FieldDescriptor(Named):
     """
 
     __slots__ = ()
+    ALWAYS_EXISTING = True
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> FieldDescriptor:
         self = cls(host, source)
         space.guard_identity(self)
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     def describe(self) -> str:
         return f"attribute {self.qualname}"
@@ -311,26 +308,19 @@ class _Wrapper(ExtensibleValue):
     """A callable wrapped into a static or class method."""
 
     __slots__ = ("_function", "slots")
+    ALWAYS_EXISTING = True
     FIELDS = frozenset({"__func__", "__isabstractmethod__", "__wrapped__"})
 
     def __init__(self, cls: type, function: Value | None = None) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self._function = function
-        self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Any:
         self = cls(space.guard_type(host, source), part(space, host, source, "__func__"))
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     @property
     def function(self) -> Value:
@@ -362,9 +352,7 @@ class _Wrapper(ExtensibleValue):
     def shell(self, writer: Writer) -> str:
         return f"{self.cls.__mro__[-2].__name__}.__new__({writer.const(self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self._function is None:
             return writer.shell_of(self) or writer.assign("method", self.shell(writer))
         function = writer.expr(self.function)

@@ -6,7 +6,7 @@ import copyreg
 import struct
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.raw import is_heap_type
@@ -16,10 +16,8 @@ from stator.models.classes.type_ import class_names
 from stator.models.text.repr_ import str_of
 from stator.space.attributes import attribute_name
 from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, builtin, register
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 _ABSTRACT = 1 << 20
 _MANAGED_DICT = 1 << 4

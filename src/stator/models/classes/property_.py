@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
+from stator.guards.source import Source
 from stator.host.version_facts import PROPERTIES_ARE_NAMED_BY_GETTERS, PROPERTY_DOC_MUST_FIT
 from stator.models.classes.descriptors import overridden_get
 from stator.space.facts import answer, attribute, part
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _PARTS = ("fget", "fset", "fdel")
 
@@ -24,31 +22,24 @@ class PropertyValue(ExtensibleValue):
     """A property, or an instance of a subclass."""
 
     __slots__ = ("_doc", "getter_doc", "name", "parts", "slots")
+    ALWAYS_EXISTING = True
     FIELDS = frozenset({"__doc__", "__isabstractmethod__", "fdel", "fget", "fset"})
 
     def __init__(self, cls: type = property) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.parts: dict[str, Value] = dict.fromkeys(_PARTS, NONE)
         self._doc: Value = NONE
         self.getter_doc = False
         #: what `__set_name__` was told, for error messages
         self.name: str | None = None
-        self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> PropertyValue:
         self = cls(space.guard_type(host, source))
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         self.parts = {name: part(space, host, source, name) for name in _PARTS}
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     # -- making -----------------------------------------------------------------------------------------------------
 
@@ -197,9 +188,7 @@ class PropertyValue(ExtensibleValue):
     def shell(self, writer: Writer) -> str:
         return f"{writer.const(property)}.__new__({writer.const(self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         name: str = writer.early(self)
         parts = [writer.expr(part) for part in self.parts.values()]
         doc = "None" if self.getter_doc else writer.expr(self._doc)

@@ -6,18 +6,15 @@
 from __future__ import annotations
 
 import typing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.source import ConstSource
 from stator.host.version_facts import TYPE_PARAMETER_DEFAULTS, TYPE_PARAMETERS
 from stator.models.classes.instance import InstanceValue
 from stator.space.protocol import models, register
-from stator.space.value import NotKnown, Unsupported
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import NotKnown, Unsupported, Value
 
 
 @models(typing._Final)

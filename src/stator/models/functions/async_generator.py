@@ -5,23 +5,19 @@ from __future__ import annotations
 import contextlib
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.host.version_facts import ASYNC_STEPS_THROW_FIRST, ASYNC_STEPS_WARN
 from stator.models.functions.frame_ import Frames
 from stator.models.functions.suspendable import Suspendable, stop_with, thrown, warn_of_parts
+from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
 
 _ENDS = (StopAsyncIteration, GeneratorExit)
 
@@ -154,9 +150,7 @@ class AsyncGeneratorValue(Suspendable):
     def first_step(self, writer: Writer, name: str) -> str:
         return f"{writer.const(advance)}({name})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self.awaited:
             raise Unsupported(errors.NotReconstructible("an async generator that is awaited"))
         return writer.generator(self)
@@ -173,9 +167,7 @@ class _Awaitable(ObjectValue):
     method: str
 
     def __init__(self, generator: AsyncGeneratorValue, cls: type) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.generator = generator
         self.state = "created"
 
@@ -281,9 +273,9 @@ class SendValue(_Awaitable):
             self.state = "closed"
             raise
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         if self.state != "created":
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         return writer.assign("send", f"{writer.expr(self.generator)}.asend({writer.expr(self.sent)})")
 
 
@@ -353,9 +345,9 @@ class ThrowValue(_Awaitable):
         self.state = "closed"
         raise space.error(RuntimeError, "async generator ignored GeneratorExit")
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         if self.state != "created":
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         args = ", ".join([writer.expr(part) for part in self.thrown_in or ()])
         return writer.assign(self.method, f"{writer.expr(self.generator)}.{self.method}({args})")
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
+from stator.guards.source import Source
 from stator.host.version_facts import FRAME_LOCALS_ARE_A_VIEW
 from stator.models.classes.instance import InstanceValue
+from stator.space.interfaces import Frame, Trace
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import NULL, Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Trace
-    from stator.space.space import Space
 
 
 class Frames:

@@ -6,23 +6,20 @@ import inspect
 import sys
 import types
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.bytecode.decode import decode
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.host.version_facts import CLOSE_RETURNS_A_VALUE
 from stator.models.exceptions import exception
 from stator.models.functions.frame_ import Frames
 from stator.models.functions.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
+from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import MODELS, NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
 
 
 def _depth(_: Any) -> int:
@@ -167,9 +164,7 @@ class GeneratorValue(Suspendable):
     def first_step(self, writer: Writer, name: str) -> str:
         return f"{name}.send(None)" if self.is_coroutine else f"next({name})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         return writer.generator(self)
 
 
@@ -188,9 +183,7 @@ class CoroutineWrapper(ObjectValue):
     __slots__ = ("coroutine",)
 
     def __init__(self, coroutine: GeneratorValue) -> None:
-        self.cls = _WRAPPER
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(_WRAPPER)
         self.coroutine = coroutine
 
     @classmethod
@@ -212,7 +205,7 @@ class CoroutineWrapper(ObjectValue):
     def close(self, space: Space) -> Value:
         return self.coroutine.close(space)
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         return writer.assign("awaited", f"{writer.expr(self.coroutine)}.__await__()")
 
 

@@ -6,7 +6,7 @@ import builtins
 import importlib
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.source import ConstSource, GlobalSource, Source
@@ -15,13 +15,10 @@ from stator.models.classes.attr_dict import AttrDict, AttrTable
 from stator.models.classes.instance import InstanceValue
 from stator.models.containers.dict_table import Entry
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, bad_call, models
+from stator.space.space import Space
 from stator.space.value import NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
 
 #: the builtins that the tracer itself runs on: where the program has replaced one, nothing is traced
 RELIED_ON: dict[str, Any] = {
@@ -103,6 +100,7 @@ class ModuleValue(InstanceValue):
 
     __slots__ = ()
     FIELDS = frozenset({"__annotations__"})
+    ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
 
     @classmethod
@@ -121,10 +119,6 @@ class ModuleValue(InstanceValue):
             self.host = host
             self.source = ConstSource(host, _name(host))
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     def as_host(self, space: Space) -> Any:
         return super().as_host(space) if self.source is None else self.host

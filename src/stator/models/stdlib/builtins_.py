@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.host.version_facts import SUM_COMPENSATES
@@ -16,10 +16,8 @@ from stator.space.attributes import MISSING
 from stator.space.identity.aliasing import InternedTexts
 from stator.space.operands import bool_value, hooked, known_host, literal
 from stator.space.protocol import NONE, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 @builtin(sys.intern)
