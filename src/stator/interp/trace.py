@@ -13,7 +13,7 @@ from stator import errors
 from stator._core import calls_left
 from stator.bytecode import argument_count, is_suspendable
 from stator.bytecode.continuation import enterable
-from stator.guards.guard import Guard
+from stator.guards.base import Guard
 from stator.guards.source import (
     CellSource,
     ConstSource,
