@@ -50,7 +50,15 @@ class Entry:
     """With no target: nothing that the frame calls is traced either."""
     drops_arguments: bool
     """A frame begun by a tail call gives its arguments up when the target begins."""
-    def __new__(cls, program: GuardProgram, target: Callable[..., Any] | None, owner: Any = None) -> Entry: ...
+    prologue: Final[Callable[[], object] | None]
+    """Called before the guards are checked, once in a dispatch; an exception: the entry is not for this call."""
+    def __new__(
+        cls,
+        program: GuardProgram,
+        target: Callable[..., Any] | None,
+        owner: Any = None,
+        prologue: Callable[[], object] | None = None,
+    ) -> Entry: ...
 
 class Region:
     """The caches of one stator.compile() call."""

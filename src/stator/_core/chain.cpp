@@ -83,7 +83,10 @@ ChainRef Chain::prepend(Entry* entry, const Chain* old) {
     chain->append(entry, 0);
     for (size_t i = 0; old && i < old->links_.size(); i++) {
         const Link& link = old->links_[i];
-        chain->append(link.entry, i ? link.shared : common_prefix(entry->program, link.entry->program));
+        // What a prologue has done, the guards checked before it have not seen.
+        bool same_start = entry->prologue == link.entry->prologue;
+        size_t first = same_start ? common_prefix(entry->program, link.entry->program) : 0;
+        chain->append(link.entry, i ? link.shared : first);
     }
     return kept;
 }

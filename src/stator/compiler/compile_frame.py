@@ -227,14 +227,14 @@ def _run(compile_region: CompileRegion, trace: Trace, program: Program, frame: F
 def _entry(
     compile_region: CompileRegion, trace: Trace, code: CodeType, function: Any, residual: Residual, broke: Any
 ) -> Entry:
-    guards = trace.first_guards + list(trace.guards.values())
+    guards = list(trace.guards.values())
     if trace.recorder is not None:
         guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
     with collector.paused():
         program = compile_guards(guards, residual.outputs)
     if trace.config.check_ir:
         check_ir(Traced(code, program, residual))
-    entry = Entry(program, residual.function, residual)
+    entry = Entry(program, residual.function, residual, trace.prologue)
     entry.depth = trace.deepest
     entry.drops_arguments = trace.drops_arguments
     compile_region.add(code, entry)

@@ -194,7 +194,7 @@ class Trace(Protocol):
     done_first: set[Any]
     unfinished: weakref.WeakSet[Any]
     lost: list[Any]
-    first_guards: list[Guard]
+    prologue: Callable[[], object] | None
     mutation_count: int
     steps: int
     depth: int
