@@ -6,6 +6,7 @@
 extern "C" {
 #include <internal/pycore_frame.h>
 #include <internal/pycore_interpframe.h>
+#include <internal/pycore_tstate.h>
 }
 #pragma GCC diagnostic pop
 #include "frames_common.h"
@@ -38,8 +39,12 @@ void place_frame(Frame* frame, int offset) {
 Frame* top_frame(PyThreadState* thread) { return thread->current_frame; }
 void set_top_frame(PyThreadState* thread, Frame* frame) { thread->current_frame = frame; }
 
-// CPython looks at the stack itself, as is done for all versions (hook.cpp).
-bool c_recursion_is_low(PyThreadState*) { return false; }
+// The limit is an address in the C stack.
+bool c_recursion_is_low(PyThreadState* thread) {
+    auto* own = reinterpret_cast<_PyThreadStateImpl*>(thread);
+    uintptr_t quarter = (own->c_stack_top - own->c_stack_soft_limit) / 4;
+    return reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) < own->c_stack_soft_limit + quarter;
+}
 
 bool is_of_interpreter(Frame* frame) { return frame->owner >= FRAME_OWNED_BY_INTERPRETER; }
 
