@@ -19,6 +19,7 @@ from stator.models.functions.function import FunctionValue
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.globals_ import name_in
+from stator.space.operands import host_errors
 from stator.space.protocol import NONE, builtin
 from stator.space.recursion import repr_piece
 from stator.space.skeleton import HELD, SKELETONS, SkeletonError, blank_class, is_data_descriptor_of
@@ -304,10 +305,8 @@ class _FreshClass:
         """`cls.name = value` after the class was made."""
         space.mark_mutated(self.value)
         if value is None:
-            try:
+            with host_errors(space, AttributeError):
                 type.__delattr__(self.skeleton, name)
-            except AttributeError as e:
-                raise Raised(space.exception(e)) from None
             self.attributes.pop(name, None)
         else:
             value = value.force()
@@ -360,10 +359,8 @@ class _FreshClass:
         if name in ("__name__", "__qualname__"):
             if type(value.force()) is not Constant:
                 return False
-            try:
+            with host_errors(space, TypeError, ValueError):
                 type.__setattr__(self.skeleton, name, value.force().as_host(space))
-            except (TypeError, ValueError) as e:
-                raise Raised(space.exception(e)) from None
             space.mark_mutated(self.value)
             self.fields[name] = value
             return True
@@ -438,10 +435,8 @@ def abc_init(space: Space, cls: Value, /) -> Value:
             value = space.getattr_or_none(cls, name)
             if value is not None and _is_abstract(space, value):
                 names.append(name)
-    try:
+    with host_errors(space, TypeError):
         _abc._abc_init(cls.recipe.skeleton)
-    except TypeError as e:
-        raise Raised(space.exception(e)) from None
     cls.recipe._set_abstract(space, space.fresh(frozenset(names)))
     cls.recipe.is_abstract_base = True
     return NONE

@@ -15,9 +15,10 @@ from stator.models.classes.instance import new_instance
 from stator.models.classes.type_ import class_names
 from stator.models.text.repr_ import str_of
 from stator.space.attributes import attribute_name
+from stator.space.operands import host_errors
 from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, builtin, register
 from stator.space.space import Space
-from stator.space.value import Constant, Raised, Unsupported, Value
+from stator.space.value import Constant, Unsupported, Value
 
 _ABSTRACT = 1 << 20
 _MANAGED_DICT = 1 << 4
@@ -77,10 +78,8 @@ def _refuse_excess_new(space: Space, cls: type) -> None:
 
 
 def _refuse_abstract(space: Space, cls: type) -> None:
-    try:
+    with host_errors(space, TypeError):
         object.__new__(cls)
-    except TypeError as e:
-        raise Raised(space.exception(e)) from None
 
 
 def _object_init(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

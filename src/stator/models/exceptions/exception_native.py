@@ -11,6 +11,7 @@ from stator.guards.source import CallSource
 from stator.models.exceptions.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of, native_base
 from stator.models.text.repr_ import repr_of
 from stator.space.attributes import MISSING
+from stator.space.operands import host_errors
 from stator.space.protocol import NONE, bad_call, builtin
 from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -63,10 +64,8 @@ def _new_model(native: type[BaseException]) -> Any:
     def new(space: Space, cls_value: Value, /, *args: Value, **kwargs: Value) -> Value:
         cls = space.known(cls_value)
         if cls is NotKnown or not isinstance(cls, type) or not issubclass(cls, native):
-            try:
+            with host_errors(space, TypeError):
                 function(cls)
-            except TypeError as e:
-                raise Raised(space.exception(e)) from None
         value = made_of(space, _construct(space, function, cls, args, kwargs))
         if issubclass(native, _UNPACKING):
             value.args = list(args)

@@ -17,6 +17,7 @@ from stator.models.functions.cell import CellValue
 from stator.models.functions.method import BoundMethod
 from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
+from stator.space.operands import host_errors
 from stator.space.protocol import HANDLERS, NONE, TailCall, bad_call, models
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
@@ -393,11 +394,9 @@ def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> No
     if issubclass(parts[4].cls, tuple):
         items = [item.force() for item in space.unpack(parts[4])]
         closure = tuple(types.CellType() if isinstance(item, CellValue) else space.stand_in(item) for item in items)
-    try:
+    with host_errors(space, TypeError, ValueError):
         function: Any = types.FunctionType
         function(*hosts, closure, **{key: space.stand_in(v) for key, v in more.items()})
-    except (TypeError, ValueError) as e:
-        raise Raised(space.exception(e)) from None
 
 
 def _with_usual_builtins(*parts: Any) -> types.FunctionType:

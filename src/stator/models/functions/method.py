@@ -13,9 +13,10 @@ from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
 from stator.space.interfaces import Writer
+from stator.space.operands import host_errors
 from stator.space.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
 from stator.space.space import Space
-from stator.space.value import Constant, Known, ObjectValue, Raised, Unsupported, Value
+from stator.space.value import Constant, Known, ObjectValue, Unsupported, Value
 
 
 @models(types.MethodType)
@@ -169,10 +170,8 @@ class BuiltinValue(Named):
         given = args[0].force() if args else None
         if given is not None and issubclass(given.cls, type) and is_subtype(space.stand_in(given), self.owner):
             return
-        try:
+        with host_errors(space, TypeError):
             host() if given is None else host.__get__(None, space.stand_in(given))
-        except TypeError as e:
-            raise Raised(space.exception(e)) from None
         raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
@@ -288,10 +287,8 @@ def check_new(space: Space, host: Any, args: list[Value]) -> None:
     fits = cls is not None and issubclass(cls.cls, type) and is_subtype(space.stand_in(cls), host.__self__)
     if fits and not space.stand_in(cls).__flags__ & DISALLOW_INSTANTIATION:  # type: ignore[arg-type]
         return
-    try:
+    with host_errors(space, TypeError):
         host(*[space.stand_in(a) for a in args])
-    except TypeError as e:
-        raise Raised(space.exception(e)) from None
     raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
 

@@ -28,10 +28,10 @@ from stator.models.classes.instance import InstanceValue
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.space.facts import fixed
 from stator.space.interfaces import Writer
-from stator.space.operands import known_host, refuse_object, refuse_use
+from stator.space.operands import host_errors, known_host, refuse_object, refuse_use
 from stator.space.protocol import IMMUTABLE, NONE, REALISERS, builtin, folds_if, pure, register
 from stator.space.space import Space
-from stator.space.value import Constant, NotKnown, Raised, Value
+from stator.space.value import Constant, NotKnown, Value
 
 __all__ = ["frozen", "pure_python"]
 
@@ -228,7 +228,5 @@ def finditer(space: Space, pattern: Value, string: Value, *bounds: Value) -> Val
     args = [pattern.force(), string.force(), *(bound.force() for bound in bounds)]
     hosts = [known_host(space, arg, "re.Pattern.finditer") for arg in args]
     fixed_texts(space, hosts, {})
-    try:
+    with host_errors(space, Exception):
         return Matches(args, list(re.Pattern.finditer(*hosts)))
-    except Exception as e:
-        raise Raised(space.exception(e)) from None

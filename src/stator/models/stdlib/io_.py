@@ -16,10 +16,10 @@ from stator.models.containers.slice_ import SliceValue
 from stator.models.stdlib.text_files import SINKS, can_take
 from stator.models.text.memoryview_ import MemoryView
 from stator.space.interfaces import Writer
-from stator.space.operands import known_host, refuse, refuse_use
+from stator.space.operands import host_errors, known_host, refuse, refuse_use
 from stator.space.protocol import NONE, builtin, models, register
 from stator.space.space import Space
-from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
+from stator.space.value import Constant, ExtensibleValue, Unsupported, Value
 
 #: methods that a host file in memory may run: what they do depends on the file and on known operands
 _METHODS = (
@@ -79,19 +79,15 @@ class MemoryFile(ExtensibleValue):
         hosts = [known_host(space, arg, function) for arg in args]
         named = {name: known_host(space, value, function) for name, value in (kwargs or {}).items()}
         space.mark_mutated(self)
-        try:
+        with host_errors(space, Exception):
             result = getattr(self.host, method)(*hosts, **named)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
         return self if result is self.host else space.fresh(result)
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name != "closed" or self.source is not None:
             return None
-        try:
+        with host_errors(space, ValueError):  # one that has not been initialised
             return Constant(self.host.closed)
-        except ValueError as e:  # one that has not been initialised
-            raise Raised(space.exception(e)) from None
 
     def rebuilt(self, writer: Writer) -> str:
         shell = writer.shell_of(self)
@@ -193,10 +189,8 @@ class BytesFile(MemoryFile):
         """A view of what it holds now; it cannot change while the view is there."""
         if self.source is not None:
             raise refuse("BytesIO.getbuffer")
-        try:
+        with host_errors(space, ValueError):
             made = MemoryView(memoryview(bytearray(self.host.getvalue())), self)
-        except ValueError as e:
-            raise Raised(space.exception(e)) from None
         self.views.append(made)
         return made
 

@@ -9,10 +9,10 @@ from typing import Any
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
-from stator.space.operands import known_host, literal
+from stator.space.operands import host_errors, known_host, literal
 from stator.space.protocol import TRUE, builtin, pure
 from stator.space.space import Space
-from stator.space.value import Raised, Unsupported, Value
+from stator.space.value import Unsupported, Value
 
 
 class _Status:
@@ -46,10 +46,8 @@ def _status(space: Space, function: Any, path: Value) -> Value:
     host = known_host(space, path, f"os.{function.__name__}")
     status = _STATUS[function]
     space.trace.guard(Equals(CallSource(status, ConstSource(host, repr(host)), function.__name__), status(host)))
-    try:
+    with host_errors(space, Exception):
         found = function(host)
-    except Exception as e:
-        raise Raised(space.exception(e)) from None
     return space.existing(found, f"os.{function.__name__}({host!r})")
 
 
