@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import types
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from stator import errors
 from stator.guards.guard import Distinct, Predicate
 from stator.guards.raw import class_dict, is_mutable_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, GetAttrSource, Source
+from stator.host.version_facts import CLASS_METHODS_CHAIN, TYPES_NAMED_IN_FULL
 from stator.models.functions.method import BoundMethod, Named
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed, part
@@ -104,8 +104,8 @@ class FieldDescriptor(Named):
         raise self._unset(space, instance)
 
     def _unset(self, space: Space, instance: Value) -> Raised:
-        """`PyMember_GetOne` names the class in full from 3.13 on."""
-        shown = space.full_name(instance.cls) if sys.version_info >= (3, 13) else None
+        """`PyMember_GetOne`."""
+        shown = space.full_name(instance.cls) if TYPES_NAMED_IN_FULL else None
         return space.attribute_error(instance, self.name, shown)
 
     def read_existing(self, space: Space, instance: Value) -> Value:
@@ -405,7 +405,7 @@ class ClassMethod(_Wrapper):
     def bound_to(self, space: Space, owner: Value) -> Value:
         """The function bound to the class."""
         function = self.function.force()
-        chained = sys.version_info < (3, 13) and space.host_lookup(function.cls, "__get__") is not MISSING
+        chained = CLASS_METHODS_CHAIN and space.host_lookup(function.cls, "__get__") is not MISSING
         if chained and function.cls is not types.FunctionType:
             getter = space.lookup(function.cls, "__get__")
             assert getter is not None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from stator import errors
 from stator.guards.source import Source
+from stator.host.version_facts import PROPERTIES_ARE_NAMED_BY_GETTERS, PROPERTY_DOC_MUST_FIT
 from stator.models.classes.descriptors import overridden_get
 from stator.space.facts import answer, attribute, part
 from stator.space.interfaces import Writer
@@ -67,7 +67,7 @@ class PropertyValue(ExtensibleValue):
 
     def _keep_doc(self, space: Space) -> None:
         """An instance of a subclass has its documentation as an ordinary attribute, where there is room for it."""
-        if sys.version_info < (3, 12) and not self.getter_doc:
+        if not PROPERTY_DOC_MUST_FIT and not self.getter_doc:
             return
         try:
             space.setattr(self, "__doc__", self._doc)
@@ -139,11 +139,13 @@ class PropertyValue(ExtensibleValue):
         return NONE
 
     def _shown_name(self, space: Space) -> str | None:
-        """`property_name`: the name given to it, else from 3.13 on that of its getter."""
+        """`property_name`: the name given to it, else that of its getter."""
         name = self.name if self.host is None else _host_name(self.host)
-        if name is not None or self.host is not None or sys.version_info < (3, 13) or _none(self.parts["fget"]):
+        if name is not None or self.host is not None:
             return name
-        found = space.getattr_or_none(self.parts["fget"], "__name__")  # type: ignore[unreachable]
+        if not PROPERTIES_ARE_NAMED_BY_GETTERS or _none(self.parts["fget"]):
+            return None
+        found = space.getattr_or_none(self.parts["fget"], "__name__")
         return space.str_(found) if found is not None and issubclass(found.force().cls, str) else None
 
     def _refuse(self, space: Space, instance: Value, method: str) -> Raised:
@@ -204,7 +206,7 @@ def _none(value: Value) -> bool:
 
 def _host_name(host: property) -> str | None:
     """The name an existing property gives in its error messages."""
-    if sys.version_info >= (3, 13):
+    if PROPERTIES_ARE_NAMED_BY_GETTERS:
         name = getattr(host, "__name__", None)
         return name if isinstance(name, str) else None
     return _named(host)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from stator import errors
 from stator.guards.source import GetAttrSource, Source
+from stator.host.version_facts import SUPER_NAMES_THE_OBJECT
 from stator.space.attributes import MISSING, attribute_name
 from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
@@ -78,9 +78,9 @@ class SuperValue(ExtensibleValue):
 
     def _refusal(self, space: Space, obj: Value) -> str:
         assert self.this is not None
-        if sys.version_info < (3, 13):
+        if not SUPER_NAMES_THE_OBJECT:
             return "super(type, obj): obj must be an instance or subtype of type"
-        known = space.known(obj)  # type: ignore[unreachable]
+        known = space.known(obj)
         is_class = known is not NotKnown and issubclass(type(known), type)
         shown = f"type {space.class_name(known)}" if is_class else f"instance of {obj.type_name(space)}"
         return f"super(type, obj): obj ({shown}) is not an instance or subtype of type ({space.class_name(self.this)})."

@@ -11,6 +11,7 @@ from typing import Any
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource, Source
+from stator.host.version_facts import ASYNC_STEPS_THROW_FIRST, ASYNC_STEPS_WARN
 from stator.models.functions.frame_ import Frames
 from stator.models.functions.suspendable import Suspendable, stop_with, thrown, warn_of_parts
 from stator.space.interfaces import Frame, Writer
@@ -18,10 +19,6 @@ from stator.space.protocol import NONE, models
 from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
-#: whether what was never awaited may be thrown into, and closing it throws GeneratorExit
-_THROWS_FIRST = sys.version_info >= (3, 13)
-#: whether it is warned about where it is let go of
-_WARNS = sys.version_info >= (3, 13)
 _ENDS = (StopAsyncIteration, GeneratorExit)
 
 
@@ -212,7 +209,7 @@ class _Awaitable(ObjectValue):
         raise NotImplementedError
 
     def close(self, space: Space) -> Value:
-        if not _THROWS_FIRST or self.state == "closed":
+        if not ASYNC_STEPS_THROW_FIRST or self.state == "closed":
             space.mark_mutated(self)
             self.state = "closed"
             return NONE
@@ -227,7 +224,7 @@ class _Awaitable(ObjectValue):
 
     def __del__(self) -> None:
         frame = self.generator.frame
-        if _WARNS and self.state == "created" and frame is not None:
+        if ASYNC_STEPS_WARN and self.state == "created" and frame is not None:
             frame.trace.lose(self)
 
     def tp_del(self, space: Space) -> Value:
@@ -265,7 +262,7 @@ class SendValue(_Awaitable):
         return self._step(space, lambda: self.generator.resume(space, value))
 
     def thrown(self, space: Space, raised: Raised) -> Value:
-        if _THROWS_FIRST and self.state == "created":
+        if ASYNC_STEPS_THROW_FIRST and self.state == "created":
             self.begin(space, "anext")
         return self._step(space, lambda: self.generator.throw_in(space, raised))
 
@@ -326,7 +323,7 @@ class ThrowValue(_Awaitable):
         return target.throw_in(space, thrown(space, self.thrown_in[0], value, traceback), closing=False)
 
     def thrown(self, space: Space, raised: Raised) -> Value:
-        if _THROWS_FIRST and self.state == "created":
+        if ASYNC_STEPS_THROW_FIRST and self.state == "created":
             self.begin(space, self.method)
         return self._step(space, lambda: self.generator.throw_in(space, raised))
 

@@ -79,7 +79,7 @@ def sys_exception(space: Space) -> Value:
     return space.trace.current_frame.being_handled() or NONE
 
 
-if sys.version_info >= (3, 12):
+if hasattr(sys, "_getframemodulename"):
 
     @builtin(sys._getframemodulename)
     def sys_getframemodulename(space: Space, depth: Value = Constant(0)) -> Value:  # noqa: B008

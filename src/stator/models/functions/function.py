@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import sys
 import types
 from collections.abc import Iterable
 from functools import partial
@@ -13,6 +12,7 @@ from stator import errors
 from stator._core import runs_its_code
 from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey, TypeIs
 from stator.guards.source import ConstSource, DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
+from stator.host.version_facts import CHANGED_KIND_OF_CODE_WARNS, FUNCTIONS_TAKE_KEYWORD_DEFAULTS
 from stator.models.functions.cell import CellValue
 from stator.models.functions.method import BoundMethod
 from stator.space.binding import Mismatch, bind
@@ -43,8 +43,8 @@ _MUST_BE: dict[str, tuple[type, str]] = {
 #: those that None, or deleting them, empties
 _PARTS = frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
 
-#: what makes a function from some version on
-_NEWER_PARTS = frozenset({"kwdefaults"} if sys.version_info >= (3, 13) else ())
+#: what makes a function in some versions only
+_NEWER_PARTS = frozenset({"kwdefaults"} if FUNCTIONS_TAKE_KEYWORD_DEFAULTS else ())
 
 #: flags of code that makes generators and coroutines
 _SUSPENDS = 0x20 | 0x80 | 0x200
@@ -229,8 +229,8 @@ class FunctionValue(ObjectValue):
         if not isinstance(value, Constant) or self._cells is None:
             return False
         code: types.CodeType = value.host
-        if (code.co_flags ^ self.code.co_flags) & _SUSPENDS and sys.version_info >= (3, 13):
-            return False  # of which CPython warns
+        if (code.co_flags ^ self.code.co_flags) & _SUSPENDS and CHANGED_KIND_OF_CODE_WARNS:
+            return False
         own, new = len(self._cells), len(code.co_freevars)
         if own != new:
             name = space.str_(space.getattr(self, "__name__"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import sys
 from typing import Any
 
 from stator.guards.guard import Equals
 from stator.guards.raw import lacks_dict
 from stator.guards.source import CallSource, Source
+from stator.host.version_facts import TYPES_NAMED_IN_FULL
 from stator.models.classes.attr_dict import assign_dict
 from stator.models.functions.method import explicit_call
 from stator.models.iterators.iterator import reduction
@@ -105,7 +105,7 @@ class PartialValue(ExtensibleValue):
         return self.part(space, name) if name in ("func", "args", "keywords") else None
 
     def tp_repr(self, space: Space) -> Value:
-        name = space.full_name(self.cls) if sys.version_info >= (3, 13) else self.type_name(space)
+        name = space.full_name(self.cls) if TYPES_NAMED_IN_FULL else self.type_name(space)
         with entered(space, self) as again:
             if again:
                 return Constant("...")

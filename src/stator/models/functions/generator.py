@@ -12,6 +12,7 @@ from stator import errors
 from stator.bytecode.decode import decode
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource, Source
+from stator.host.version_facts import CLOSE_RETURNS_A_VALUE
 from stator.models.exceptions import exception
 from stator.models.functions.frame_ import Frames
 from stator.models.functions.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
@@ -115,7 +116,7 @@ class GeneratorValue(Suspendable):
         try:
             self.throw_in(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration) and sys.version_info >= (3, 13):
+            if issubclass(e.value.cls, StopIteration) and CLOSE_RETURNS_A_VALUE:
                 return space.getattr(e.value, "value")
             if issubclass(e.value.cls, (GeneratorExit, StopIteration)):
                 return NONE

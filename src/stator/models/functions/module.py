@@ -10,6 +10,7 @@ from typing import Any
 
 from stator import errors
 from stator.guards.source import ConstSource, GlobalSource, Source
+from stator.host.version_facts import MODULE_CALLS_GIVE_HINTS
 from stator.models.classes.attr_dict import AttrDict, AttrTable
 from stator.models.classes.instance import InstanceValue
 from stator.models.containers.dict_table import Entry
@@ -27,9 +28,6 @@ RELIED_ON: dict[str, Any] = {
     or (type(host) is type and not issubclass(host, BaseException))
 }
 
-
-#: whether CPython guesses what a program means that calls a module
-_HINTS = sys.version_info >= (3, 12)
 
 #: what int and str call for long numbers, from 3.12 on
 _LONG_NUMBERS = ("int_to_decimal_string", "int_from_string", "int_divmod")
@@ -150,7 +148,8 @@ class ModuleValue(InstanceValue):
 
     def call_hint(self, space: Space) -> str:
         """`object_is_not_callable`: a function of the module's own name may be meant."""
-        name = self.attr_dict(space).get_str(space, "__name__") if _HINTS and self.cls is types.ModuleType else None
+        hints = MODULE_CALLS_GIVE_HINTS and self.cls is types.ModuleType
+        name = self.attr_dict(space).get_str(space, "__name__") if hints else None
         known = None if name is None else space.known(name)
         found = space.getattr_or_none(self, known) if type(known) is str else None
         if found is None or space.host_lookup(found.force().cls, "__call__") is MISSING:

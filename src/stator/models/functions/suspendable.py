@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from types import NoneType, TracebackType
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from stator import errors
 from stator.bytecode.decode import Instr
 from stator.guards.source import Source
+from stator.host.version_facts import BODIES_CONVERT_STOP_ITERATION, THROW_WARNS_OF_PARTS
 from stator.models.exceptions import exception
 from stator.space.facts import plain_name
 from stator.space.interfaces import Frame, Writer
@@ -155,7 +155,7 @@ class Suspendable(ObjectValue):
             result = frame.run()
         except Raised as e:
             self.finish(space)
-            if sys.version_info < (3, 12):  # later, the body's own code does this
+            if not BODIES_CONVERT_STOP_ITERATION:
                 raise Raised(exception.stop_iteration_error(space, e.value, frame.code)) from None
             raise
         finally:
@@ -249,8 +249,8 @@ def stop_with(space: Space, value: Value) -> Raised:
 
 
 def warn_of_parts(space: Space, method: str, value: Value | None) -> None:
-    """From 3.12 on, exceptions are not to be thrown in as type, value and traceback."""
-    if value is not None and sys.version_info >= (3, 12):
+    """Exceptions are not to be thrown in as type, value and traceback."""
+    if value is not None and THROW_WARNS_OF_PARTS:
         text = f"the (type, exc, tb) signature of {method}() is deprecated, use the single-arg signature instead."
         space.warn(DeprecationWarning, text)
 
