@@ -58,7 +58,7 @@ class InstanceValue(ExtensibleValue):
         if name != "__class__" or value is None:
             return False
         value = value.force()
-        if not issubclass(value.cls, type):
+        if not value.isa(type):
             text = f"__class__ must be set to a class, not '{value.type_name(space)}' object"
             raise space.error(TypeError, text)
         new: type = value.as_host(space)

@@ -111,7 +111,7 @@ def _claimed_class(space: Space, value: Value) -> type | None:
     if generic and space.host_lookup(value.cls, "__class__") is _CLASS:
         return None
     claimed = space.getattr_or_none(value, "__class__")
-    if claimed is None or not issubclass(claimed.force().cls, type):
+    if claimed is None or not claimed.isa(type):
         return None
     host: type = known_host(space, claimed, "isinstance")
     return None if host is value.cls else host
@@ -119,7 +119,7 @@ def _claimed_class(space: Space, value: Value) -> type | None:
 
 def _real_subclass(space: Space, cls: Value, classes: Value) -> bool:
     """`type.__subclasscheck__`."""
-    if not issubclass(cls.cls, type):
+    if not cls.isa(type):
         return _subclass_by_bases(space, cls, classes)
     return space.derives(known_host(space, cls, "issubclass"), known_host(space, classes, "issubclass"))
 
@@ -130,7 +130,7 @@ def _real_subclass(space: Space, cls: Value, classes: Value) -> bool:
 def _bases(space: Space, cls: Value) -> list[Value] | None:
     """`abstract_get_bases`: the `__bases__` of anything, if they are a tuple."""
     found = space.getattr_or_none(cls, "__bases__")
-    if found is None or not issubclass(found.force().cls, tuple):
+    if found is None or not found.isa(tuple):
         return None
     return [base.force() for base in space.unpack(found)]
 
@@ -214,7 +214,7 @@ _SUBCLASS = _Question("issubclass", "__subclasscheck__", _real_subclass, _abc_su
 
 
 def _abc_real_subclass(space: Space, cls: Value, classes: Value) -> bool:
-    if not issubclass(cls.cls, type):
+    if not cls.isa(type):
         raise space.error(TypeError, "issubclass() arg 1 must be a class")
     host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
     made = any(is_subtype(each, host) and _asks_program(each) for each in space.trace.fresh_classes)
@@ -326,7 +326,7 @@ def _registered(space: Space, host: type, cls: Value) -> bool:
 def abc_register(space: Space, classes: Value, cls: Value, /) -> Value:
     """Registered when the graph has run; until then the trace knows of it."""
     classes, cls = classes.force(), cls.force()
-    if not issubclass(cls.cls, type):
+    if not cls.isa(type):
         raise space.error(TypeError, "Can only register classes")
     if _is_subclass(space, cls, classes):
         return cls

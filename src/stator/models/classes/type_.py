@@ -228,7 +228,7 @@ class ClassValue(Known):
             return Constant(type.__repr__(self.host))
         getters = (space.existing(vars(type)[name]) for name in ("__qualname__", "__module__"))
         qualname, module = (getter.descr_get(space, self, self.cls, False) for getter in getters)  # type: ignore[attr-defined]
-        if not issubclass(module.force().cls, str) or space.str_(module) == "builtins":
+        if not module.isa(str) or space.str_(module) == "builtins":
             return Constant(f"<class '{space.type_name(self.host)}'>")
         return Constant(f"<class '{space.str_(module)}.{space.str_(qualname)}'>")
 
@@ -370,7 +370,7 @@ def initialise(space: Space, made: Value, args: list[Value], kwargs: dict[str, V
     if slot is None:
         raise space.error(TypeError, "'NoneType' object is not callable")
     result = space.call(slot, [made, *args], kwargs).force()
-    if result.cls is not type(None):
+    if not result.is_none():
         raise space.error(TypeError, f"__init__() should return None, not '{result.type_name(space)}'")
 
 

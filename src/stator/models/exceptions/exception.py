@@ -243,7 +243,7 @@ class ExceptionValue(Value):
         word = "cause" if name == "__cause__" else "context"
         if value is None:
             raise space.error(TypeError, f"__{word}__ may not be deleted")
-        if value.cls is not type(None) and not issubclass(value.cls, BaseException):
+        if not value.is_none() and not value.isa(BaseException):
             raise space.error(TypeError, f"exception {word} must be None or derive from BaseException")
         space.mark_mutated(self)
         self.fields[name] = value
@@ -257,7 +257,7 @@ class ExceptionValue(Value):
         if value is None:
             raise space.error(TypeError, "__traceback__ may not be deleted")
         is_traceback = isinstance(value, TracebackValue)
-        if not is_traceback and value.cls is not type(None):
+        if not is_traceback and not value.is_none():
             raise space.error(TypeError, "__traceback__ must be a traceback or None")
         existing = value.source is not None and is_traceback
         if existing and self.source is None:
@@ -321,13 +321,13 @@ class ExceptionValue(Value):
 
     def add_note(self, space: Space, note: Value, /) -> Value:
         note = note.force()
-        if not issubclass(note.cls, str):
+        if not note.isa(str):
             raise space.error(TypeError, f"note must be a str, not '{note.type_name(space)}'")
         notes = space.getattr_or_none(self, "__notes__")
         if notes is None:
             notes = space.new_list([])
             space.setattr(self, "__notes__", notes)
-        elif not issubclass(notes.force().cls, list):
+        elif not notes.isa(list):
             raise space.error(TypeError, "Cannot add note: __notes__ is not a list")
         space.call_builtin(list.append, [notes, note], {})
         return NONE
@@ -351,8 +351,8 @@ class ExceptionValue(Value):
 
     def tp_setstate(self, space: Space, state: Value, /) -> Value:
         state = state.force()
-        if state.cls is not type(None):
-            if not issubclass(state.cls, dict):
+        if not state.is_none():
+            if not state.isa(dict):
                 raise space.error(TypeError, "state is not a dictionary")
             for key, value in state.pairs(space):  # type: ignore[attr-defined]
                 space.setattr(self, attribute_name(space, key), value)
@@ -450,11 +450,11 @@ def own_fields(native: type[BaseException]) -> list[str]:
 def normalize(space: Space, value: Value) -> Value:
     """The exception that `raise value` raises."""
     value = value.force()
-    if issubclass(value.cls, BaseException):
+    if value.isa(BaseException):
         return value
-    if issubclass(value.cls, type) and issubclass(value.host, BaseException):  # type: ignore[attr-defined]
+    if is_exception_class(value):
         made = space.call(value, [], {}).force()
-        if not issubclass(made.cls, BaseException):
+        if not made.isa(BaseException):
             called, given = (space.str_(space.repr(cls)) for cls in (value, space.class_value(made.cls)))
             shown = f"calling {called} should have returned an instance of BaseException, not {given}"
             raise space.error(TypeError, shown)
@@ -466,7 +466,7 @@ def set_cause(space: Space, value: Value, cause: Value) -> None:
     """`raise value from cause`."""
     assert isinstance(value, ExceptionValue)
     cause = cause.force()
-    if cause.cls is not type(None):
+    if not cause.is_none():
         try:
             cause = normalize(space, cause)
         except Raised as e:
@@ -480,7 +480,7 @@ def set_context(space: Space, value: Value, handled: Value | None) -> None:
     """The exception is raised while `handled` is being handled."""
     assert isinstance(value, ExceptionValue)
     handled = None if handled is None else handled.force()
-    if handled is None or handled is value or handled.cls is type(None):
+    if handled is None or handled is value or handled.is_none():
         value.takes_context |= handled is None
         return
     step: Value | None = handled if value.is_context else None
@@ -498,16 +498,15 @@ def set_context(space: Space, value: Value, handled: Value | None) -> None:
 
 def matches(space: Space, exc: Value, pattern: Value) -> bool:
     """`except pattern:`"""
-    pattern = pattern.force()
-    patterns = space.unpack(pattern) if issubclass(pattern.cls, tuple) else [pattern]
-    hosts = []
-    for item in patterns:
-        item = item.force()
-        host = item.host if issubclass(item.cls, type) else None  # type: ignore[attr-defined]
-        if host is None or not issubclass(host, BaseException):
-            raise space.error(TypeError, "catching classes that do not inherit from BaseException is not allowed")
-        hosts.append(host)
-    return any(space.derives(exc.cls, host) for host in hosts)
+    patterns = [item.force() for item in alternatives(space, pattern)]
+    if not all(map(is_exception_class, patterns)):
+        raise space.error(TypeError, "catching classes that do not inherit from BaseException is not allowed")
+    return any(space.derives(exc.cls, item.host) for item in patterns)  # type: ignore[attr-defined]
+
+
+def alternatives(space: Space, pattern: Value) -> list[Value]:
+    """The classes of `except pattern:`."""
+    return space.unpack(pattern) if pattern.isa(tuple) else [pattern]
 
 
 def exc_info(space: Space, value: Value) -> list[Value]:
@@ -524,8 +523,8 @@ def stop_iteration_error(space: Space, value: Value, code: types.CodeType) -> Va
     kinds = {inspect.CO_ASYNC_GENERATOR: "async generator", inspect.CO_COROUTINE: "coroutine"}
     kind = next((text for flag, text in kinds.items() if code.co_flags & flag), "generator")
     stop = "StopIteration"
-    if not issubclass(value.cls, StopIteration):
-        if kind != "async generator" or not issubclass(value.cls, StopAsyncIteration):
+    if not value.isa(StopIteration):
+        if kind != "async generator" or not value.isa(StopAsyncIteration):
             return value
         stop = "StopAsyncIteration"
     return from_cause(space, space.error(RuntimeError, f"{kind} raised {stop}").value, value)
@@ -538,23 +537,23 @@ def from_cause(space: Space, error: Value, cause: Value) -> Value:
     return error
 
 
-def is_exception_class(value: Value) -> bool:
-    """`PyExceptionClass_Check`."""
-    return issubclass(value.cls, type) and issubclass(value.host, BaseException)  # type: ignore[attr-defined]
+def is_exception_class(value: Value, kind: type[BaseException] = BaseException) -> bool:
+    """`PyExceptionClass_Check`, or whether it is a class derived from `kind`."""
+    return value.isa(type) and issubclass(value.host, kind)  # type: ignore[attr-defined]
 
 
 def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
     """The exception of `generator.throw(kind, value)`."""
     kind = kind.force()
-    given = None if value is None or value.force().cls is type(None) else value.force()
+    given = None if value is None or value.is_none() else value.force()
     if is_exception_class(kind):
         if given is None:
             return normalize(space, kind)
         if space.derives(given.cls, kind.host):  # type: ignore[attr-defined]
             return given
-        args = space.unpack(given) if issubclass(given.cls, tuple) else [given]
+        args = space.unpack(given) if given.isa(tuple) else [given]
         return normalize(space, space.call(kind, args, {}))
-    if issubclass(kind.cls, BaseException):
+    if kind.isa(BaseException):
         if given is not None:
             raise space.error(TypeError, "instance exception may not have a separate value")
         return kind

@@ -29,7 +29,7 @@ def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...]
             looked_at = [hosts[0], *items]
     named = {k: host_of(space, v) for k, v in kwargs.items()}
     holes = any(isinstance(h, Hole) for h in (*looked_at, *named.values()))
-    if holes and _parses(function) and any(isinstance(h, Hole) and issubclass(h.value.cls, _PARSED) for h in looked_at):
+    if holes and _parses(function) and any(isinstance(h, Hole) and h.value.isa(_PARSED) for h in looked_at):
         raise Unsupported(errors.UnsupportedUse(function.__qualname__, "with an argument that is not known"))
     try:
         return function(target, *hosts, **named)
@@ -133,7 +133,7 @@ def _reduce_model(native: type[BaseException]) -> Any:
 
     def reduce(space: Space, self: Value, /) -> Value:
         self = self.force()
-        if not isinstance(self, ExceptionValue) or not issubclass(self.cls, native):
+        if not isinstance(self, ExceptionValue) or not self.isa(native):
             return bad_call(space, native.__reduce__, [self], {})
         if self.source is not None and space.trace.effects.is_mutated(self):
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__reduce__"))

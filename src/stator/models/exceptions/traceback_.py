@@ -108,7 +108,7 @@ class TracebackValue(ObjectValue):
     def tp_new(space: Space, cls: Value, tb_next: Value, tb_frame: Value, tb_lasti: Value, tb_lineno: Value) -> Value:
         inner, frame = tb_next.force(), tb_frame.force()
         entries = inner.entries if isinstance(inner, TracebackValue) else []
-        new = entries or inner.cls is type(None)
+        new = entries or inner.is_none()
         if not isinstance(frame, FrameValue) or not new or not _leads_to(frame.frame, entries):
             return bad_call(space, types.TracebackType, [tb_next, tb_frame, tb_lasti, tb_lineno], {})
         at, line = (space.int_(space.index(number)) for number in (tb_lasti, tb_lineno))

@@ -73,7 +73,7 @@ class AsyncGeneratorValue(Suspendable):
         try:
             found = advance()
         except Raised as e:
-            if issubclass(e.value.cls, _ENDS):
+            if e.matches(_ENDS):
                 self.closed = True
             self.awaited = False
             raise
@@ -122,7 +122,7 @@ class AsyncGeneratorValue(Suspendable):
         try:
             self.throw_in(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, _ENDS):
+            if e.matches(_ENDS):
                 return NONE
             raise
         raise space.error(RuntimeError, "async generator ignored GeneratorExit")
@@ -217,7 +217,7 @@ class _Awaitable(ObjectValue):
             self.check_open(space)
             self.thrown(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, (StopIteration, *_ENDS)):
+            if e.matches((StopIteration, *_ENDS)):
                 return NONE
             raise
         raise space.error(RuntimeError, "coroutine ignored GeneratorExit")
@@ -257,7 +257,7 @@ class SendValue(_Awaitable):
         self.check_open(space)
         if self.state == "created":
             self.begin(space, "anext")
-            if space.trace.is_none(value):
+            if value.is_none():
                 value = self.sent
         return self._step(space, lambda: self.generator.resume(space, value))
 
@@ -304,7 +304,7 @@ class ThrowValue(_Awaitable):
             if not target.awaited and target.closed:
                 self.state = "closed"
                 raise space.error(StopAsyncIteration)
-            if not target.awaited and not space.trace.is_none(value):
+            if not target.awaited and not value.is_none():
                 raise space.error(RuntimeError, "can't send non-None value to a just-started coroutine")
             self.begin(space, self.method)
             return self._step(space, lambda: self._throw_first(space))
@@ -336,7 +336,7 @@ class ThrowValue(_Awaitable):
         except Raised as e:
             target.awaited = False
             self.state = "closed"
-            if self.thrown_in is None and issubclass(e.value.cls, _ENDS):
+            if self.thrown_in is None and e.matches(_ENDS):
                 raise space.error(StopIteration) from None
             raise
         if type(found) is not Wrapped:

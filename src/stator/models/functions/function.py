@@ -113,11 +113,11 @@ class FunctionValue(ObjectValue):
         usual = inherited is space.trace.globals_of(vars(builtins))
         if names.get_str(space, "__builtins__") is None and not usual:
             raise Unsupported(errors.UnsupportedUse("function.__new__", "in a frame with builtins of its own"))
-        if parts[2].cls is not type(None):
+        if not parts[2].is_none():
             made.fields["__name__"] = parts[2]
         made.fields["__module__"] = names.get_str(space, "__name__") or NONE
         for flag, value in ((1, parts[3]), (2, more.get("kwdefaults", NONE).force()), (8, parts[4])):
-            if value.cls is not type(None):
+            if not value.is_none():
                 made.set_part(space, flag, value)
         return made
 
@@ -331,7 +331,7 @@ class FunctionValue(ObjectValue):
 
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
-        return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)
+        return self if instance.is_none() and owner is not None else BoundMethod(self, instance)
 
     def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         return self.call(space, list(args), kwargs, False)
@@ -391,7 +391,7 @@ class FunctionValue(ObjectValue):
 def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> None:
     """Let CPython make a function of the same kinds of things: it words the error."""
     *hosts, closure = [space.stand_in(part) for part in parts]
-    if issubclass(parts[4].cls, tuple):
+    if parts[4].isa(tuple):
         items = [item.force() for item in space.unpack(parts[4])]
         closure = tuple(types.CellType() if isinstance(item, CellValue) else space.stand_in(item) for item in items)
     with host_errors(space, TypeError, ValueError):

@@ -81,7 +81,7 @@ class GeneratorValue(Suspendable):
         try:
             return self.send(space, NONE)
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration) and not self.is_coroutine:
+            if e.matches(StopIteration) and not self.is_coroutine:
                 space.stopped_by(e.value)
                 return None
             raise
@@ -116,9 +116,9 @@ class GeneratorValue(Suspendable):
         try:
             self.throw_in(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration) and CLOSE_RETURNS_A_VALUE:
+            if e.matches(StopIteration) and CLOSE_RETURNS_A_VALUE:
                 return space.getattr(e.value, "value")
-            if issubclass(e.value.cls, (GeneratorExit, StopIteration)):
+            if e.matches((GeneratorExit, StopIteration)):
                 return NONE
             raise
         raise space.error(RuntimeError, f"{self.kind} ignored GeneratorExit")
@@ -244,7 +244,7 @@ def send(space: Space, receiver: Value, value: Value) -> Value:
     receiver = receiver.force()
     if isinstance(receiver, GeneratorValue):
         return receiver.send(space, value)
-    if space.trace.is_none(value):
+    if value.is_none():
         return space.advance(receiver)
     return space.call_method(receiver, "send", value)
 

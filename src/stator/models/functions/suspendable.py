@@ -95,7 +95,7 @@ class Suspendable(ObjectValue):
         self.own()
         if self.frame is None:
             raise self.exhausted(space)
-        if not self.started and not self.running and not space.trace.is_none(value):
+        if not self.started and not self.running and not value.is_none():
             raise space.error(TypeError, f"can't send non-None value to a just-started {self.kind}")
         frame = self._enter(space)
         if self.started:
@@ -174,7 +174,7 @@ class Suspendable(ObjectValue):
         frame = self._enter(space)
         receiver = receiver.force()
         try:
-            if closing and issubclass(raised.value.cls, GeneratorExit):
+            if closing and raised.matches(GeneratorExit):
                 close(space, receiver)
                 return self._run(space, frame, raised)
             thrower = space.getattr_or_none(receiver, "throw")
@@ -184,7 +184,7 @@ class Suspendable(ObjectValue):
         except Raised as inner:
             if self.frame is None:
                 raise
-            if not issubclass(inner.value.cls, StopIteration):
+            if not inner.matches(StopIteration):
                 return self._run(space, frame, inner)
             frame.pop()
             frame.push(stop_value(space, inner.value))
@@ -243,7 +243,7 @@ def protects(instrs: Sequence[Instr], suspended_at: Instr) -> bool:
 def stop_with(space: Space, value: Value) -> Raised:
     """`_PyGen_SetStopIterationValue`: the StopIteration that brings a value; without one for None."""
     stop = space.error(StopIteration)
-    if not space.trace.is_none(value):
+    if not value.is_none():
         stop.value.set_args(space, [value])  # type: ignore[attr-defined]
     return stop
 

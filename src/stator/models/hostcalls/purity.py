@@ -172,7 +172,7 @@ def _substitute(host: Any, counted: bool) -> None:
         count: Value = Constant(0),  # noqa: B008 (immutable)
     ) -> Value:
         repl = repl.force()
-        if issubclass(repl.cls, (str, bytes)) or space.special(repl, "__call__") is None:
+        if repl.isa((str, bytes)) or space.special(repl, "__call__") is None:
             return space.run_known(host, [pattern.force(), repl, string.force(), count.force()])
         text = known_host(space, string, "re.sub")
         pieces: list[Any] = []
@@ -181,7 +181,7 @@ def _substitute(host: Any, counted: bool) -> None:
         for match in known_host(space, space.run_known(_matches, [pattern.force(), string.force()]), "re.sub"):
             pieces.append(text[at : match.start()])
             piece = space.call(repl, [Constant(match)], {}).force()
-            if piece.cls is not type(None):
+            if not piece.is_none():
                 pieces.append(known_host(space, piece, "re.sub"))
             at = match.end()
             made += 1

@@ -69,7 +69,7 @@ def hash_(space: Space, value: Value, /) -> Value:
 
 @builtin(format)
 def format_(space: Space, value: Value, spec: Value = Constant(""), /) -> Value:  # noqa: B008 (immutable)
-    if not issubclass(spec.force().cls, str):
+    if not spec.isa(str):
         raise space.error(TypeError, f"format() argument 2 must be str, not {spec.force().type_name(space)}")
     return format_of(space, value, spec)
 
@@ -119,7 +119,7 @@ def _binary_function(space: Space, shown: str, method: str, reflected: str, left
 @builtin(pow)
 def pow_(space: Space, base: Value, exp: Value, mod: Value = NONE) -> Value:
     base, exp, mod = base.force(), exp.force(), mod.force()
-    if mod.cls is type(None):
+    if mod.is_none():
         return space.binary("**", base, exp)
     if literal(base) and literal(exp) and literal(mod):
         return space.run_known(pow, [base, exp, mod])
@@ -135,7 +135,7 @@ def pow_(space: Space, base: Value, exp: Value, mod: Value = NONE) -> Value:
 @builtin(round)
 def round_(space: Space, number: Value, ndigits: Value = NONE) -> Value:
     number, ndigits = number.force(), ndigits.force()
-    digits = [] if ndigits.cls is type(None) else [ndigits]
+    digits = [] if ndigits.is_none() else [ndigits]
     if literal(number) and all(map(literal, digits)):
         return space.run_known(round, [number, *digits])
     slot = space.special(number, "__round__")
@@ -149,10 +149,10 @@ def sum_(space: Space, iterable: Value, /, start: Value = Constant(0)) -> Value:
     """Numbers are added by CPython itself, whose `sum` is more exact than a row of additions."""
     total = start.force()
     for kind, joined in ((str, "strings [use ''.join(seq)"), (bytes, "bytes [use b''.join(seq)")):
-        if issubclass(total.cls, kind):
+        if total.isa(kind):
             space.iter(iterable)
             raise space.error(TypeError, f"sum() can't sum {joined} instead]")
-    if issubclass(total.cls, bytearray):
+    if total.isa(bytearray):
         space.iter(iterable)
         raise space.error(TypeError, "sum() can't sum bytearray [use b''.join(seq) instead]")
     iterator = space.iter(iterable)
@@ -195,7 +195,7 @@ def _extreme(host: Any, symbol: str) -> None:
         items = iter(args) if len(args) > 1 else space.iterate(args[0])
         best = best_key = None
         for item in items:
-            item_key = item if key.force().cls is type(None) else space.call(key, [item], {})
+            item_key = item if key.is_none() else space.call(key, [item], {})
             if best_key is None or space.truth(space.compare(symbol, item_key, best_key)):
                 best, best_key = item, item_key
         if best is not None:
@@ -247,7 +247,7 @@ def sorted_(space: Space, iterable: Value, /, *, key: Value = NONE, reverse: Val
 
 def _attribute_name(space: Space, name: Value, function: str) -> str:
     name = name.force()
-    if not issubclass(name.cls, str):
+    if not name.isa(str):
         raise space.error(TypeError, f"attribute name must be string, not '{name.force().type_name(space)}'")
     return str.__str__(known_host(space, name, function))
 

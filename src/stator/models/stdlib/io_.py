@@ -229,12 +229,12 @@ def _sink(host: Any) -> None:
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         file, text = (arg.force() for arg in args) if len(args) == 2 and not kwargs else (None, None)
-        if file is None or text is None or not issubclass(text.cls, str):
+        if file is None or text is None or not text.isa(str):
             return space.unmodelled(host, args, kwargs)
         if isinstance(file, MemoryFile) and file.source is None:
             return file.run(space, "write", [text])
         written = str.__str__(known_host(space, text, "write"))
-        if not issubclass(file.cls, host.__objclass__):
+        if not file.isa(host.__objclass__):
             return space.unmodelled(host, args, kwargs)
         if file.source is None or not can_take(space, file, [written]):
             raise refuse(f"io.{host.__qualname__}")
@@ -252,7 +252,7 @@ for _host in SINKS:
 def flush(space: Space, file: Value, /) -> Value:
     """After the graph, as what is written."""
     file = file.force()
-    if file.source is None or not issubclass(file.cls, io.TextIOWrapper) or not can_take(space, file, ()):
+    if file.source is None or not file.isa(io.TextIOWrapper) or not can_take(space, file, ()):
         return space.unmodelled(io.TextIOWrapper.flush, [file], {})
     space.trace.defer(io.TextIOWrapper.flush, [file])
     return NONE

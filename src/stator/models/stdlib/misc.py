@@ -70,7 +70,7 @@ def _import_module(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     name = known_host(space, args[0], "importlib.import_module") if len(args) == 1 and not kwargs else None
     if isinstance(name, str):
         module = space.trace.loaded(name)
-        if module is not None and issubclass(module.force().cls, types.ModuleType):
+        if module is not None and module.isa(types.ModuleType):
             return module
         if not name.startswith("."):
             space.trace.first_import(name)
@@ -123,7 +123,7 @@ class ParsedField(Parsed):
 
 
 def _parsed(space: Space, parser: Any, text: Value) -> Any:
-    if not issubclass(text.force().cls, str):
+    if not text.isa(str):
         bad_call(space, parser, [text], {})
     return parser(known_host(space, text, f"_string.{parser.__name__}"))
 

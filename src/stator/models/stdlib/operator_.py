@@ -140,7 +140,7 @@ def call(space: Space, function: Value, /, *args: Value, **kwargs: Value) -> Val
 
 @builtin(operator.length_hint)
 def operator_length_hint(space: Space, value: Value, default: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
-    if not issubclass(default.force().cls, int):
+    if not default.isa(int):
         raise space.error(TypeError, f"'{default.force().type_name(space)}' object cannot be interpreted as an integer")
     return length_hint(space, value.force(), default.force())
 
@@ -246,7 +246,7 @@ class AttrGetter(Getter):
     @staticmethod
     def tp_new(space: Space, cls: Value, attr: Value, /, *attrs: Value) -> Value:
         names = [attr.force(), *(a.force() for a in attrs)]
-        if not all(issubclass(name.cls, str) for name in names):
+        if not all(name.isa(str) for name in names):
             raise space.error(TypeError, "attribute name must be a string")
         return AttrGetter(names, cls=known_host(space, cls, "operator.attrgetter"))
 
@@ -286,7 +286,7 @@ class MethodCaller(Getter):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, name: Value, /, *args: Value, **kwargs: Value) -> Value:
-        if not issubclass(name.force().cls, str):
+        if not name.isa(str):
             raise space.error(TypeError, "method name must be a string")
         return MethodCaller([name, *args], kwargs, cls=known_host(space, cls, "operator.methodcaller"))
 

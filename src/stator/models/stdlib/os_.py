@@ -67,14 +67,14 @@ pure(*(host for host in vars(_stat).values() if callable(host)))
 @builtin(os.fspath)
 def fspath(space: Space, path: Value) -> Value:
     path = path.force()
-    if issubclass(path.cls, (str, bytes)):
+    if path.isa((str, bytes)):
         return path
     slot = space.special(path, "__fspath__")
     if slot is None:
         words = "expected str, bytes or os.PathLike object, not"
         raise space.error(TypeError, f"{words} {path.type_name(space)}")
     result = space.call(slot, [path], {}).force()
-    if not issubclass(result.cls, (str, bytes)):
+    if not result.isa((str, bytes)):
         words = f"expected {path.type_name(space)}.__fspath__() to return str or bytes, not {result.type_name(space)}"
         raise space.error(TypeError, words)
     return result
