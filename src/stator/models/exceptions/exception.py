@@ -17,6 +17,7 @@ from stator.guards.source import CallSource, GetAttrSource
 from stator.models.exceptions.traceback_ import Passed, TracebackValue
 from stator.models.text.repr_ import repr_of, str_of
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.operands import host_errors
 from stator.space.protocol import FALSE, NONE, TRUE, models
 from stator.space.recursion import enumeration, list_pieces, repr_piece
 from stator.space.value import Constant, Raised, Unsupported, Value
@@ -194,18 +195,12 @@ class ExceptionValue(Value):
 
     def assign_field(self, space: Space, name: str, value: Value | None) -> bool:
         """`exception.name = value` (or `del`, for None) for a C-level attribute."""
+        value = None if value is None else value.force()
         if name in _LINKS:
-            return self._assign_link(space, name, value)
+            _check_assignable(space, name, value)
+            return self._assign_link(space, name, value)  # type: ignore[arg-type]
         if name == "args":
-            if value is None:
-                raise space.error(TypeError, "args may not be deleted")
-            items = space.unpack(value)
-            space.mark_mutated(self)
-            if self.source is not None or self.args is not None:
-                self.args = items
-            else:
-                BaseException.args.__set__(self.real, tuple(host_of(space, item) for item in items))  # type: ignore[attr-defined]
-            return True
+            return self._assign_args(space, value)
         if self.source is not None:
             if value is None:
                 return False
@@ -228,23 +223,20 @@ class ExceptionValue(Value):
             raise Raised(space.exception(e)) from None
         return True
 
-    def _assign_link(self, space: Space, name: str, value: Value | None) -> bool:
-        value = value if value is None else value.force()
+    def _assign_args(self, space: Space, value: Value | None) -> bool:
+        if value is None:
+            _check_assignable(space, "args", None)
+        items = space.unpack(value)  # type: ignore[arg-type]
+        space.mark_mutated(self)
+        if self.source is not None or self.args is not None:
+            self.args = items
+        else:
+            BaseException.args.__set__(self.real, tuple(host_of(space, item) for item in items))  # type: ignore[attr-defined]
+        return True
+
+    def _assign_link(self, space: Space, name: str, value: Value) -> bool:
         if name == "__traceback__":
             return self._assign_traceback(space, value)
-        if name == "__suppress_context__":
-            if value is None:
-                raise space.error(TypeError, "can't delete numeric/char attribute")
-            if value.cls is not bool:
-                raise space.error(TypeError, "attribute value type must be bool")
-            space.mark_mutated(self)
-            self.fields[name] = value
-            return True
-        word = "cause" if name == "__cause__" else "context"
-        if value is None:
-            raise space.error(TypeError, f"__{word}__ may not be deleted")
-        if not value.is_none() and not value.isa(BaseException):
-            raise space.error(TypeError, f"exception {word} must be None or derive from BaseException")
         space.mark_mutated(self)
         self.fields[name] = value
         if name == "__cause__":
@@ -253,13 +245,8 @@ class ExceptionValue(Value):
             value.is_context = True
         return True
 
-    def _assign_traceback(self, space: Space, value: Value | None) -> bool:
-        if value is None:
-            raise space.error(TypeError, "__traceback__ may not be deleted")
-        is_traceback = isinstance(value, TracebackValue)
-        if not is_traceback and not value.is_none():
-            raise space.error(TypeError, "__traceback__ must be a traceback or None")
-        existing = value.source is not None and is_traceback
+    def _assign_traceback(self, space: Space, value: Value) -> bool:
+        existing = value.source is not None and isinstance(value, TracebackValue)
         if existing and self.source is None:
             return False
         space.mark_mutated(self)
@@ -315,6 +302,7 @@ class ExceptionValue(Value):
 
     def with_traceback(self, space: Space, traceback: Value, /) -> Value:
         traceback = traceback.force()
+        _check_assignable(space, "__traceback__", traceback)
         if not self._assign_traceback(space, traceback):
             raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, "__traceback__"))
         return self
@@ -383,6 +371,20 @@ class ExceptionValue(Value):
         from stator.models.exceptions.exception_code import effects
 
         return effects(self, writer)
+
+
+#: what may be assigned to the attributes of every exception, besides None
+_FITTING = {"__cause__": ExceptionValue, "__context__": ExceptionValue, "__traceback__": TracebackValue}
+
+
+def _check_assignable(space: Space, name: str, value: Value | None) -> None:
+    """CPython says of a blank exception what such an attribute cannot be, and that it cannot be deleted."""
+    descriptor: Any = vars(BaseException)[name]
+    with host_errors(space, TypeError):
+        if value is None:
+            descriptor.__delete__(BaseException())
+        elif not isinstance(value, _FITTING.get(name, ())):
+            descriptor.__set__(BaseException(), space.stand_in(value))
 
 
 # -- between values and what a real exception holds -----------------------------------------------------------------

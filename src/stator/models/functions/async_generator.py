@@ -12,12 +12,11 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource, Source
 from stator.host.version_facts import ASYNC_STEPS_THROW_FIRST, ASYNC_STEPS_WARN
-from stator.models.functions.frame_ import Frames
 from stator.models.functions.suspendable import Suspendable, stop_with, thrown, warn_of_parts
 from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
-from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
+from stator.space.value import ObjectValue, Raised, Unsupported, Value
 
 _ENDS = (StopAsyncIteration, GeneratorExit)
 
@@ -129,20 +128,9 @@ class AsyncGeneratorValue(Suspendable):
 
     # -- attributes and the rest ------------------------------------------------------------------------------------
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if self.source is not None:
-            return None
-        if name == "ag_running":
-            return Constant(self.awaited)
-        if name == "ag_suspended":
-            return Constant(self.frame is not None and self.started and not self.running)
-        if name == "ag_await":
-            return self.delegate() or NONE
-        if name == "ag_frame":
-            return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
-        if name == "ag_code":
-            return Constant(self.code)
-        return self.name_of(space, name) if name in ("__name__", "__qualname__") else None
+    @property
+    def is_running(self) -> bool:
+        return self.awaited
 
     def describe(self) -> str:
         return "an async generator"

@@ -12,6 +12,7 @@ from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
+from stator.space.identity.keys import IdentityKey
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors
 from stator.space.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
@@ -86,7 +87,7 @@ class BoundMethod(ObjectValue):
         return equal if equal is NOT_IMPLEMENTED else FALSE if equal is TRUE else TRUE
 
     def key(self, space: Space) -> Any:
-        return ("bound method", _IdentityOf(space.identity(self.instance)), _IdentityOf(space.identity(self.function)))
+        return ("bound method", *(IdentityKey(space.identity(part)) for part in (self.instance, self.function)))
 
     def describe(self) -> str:
         return f"method {self.function.force().describe()}"
@@ -94,19 +95,6 @@ class BoundMethod(ObjectValue):
     def rebuilt(self, writer: Writer) -> str:
         parts = f"{writer.expr(self.function)}, {writer.expr(self.instance)}"
         return writer.assign("method", f"{writer.const(types.MethodType)}({parts})")
-
-
-class _IdentityOf:
-    __slots__ = ("anchor",)
-
-    def __init__(self, anchor: Any) -> None:
-        self.anchor = anchor
-
-    def __hash__(self) -> int:
-        return id(self.anchor) >> 4
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _IdentityOf) and other.anchor is self.anchor
 
 
 class Named(Known):

@@ -11,10 +11,12 @@ from stator.bytecode.decode import Instr
 from stator.guards.source import Source
 from stator.host.version_facts import BODIES_CONVERT_STOP_ITERATION, THROW_WARNS_OF_PARTS
 from stator.models.exceptions import exception
+from stator.models.functions.frame_ import Frames
 from stator.space.facts import plain_name
 from stator.space.interfaces import Frame, Writer
+from stator.space.protocol import NONE
 from stator.space.space import Space
-from stator.space.value import ObjectValue, Raised, Unsupported, Value
+from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 
 class Suspendable(ObjectValue):
@@ -79,6 +81,28 @@ class Suspendable(ObjectValue):
         assert self.frame is not None
         function = self.frame.function
         return space.getattr(function, field)
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """`gi_running`, `cr_running`, `ag_running` …, and the names."""
+        if self.source is not None:
+            return None
+        if name in ("__name__", "__qualname__"):
+            return self.name_of(space, name)
+        name = name[3:]
+        if name == "running":
+            return Constant(self.is_running)
+        if name == "suspended":
+            return Constant(self.frame is not None and self.started and not self.running)
+        if name == "frame":
+            return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
+        if name in ("yieldfrom", "await"):
+            return self.delegate() or NONE
+        return Constant(self.code) if name == "code" else None
+
+    @property
+    def is_running(self) -> bool:
+        """What `gi_running` and its like show."""
+        return self.running
 
     # -- resuming ---------------------------------------------------------------------------------------------------
 

@@ -22,25 +22,9 @@ from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Unsupported, Value
 
 #: methods that a host file in memory may run: what they do depends on the file and on known operands
-_METHODS = (
-    *(
-        "__init__",
-        "write",
-        "writelines",
-        "getvalue",
-        "read",
-        "readline",
-        "readlines",
-        "seek",
-        "tell",
-        "truncate",
-        "close",
-        "flush",
-    ),
-    *("close", "flush", "isatty", "readable", "writable", "seekable", "__enter__", "__exit__", "__next__", "__iter__"),
-)
-
-
+_OF_STREAMS = ("__init__", "__enter__", "__exit__", "__iter__", "__next__", "close", "flush")
+_OF_CONTENTS = ("read", "readline", "readlines", "getvalue", "write", "writelines", "truncate", "seek", "tell")
+_METHODS = (*_OF_STREAMS, *_OF_CONTENTS, "isatty", "readable", "writable", "seekable")
 _CHANGING = ("__init__", "write", "writelines", "truncate", "close", "__exit__")
 
 
