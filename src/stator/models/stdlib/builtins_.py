@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from stator import errors
@@ -13,6 +14,7 @@ from stator.models.iterators.builtins_iter import CallableIterator
 from stator.models.text.repr_ import ascii_of, repr_of
 from stator.models.text.str_format import format_of
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host
 from stator.space.identity.aliasing import InternedTexts
 from stator.space.operands import bool_value, hooked, known_host, literal
 from stator.space.protocol import NONE, builtin
@@ -27,44 +29,24 @@ def intern(space: Space, text: Value, /) -> Value:
     return Constant(host)
 
 
-@builtin(abs)
-def abs_(space: Space, value: Value, /) -> Value:
-    return space.unary("abs", value)
-
-
-@builtin(all)
-def all_(space: Space, iterable: Value, /) -> Value:
-    return bool_value(all(space.truth(item) for item in space.iterate(iterable)))
-
-
-@builtin(any)
-def any_(space: Space, iterable: Value, /) -> Value:
-    return bool_value(any(space.truth(item) for item in space.iterate(iterable)))
-
-
-@builtin(callable)
-def callable_(space: Space, value: Value, /) -> Value:
-    return bool_value(space.host_lookup(value.force().cls, "__call__") is not MISSING)
-
-
-@builtin(repr)
-def repr_(space: Space, value: Value, /) -> Value:
-    return repr_of(space, value)
-
-
-@builtin(ascii)
-def ascii_(space: Space, value: Value, /) -> Value:
-    return ascii_of(space, value)
-
-
-@builtin(len)
-def len_(space: Space, value: Value, /) -> Value:
-    return space.len(value)
-
-
-@builtin(hash)
-def hash_(space: Space, value: Value, /) -> Value:
-    return space.hash(value)
+_FUNCTIONS: dict[Host, Callable[..., Value]] = {
+    abs: lambda space, value, /: space.unary("abs", value),
+    all: lambda space, iterable, /: bool_value(all(space.truth(item) for item in space.iterate(iterable))),
+    any: lambda space, iterable, /: bool_value(any(space.truth(item) for item in space.iterate(iterable))),
+    callable: lambda space, value, /: bool_value(space.host_lookup(value.force().cls, "__call__") is not MISSING),
+    repr: lambda space, value, /: repr_of(space, value),
+    ascii: lambda space, value, /: ascii_of(space, value),
+    len: lambda space, value, /: space.len(value),
+    hash: lambda space, value, /: space.hash(value),
+    chr: lambda space, number, /: space.run_known(chr, [Constant(space.int_(number))]),
+    ord: lambda space, character, /: hooked(space, ord, [character.force()]),
+    bin: lambda space, number, /: space.fresh(bin(space.int_(number))),
+    hex: lambda space, number, /: space.fresh(hex(space.int_(number))),
+    oct: lambda space, number, /: space.fresh(oct(space.int_(number))),
+    globals: lambda space: space.trace.globals_of(space.trace.current_frame.globals).value(space),
+}
+for _host, _model in _FUNCTIONS.items():
+    builtin(_host)(_model)
 
 
 @builtin(format)
@@ -75,29 +57,6 @@ def format_(space: Space, value: Value, spec: Value = Constant(""), /) -> Value:
 
 
 # -- numbers --------------------------------------------------------------------------------------------------------
-
-
-def _of_index(host: Any) -> None:
-    """`bin`, `hex`, `oct`: of whatever has `__index__`."""
-
-    def model(space: Space, number: Value) -> Value:
-        return space.fresh(host(space.int_(number)))
-
-    builtin(host)(model)
-
-
-for _host in (bin, hex, oct):
-    _of_index(_host)
-
-
-@builtin(chr)
-def chr_(space: Space, number: Value, /) -> Value:
-    return space.run_known(chr, [Constant(space.int_(number))])
-
-
-@builtin(ord)
-def ord_(space: Space, character: Value, /) -> Value:
-    return hooked(space, ord, [character.force()])
 
 
 @builtin(divmod)
@@ -301,11 +260,6 @@ def dir_(space: Space, value: Value | None = None, /) -> Value:
 
 
 # -- frames and modules ---------------------------------------------------------------------------------------------
-
-
-@builtin(globals)
-def globals_(space: Space) -> Value:
-    return space.trace.globals_of(space.trace.current_frame.globals).value(space)  # type: ignore[no-any-return]
 
 
 @builtin(builtins.__import__)
