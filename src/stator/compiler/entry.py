@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 def make_entry(compile_region: CompileRegion, trace: Trace, code: CodeType, residual: Residual) -> Entry:
     """Compile the guards of the trace, and put them with its residual program into the cache."""
-    guards = trace.finalizers.first_guards + list(trace.guards.values())
+    guards = list(trace.guards.values())
     if trace.recorder is not None:
         guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
     with collector.paused():
         program = compile_guards(guards, residual.outputs)
     if trace.config.check_ir:
         check_ir(Traced(code, program, residual))
-    entry = Entry(program, residual.function, residual)
+    entry = Entry(program, residual.function, residual, trace.finalizers.prologue)
     entry.depth = trace.calls.deepest
     entry.drops_arguments = trace.root.drops_arguments
     compile_region.add(code, entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from stator._core import Entry, call_seen, set_code_policy
+from stator._core import CodePolicy, Entry, call_seen, set_code_policy
 from stator.bytecode.continuation import is_continuation
 from stator.compiler import mark_models
 from stator.compiler.compile_frame import FrameCompiler
@@ -41,19 +41,19 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
     if compile_region.root is None:
         compile_region.root = code
     if runs_whole(code):
-        set_code_policy(code, 2)
+        set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
         if code is compile_region.root:
             compile_region.give_up(code, "nothing inside of it is traced", [])
         return ALONE
     if code is not compile_region.root and is_called_back(args) and not is_continuation(code):
-        set_code_policy(code, 2)
+        set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
         return ALONE
     whole = decided_by_function(code, function)
     if whole is not None:
         return compile_region.keep_decision(code, whole)
     if code is not compile_region.root and not worth_tracing(code):
         alone = is_machinery(code)
-        set_code_policy(code, 2 if alone else 1)
+        set_code_policy(code, CodePolicy.RUN_RECURSIVELY if alone else CodePolicy.SKIP)
         return ALONE if alone else None
     if not compile_region.fullgraph:
         import bytecode  # noqa: F401  here, and not at the first break: the trace may look at sys.modules

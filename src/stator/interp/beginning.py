@@ -12,7 +12,7 @@ from stator.guards.source import LocalSource
 from stator.models.functions.generator import is_left_open
 
 if TYPE_CHECKING:
-    from stator.guards.guard import Guard
+    from stator.guards.base import Guard
 
 
 def refusal(code: CodeType, args: list[Any]) -> tuple[str, list[Guard]] | None:

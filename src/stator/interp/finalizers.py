@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
@@ -10,7 +11,6 @@ from stator.space.identity.reachability import reaches, stands_for
 from stator.space.value import NotKnown, Raised, Unsupported
 
 if TYPE_CHECKING:
-    from stator.guards.guard import Guard
     from stator.space.interfaces import Trace
 
 
@@ -25,8 +25,8 @@ class Finalizers:
         self.pending_close: list[Any] = []
         #: what the program has made weak references to that call back: as long as they are there themselves
         self.calls_back: tuple[Any, ...] = ()
-        #: guards to be checked before all others: the collections that the program calls for
-        self.first_guards: list[Guard] = []
+        #: what is called before the guards of the entry are checked: the collection that the program calls for
+        self.prologue: Callable[[], object] | None = None
 
     def close_later(self, generator: Any) -> None:
         """The program has let go of a generator that is suspended: it is closed before the next instruction."""

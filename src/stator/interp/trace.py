@@ -20,7 +20,7 @@ from stator.space.value import Value
 if TYPE_CHECKING:
     from stator.config import Config
     from stator.errors import Break
-    from stator.guards.guard import Guard
+    from stator.guards.base import Guard
     from stator.space import interfaces
 
 T = TypeVar("T")

@@ -7,6 +7,7 @@ So a model imports nothing above it, and one can read here what a trace is to a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from stator.bytecode.decode import Decoded, Instr
     from stator.config import Config
     from stator.errors import Break
-    from stator.guards.guard import Guard
+    from stator.guards.base import Guard
     from stator.guards.source import Source
     from stator.space.space import Space
     from stator.space.value import Raised, Unsupported, Value
@@ -274,7 +275,7 @@ class Finalizers(Protocol):
     suspended_in_finally: Any
     pending_close: list[Any]
     calls_back: tuple[Any, ...]
-    first_guards: list[Guard]
+    prologue: Callable[[], object] | None
 
     def close_later(self, generator: Any) -> None:
         """The program has let go of a generator that is suspended: it is closed before the next instruction."""

@@ -321,13 +321,13 @@ def is_pure(host: Any) -> bool:
     return owner in IMMUTABLE
 
 
-def model_for(cls: type) -> type[Value] | None:
+def model_for(cls: type) -> type[Value]:
     """The model of instances of `cls`: that of the first class along the MRO that has one."""
     for base in cls.__mro__:
         model = MODELS.get(base)
         if model is not None:
             return model
-    return None
+    raise AssertionError("object has a model")
 
 
 NOT_IMPLEMENTED = Constant(NotImplemented)

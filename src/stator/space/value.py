@@ -31,6 +31,10 @@ class Raised(Exception):
     def __init__(self, value: Value) -> None:
         self.value = value.force()
 
+    def matches(self, kind: type[BaseException] | tuple[type[BaseException], ...]) -> bool:
+        """`except kind:` of builtin classes."""
+        return self.value.isa(kind)
+
 
 class Value:
     """A traced value: its class, where it came from, and (in subclasses) its payload.
@@ -50,6 +54,8 @@ class Value:
     FIELDS: ClassVar[frozenset[str]] = frozenset()
     #: whether caches refer weakly to such objects, and call back: their end is nothing that the program notices
     CACHED_WEAKLY: ClassVar[bool] = False
+    #: whether what the tracer computes for real may be taken for an object that existed before: nothing changes it
+    ALWAYS_EXISTING: ClassVar[bool] = False
     #: the object whose `__dict__` this value is, where it is one
     dict_owner: Any = None
 
@@ -60,6 +66,14 @@ class Value:
         """The name that CPython's messages give the class."""
         return space.type_name(self.cls)
 
+    def isa(self, kind: type | tuple[type, ...]) -> bool:
+        """Whether the object is laid out as instances of `kind`: `__class__` and `__instancecheck__` are not asked."""
+        return issubclass(self.cls, kind)
+
+    def is_none(self) -> bool:
+        """Whether the object is None."""
+        return self.cls is type(None)
+
     def force(self) -> Value:
         """The realised value; installs the guards that realising needs."""
         return self
@@ -67,10 +81,6 @@ class Value:
     def as_host(self, space: Space) -> Any:
         """The host object this value is known to equal; raises NotKnown. Containers give fresh copies."""
         raise NotKnown(self)
-
-    def is_none(self) -> bool:
-        """`value is None`."""
-        return False
 
     def identity(self, space: Space) -> Any:
         """A host object whose identity stands for this value's identity (itself, for what exists only traced)."""
@@ -81,7 +91,7 @@ class Value:
         return space.traced_key(self)
 
     def reconstruct(self, writer: Writer) -> str:
-        """Emit code that makes this (fresh) object at run time; returns the expression naming it."""
+        """Emit code that gives this object at run time; returns the expression naming it."""
         raise Unsupported(errors.NotReconstructible(self.describe()))
 
     def shell(self, writer: Writer) -> str:
@@ -95,6 +105,18 @@ class Value:
     def lacks_dict(self, space: Space) -> bool:
         """Whether it is known to have no `__dict__` yet, where making one shows, as in copies of an exception."""
         return False
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        """The value of an object that existed before the trace, under the guards that its model needs."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        """The value of an object that the tracer has just computed for real, where the model can take it over."""
+        if cls.ALWAYS_EXISTING:
+            return space.existing(host)
+        raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
 
     @classmethod
     def answers(cls, host: type, name: str) -> bool:
@@ -147,9 +169,6 @@ class Lazy(Value):
 
     def as_host(self, space: Space) -> Any:
         return self.force().as_host(space)
-
-    def is_none(self) -> bool:
-        return self.force().is_none()
 
     def identity(self, space: Space) -> Any:
         return self.force().identity(space)
@@ -225,9 +244,6 @@ class Constant(Known):
 
     __slots__ = ()
 
-    def is_none(self) -> bool:
-        return self.host is None
-
     def key(self, space: Space) -> Any:
         host = self.host
         if type(host) in UNLIKE:
@@ -249,10 +265,28 @@ class ObjectValue(Value):
 
     __slots__ = ("host",)
 
-    host: Any
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+        self.source = None
+        #: the existing object
+        self.host: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        """The value of an existing object, of which nothing but its class is looked at."""
+        self = cls(space.guard_type(host, source))
+        self.host, self.source = host, source
+        return self
 
     def identity(self, space: Space) -> Any:
         return self if self.source is None else self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        return self.rebuilt(writer) if self.source is None else writer.source(self.source)
+
+    def rebuilt(self, writer: Writer) -> str:
+        """Emit code that makes the object that the trace has made; returns the expression naming it."""
+        raise Unsupported(errors.NotReconstructible(self.describe()))
 
 
 class ExtensibleValue(ObjectValue):
@@ -260,7 +294,9 @@ class ExtensibleValue(ObjectValue):
 
     __slots__ = ("_attrs",)
 
-    _attrs: Any
+    def __init__(self, cls: type) -> None:
+        super().__init__(cls)
+        self._attrs: Any = None
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None and self.cls.__dictoffset__ != 0:

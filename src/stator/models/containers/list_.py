@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import sys
+import operator
 from typing import TYPE_CHECKING, Any
 
+from stator.host.version_facts import SORT_TAKES_TRUTH
+from stator.host.words import error_words
 from stator.models.classes.instance import fill
 from stator.models.containers.sequence import MAXSIZE, Sequence, is_slice, slice_of
 from stator.models.containers.sort import sorted_items
@@ -192,10 +194,7 @@ class ListValue(Sequence):
     def _set_slice(self, space: Space, where: slice, item: Value) -> Value:
         step = where.step not in (None, 1)
         if not space.is_iterable(item):
-            extended = step or sys.version_info >= (3, 13)
-            raise space.error(
-                TypeError, "must assign iterable to extended slice" if extended else "can only assign an iterable"
-            )
+            raise space.error(TypeError, error_words(operator.setitem, [], where, None))
         new = space.unpack(item)
         items = self.items
         if step:
@@ -223,7 +222,7 @@ class ListValue(Sequence):
         return NONE
 
     def sort(self, space: Space, *, key: Value = NONE, reverse: Value = FALSE) -> Value:
-        backwards = space.truth(reverse) if sys.version_info >= (3, 12) else _c_int(space, reverse) != 0
+        backwards = space.truth(reverse) if SORT_TAKES_TRUTH else _c_int(space, reverse) != 0
         items = list(self.mutable(space))
         result = list(items)
         self._items = []

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from stator import errors
+from stator.guards.source import Source
 from stator.models.functions.generator import awaitable
 from stator.models.functions.suspendable import stop_with
 from stator.space.protocol import builtin, models
+from stator.space.space import Space
 from stator.space.value import ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stator.guards.source import Source
-    from stator.space.space import Space
 
 
 async def _nothing() -> Any:
@@ -53,9 +50,7 @@ class AnextAwaitable(ObjectValue):
     __slots__ = ("default", "wrapped")
 
     def __init__(self, wrapped: Value, default: Value) -> None:
-        self.cls = _ANEXT_AWAITABLE
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(_ANEXT_AWAITABLE)
         self.wrapped = wrapped
         self.default = default
 
@@ -86,7 +81,7 @@ class AnextAwaitable(ObjectValue):
         try:
             return ask(waiting)
         except Raised as e:
-            if not issubclass(e.value.cls, StopAsyncIteration):
+            if not e.matches(StopAsyncIteration):
                 raise
         raise stop_with(space, self.default)
 

@@ -16,6 +16,7 @@ from stator import errors
 from stator._core import exchange
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
+from stator.host.version_facts import LIST_ITERATORS_END_BELOW
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.space.protocol import MODELS, NONE, NOT_IMPLEMENTED, builtin, models
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
@@ -40,8 +41,6 @@ __all__ = [
     "iterator_type",
     "reduction",
 ]
-
-_ENDS_BELOW = sys.version_info >= (3, 13)
 
 I = TypeVar("I", bound="type[IteratorValue]")  # noqa: E741
 
@@ -392,7 +391,7 @@ class ListIterator(_ItemIterator):
     host_type: ClassVar[Any] = type(iter([]))
     base = list
     empty: ClassVar[Any] = []
-    ends_below: ClassVar[bool] = _ENDS_BELOW
+    ends_below: ClassVar[bool] = LIST_ITERATORS_END_BELOW
 
 
 @iterator_type(type(iter(())))
@@ -412,9 +411,9 @@ class ListReverseIterator(PositionIterator):
     host_type: ClassVar[Any] = type(reversed([]))
     base = list
     maker: ClassVar[Any] = reversed
-    exhausted_maker: ClassVar[Any] = reversed if _ENDS_BELOW else iter
+    exhausted_maker: ClassVar[Any] = reversed if LIST_ITERATORS_END_BELOW else iter
     empty: ClassVar[Any] = []
-    ends_below: ClassVar[bool] = _ENDS_BELOW
+    ends_below: ClassVar[bool] = LIST_ITERATORS_END_BELOW
     step = -1
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
