@@ -146,6 +146,7 @@ PyObject* load_global(const Op& op) {
 
 }  // namespace
 
+// Without a default: the compiler names a load that is forgotten.
 PyObject* load(const Op& op, const Call& call, PyObject* const* registers) {
     switch (op.code) {
         case OpCode::LOCAL:
@@ -187,9 +188,13 @@ PyObject* load(const Op& op, const Call& call, PyObject* const* registers) {
             return referent(registers[op.reg]);
         case OpCode::CALL:
             return or_forget(PyObject_CallOneArg(op.object, registers[op.reg]));
-        default:
-            return nullptr;
+#define X(name, reads, operand, proof) case OpCode::name:
+            STATOR_CHECKS(X)
+#undef X
+        case OpCode::COUNT_:
+            break;
     }
+    return nullptr;
 }
 
 }  // namespace stator
