@@ -1,19 +1,17 @@
 #include "checks.h"
 
-#include "compat.h"
 #include "equality.h"
 #include "loads.h"
 #include "memory.h"
 #include "probe.h"
 #include "state.h"
 #include "tensors.h"
+#include "versions.h"
 
 namespace stator {
 
 unsigned int type_version(PyTypeObject* type) {
-#if PY_VERSION_HEX < 0x030d0000
-    if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
-#endif
+    if (kTypeVersionHasFlag && !PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
     return type->tp_version_tag;
 }
 

@@ -7,9 +7,8 @@
 
 #include "callers.h"
 #include "classes.h"
-#include "contents.h"
-#include "compat.h"
 #include "compiled.h"
+#include "contents.h"
 #include "context.h"
 #include "dict_writing.h"
 #include "entry.h"
@@ -26,6 +25,7 @@
 #include "tensors.h"
 #include "tracebacks.h"
 #include "unseen.h"
+#include "versions.h"
 
 namespace stator {
 
@@ -307,7 +307,7 @@ int exec_module(PyObject* module) {
 
 PyModuleDef_Slot slots[] = {
     {Py_mod_exec, reinterpret_cast<void*>(exec_module)},
-#if PY_VERSION_HEX >= 0x030c0000
+#ifdef Py_mod_multiple_interpreters
     {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
 #endif
     {0, nullptr},
