@@ -31,6 +31,10 @@ class Raised(Exception):
     def __init__(self, value: Value) -> None:
         self.value = value.force()
 
+    def matches(self, kind: type[BaseException] | tuple[type[BaseException], ...]) -> bool:
+        """`except kind:` of builtin classes."""
+        return self.value.isa(kind)
+
 
 class Value:
     """A traced value: its class, where it came from, and (in subclasses) its payload.
@@ -61,6 +65,14 @@ class Value:
     def type_name(self, space: Space) -> str:
         """The name that CPython's messages give the class."""
         return space.type_name(self.cls)
+
+    def isa(self, kind: type | tuple[type, ...]) -> bool:
+        """Whether the object is laid out as instances of `kind`: `__class__` and `__instancecheck__` are not asked."""
+        return issubclass(self.cls, kind)
+
+    def is_none(self) -> bool:
+        """Whether the object is None."""
+        return self.cls is type(None)
 
     def force(self) -> Value:
         """The realised value; installs the guards that realising needs."""

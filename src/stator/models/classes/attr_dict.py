@@ -184,7 +184,7 @@ def _is_fixed(cls: type) -> bool:
 def assign_dict(space: Space, owner: Any, value: Value | None) -> bool:
     """`owner.__dict__ = value`; False where that has no model."""
     given = None if value is None else value.force()
-    if given is not None and not issubclass(given.cls, dict):
+    if given is not None and not given.isa(dict):
         text = f"__dict__ must be set to a dictionary, not a '{given.type_name(space)}'"
         raise space.error(TypeError, text)
     if _is_fixed(owner.cls):

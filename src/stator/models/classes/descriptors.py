@@ -141,7 +141,7 @@ class FieldDescriptor(Named):
 
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
         instance = instance.force()
-        if instance.cls is type(None):
+        if instance.is_none():
             return self
         return self.descr_get(space, instance, instance.cls, False)
 
@@ -415,7 +415,7 @@ class ClassMethod(_Wrapper):
         return BoundMethod(function, owner)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
-        if owner.force().cls is type(None):
+        if owner.is_none():
             owner = space.class_value(instance.force().cls)
         return self.bound_to(space, owner)
 

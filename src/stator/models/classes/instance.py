@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.raw import instance_dict, type_lookup
 from stator.space.attributes import MISSING, is_generic
+from stator.space.operands import host_errors
 from stator.space.protocol import models
-from stator.space.value import ExtensibleValue, Raised, Unsupported, Value
+from stator.space.value import ExtensibleValue, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +58,7 @@ class InstanceValue(ExtensibleValue):
         if name != "__class__" or value is None:
             return False
         value = value.force()
-        if not issubclass(value.cls, type):
+        if not value.isa(type):
             text = f"__class__ must be set to a class, not '{value.type_name(space)}' object"
             raise space.error(TypeError, text)
         new: type = value.as_host(space)
@@ -95,10 +96,8 @@ def _check_layouts(space: Space, old: type, new: type) -> None:
     if any(vars(base).get("__slots__") for cls in (old, new) for base in cls.__mro__):
         # The slots of the one class hold what the slots of the other held.
         raise Unsupported(errors.UnsupportedMutation("setting '__class__'", f"a {old.__name__} object"))
-    try:
+    with host_errors(space, TypeError):
         object.__dict__["__class__"].__set__(object.__new__(old), new)
-    except TypeError as e:
-        raise Raised(space.exception(e)) from None
 
 
 def held_attributes(value: Any) -> list[Value]:

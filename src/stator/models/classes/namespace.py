@@ -40,7 +40,7 @@ class NamespaceValue(InstanceValue):
             given = args[0].force()
             if given.cls is not dict:
                 given = space.call(space.existing(dict), [given], {}).force()
-            if not all(issubclass(key.force().cls, str) for key in space.unpack(given)):
+            if not all(key.isa(str) for key in space.unpack(given)):
                 raise space.error(TypeError, "keywords must be strings")
             space.call_method(attrs.value(space), "update", given)
         for name, item in kwargs.items():

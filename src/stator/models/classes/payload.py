@@ -14,9 +14,10 @@ from stator.guards.raw import type_lookup
 from stator.guards.source import CallSource, ConstSource, Source
 from stator.space.identity.keys import traced_key
 from stator.space.interfaces import Writer
+from stator.space.operands import host_errors
 from stator.space.protocol import MODELS
 from stator.space.space import Space
-from stator.space.value import ExtensibleValue, Raised, Value
+from stator.space.value import ExtensibleValue, Value
 
 _FIELDS = (GetSetDescriptorType, MemberDescriptorType)
 #: the plain equal of an instance is what its type makes of it; for the other types, of what `__reduce__` gives
@@ -53,10 +54,8 @@ class PayloadValue(ExtensibleValue):
     @classmethod
     def made(cls, space: Space, owner: type, base: type, payload: Any) -> PayloadValue:
         """`base.__new__(owner, payload)`."""
-        try:
+        with host_errors(space, TypeError):  # `tp_new_wrapper`: not the `__new__` of this class
             return cls(base, base.__new__(owner, payload))
-        except TypeError as e:  # `tp_new_wrapper`: not the `__new__` of this class
-            raise Raised(space.exception(e)) from None
 
     def as_host(self, space: Space) -> Any:
         if self.source is not None and not self.payload_guarded:

@@ -52,10 +52,10 @@ class SuperValue(ExtensibleValue):
         if this is None:
             this, obj = _from_frame(space)
         this, obj = this.force(), obj.force()
-        if not issubclass(this.cls, type):
+        if not this.isa(type):
             raise space.error(TypeError, f"super() argument 1 must be a type, not {this.type_name(space)}")
         self.this = this.as_host(space)
-        if obj.cls is not type(None):
+        if not obj.is_none():
             self.obj_type = self._check(space, obj)
             self.obj = obj
         return NONE
@@ -63,14 +63,14 @@ class SuperValue(ExtensibleValue):
     def _check(self, space: Space, obj: Value) -> type:
         """`supercheck`: the class in whose MRO the search goes on."""
         assert self.this is not None
-        if issubclass(obj.cls, type):
+        if obj.isa(type):
             host: type = obj.as_host(space)
             if space.derives(host, self.this):
                 return host
         if space.derives(obj.cls, self.this):
             return obj.cls
         claimed = space.getattr_or_none(obj, "__class__")
-        if claimed is not None and issubclass(claimed.force().cls, type):
+        if claimed is not None and claimed.isa(type):
             host = claimed.force().as_host(space)
             if host is not obj.cls and space.derives(host, self.this):
                 return host
@@ -102,7 +102,7 @@ class SuperValue(ExtensibleValue):
     def _on_class(self) -> bool:
         """Whether `super(this, cls)` was asked of the class itself, so that nothing is bound."""
         assert self.obj is not None
-        return issubclass(self.obj.cls, type) and getattr(self.obj, "host", None) is self.obj_type
+        return self.obj.isa(type) and getattr(self.obj, "host", None) is self.obj_type
 
     def _after(self, space: Space, name: str) -> Value | None:
         """The attribute in the MRO after `this`."""
@@ -127,7 +127,7 @@ class SuperValue(ExtensibleValue):
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
         instance = instance.force()
-        if instance.cls is type(None) or self.obj is not None:
+        if instance.is_none() or self.obj is not None:
             return self
         assert self.this is not None
         return space.call(space.class_value(self.cls), [space.class_value(self.this), instance], {})
@@ -163,6 +163,6 @@ def _from_frame(space: Space) -> tuple[Value, Value]:
     if this is None:
         raise space.error(RuntimeError, "super(): empty __class__ cell")
     this = this.force()
-    if not issubclass(this.cls, type):
+    if not this.isa(type):
         raise space.error(RuntimeError, f"super(): __class__ is not a type ({this.type_name(space)})")
     return this, obj

@@ -22,9 +22,9 @@ def _with(host: Any, others: tuple[type, ...]) -> None:
     """The slot leaves an operand of another type to that type's own."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if kwargs or len(args) != 2 or not issubclass(args[0].force().cls, host.__objclass__):
+        if kwargs or len(args) != 2 or not args[0].isa(host.__objclass__):
             return bad_call(space, host, args, kwargs)
-        if not issubclass(args[1].force().cls, others):
+        if not args[1].isa(others):
             return NOT_IMPLEMENTED
         return hooked(space, host, args)
 

@@ -81,7 +81,7 @@ class AnextAwaitable(ObjectValue):
         try:
             return ask(waiting)
         except Raised as e:
-            if not issubclass(e.value.cls, StopAsyncIteration):
+            if not e.matches(StopAsyncIteration):
                 raise
         raise stop_with(space, self.default)
 

@@ -47,9 +47,9 @@ class Cached(ExtensibleValue):
         return self if instance is None else BoundMethod(self, instance)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE) -> Value:
-        if not space.trace.is_none(instance):
+        if not instance.is_none():
             return BoundMethod(self, instance)
-        if space.trace.is_none(owner):
+        if owner.is_none():
             raise space.error(TypeError, "__get__(None, None) is invalid")
         return self
 
@@ -199,7 +199,7 @@ class CountCall(CountHit):
 
 def _is_symbolic(space: Space, value: Value) -> bool:
     """Whether the value is a symbolic number, or a tuple with one."""
-    if issubclass(value.cls, tuple) and isinstance(value, MODELS[tuple]):
+    if value.isa(tuple) and isinstance(value, MODELS[tuple]):
         return any(_is_symbolic(space, item.force()) for item in space.unpack(value))
     return value.symbolic
 
@@ -208,7 +208,7 @@ def _refers_to_new_class(space: Space, value: Value) -> bool:
     """Whether the value is a weak reference to a class that the trace has made."""
     value = value.force()
     referent = value.referent if isinstance(value, RefValue) else None
-    return referent is not None and issubclass(referent.cls, type) and space.trace.is_fresh_class(referent.host)  # type: ignore[attr-defined]
+    return referent is not None and referent.isa(type) and space.trace.is_fresh_class(referent.host)  # type: ignore[attr-defined]
 
 
 def _share(space: Space, value: Value, step: int, name: str) -> None:
@@ -221,7 +221,7 @@ def _share(space: Space, value: Value, step: int, name: str) -> None:
         parts = [item for pair in value.pairs(space) for item in pair]  # type: ignore[attr-defined]
     else:
         raise Unsupported(errors.CachedFunction(name, f"gives {value.describe()}"))
-    if not issubclass(value.cls, tuple):
+    if not value.isa(tuple):
         space.trace.shared[id(value)] = value, step, name
     for part in parts:
         _share(space, part.force(), step, name)
@@ -447,7 +447,7 @@ def _operand(space: Space, value: Value, name: str) -> Any:
         return weakref.ref(_operand(space, value.referent, name))
     if type(value) in (Constant, FormValue) or value.cls in (type, frozenset, types.FunctionType):
         return known_host(space, value, name)
-    if issubclass(value.cls, tuple) and all(
+    if value.isa(tuple) and all(
         space.host_lookup(value.cls, name) is tuple.__dict__[name] for name in ("__hash__", "__eq__")
     ):
         return known_host(space, value, name)

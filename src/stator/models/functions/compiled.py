@@ -32,4 +32,4 @@ class CompiledValue(InstanceValue):
 
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
-        return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)
+        return self if instance.is_none() and owner is not None else BoundMethod(self, instance)

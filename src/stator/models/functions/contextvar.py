@@ -106,7 +106,7 @@ class ContextVarValue(Value):
 
     def reset(self, space: Space, token: Value, /) -> Value:
         token = token.force()
-        if not issubclass(token.cls, contextvars.Token):
+        if not token.isa(contextvars.Token):
             text = f"expected an instance of Token, got {space.str_(space.repr(token))}"
             raise space.error(TypeError, text)
         if not isinstance(token, TokenValue) or token.source is not None:

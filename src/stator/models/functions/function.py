@@ -17,6 +17,7 @@ from stator.models.functions.cell import CellValue
 from stator.models.functions.method import BoundMethod
 from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
+from stator.space.operands import host_errors
 from stator.space.protocol import HANDLERS, NONE, TailCall, bad_call, models
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
@@ -112,11 +113,11 @@ class FunctionValue(ObjectValue):
         usual = inherited is space.trace.globals_of(vars(builtins))
         if names.get_str(space, "__builtins__") is None and not usual:
             raise Unsupported(errors.UnsupportedUse("function.__new__", "in a frame with builtins of its own"))
-        if parts[2].cls is not type(None):
+        if not parts[2].is_none():
             made.fields["__name__"] = parts[2]
         made.fields["__module__"] = names.get_str(space, "__name__") or NONE
         for flag, value in ((1, parts[3]), (2, more.get("kwdefaults", NONE).force()), (8, parts[4])):
-            if value.cls is not type(None):
+            if not value.is_none():
                 made.set_part(space, flag, value)
         return made
 
@@ -330,7 +331,7 @@ class FunctionValue(ObjectValue):
 
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
-        return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)
+        return self if instance.is_none() and owner is not None else BoundMethod(self, instance)
 
     def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         return self.call(space, list(args), kwargs, False)
@@ -390,14 +391,12 @@ class FunctionValue(ObjectValue):
 def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> None:
     """Let CPython make a function of the same kinds of things: it words the error."""
     *hosts, closure = [space.stand_in(part) for part in parts]
-    if issubclass(parts[4].cls, tuple):
+    if parts[4].isa(tuple):
         items = [item.force() for item in space.unpack(parts[4])]
         closure = tuple(types.CellType() if isinstance(item, CellValue) else space.stand_in(item) for item in items)
-    try:
+    with host_errors(space, TypeError, ValueError):
         function: Any = types.FunctionType
         function(*hosts, closure, **{key: space.stand_in(v) for key, v in more.items()})
-    except (TypeError, ValueError) as e:
-        raise Raised(space.exception(e)) from None
 
 
 def _with_usual_builtins(*parts: Any) -> types.FunctionType:

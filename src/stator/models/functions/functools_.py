@@ -123,22 +123,22 @@ class PartialValue(ExtensibleValue):
 
     def tp_setstate(self, space: Space, state: Value, /) -> Value:
         state = state.force()
-        parts = [part.force() for part in space.unpack(state)] if issubclass(state.cls, tuple) else []
+        parts = [part.force() for part in space.unpack(state)] if state.isa(tuple) else []
         if self.source is not None:
             raise refuse_use("functools.partial.__setstate__", "of an object that was made outside")
         function, args, keywords, attrs = parts if len(parts) == 4 else (NONE, NONE, NONE, NONE)
         callable_ = space.host_lookup(function.cls, "__call__") is not MISSING
-        if not callable_ or not issubclass(args.cls, tuple) or not issubclass(keywords.cls, (dict, type(None))):
+        if not callable_ or not args.isa(tuple) or not keywords.isa((dict, type(None))):
             raise space.error(TypeError, "invalid partial state")
         space.mark_mutated(self)
         self._function = function
         self._args = args if args.cls is tuple else space.new_tuple(space.unpack(args))
-        named = space.new_dict([]) if keywords.cls is type(None) else keywords
+        named = space.new_dict([]) if keywords.is_none() else keywords
         self._keywords = named if named.cls is dict else space.call(space.existing(dict), [named], {})
         if self._attrs is not None:
             self._attrs.dict_owner = None
             self._attrs = None
-        if attrs.cls is not type(None) and not assign_dict(space, self, attrs):
+        if not attrs.is_none() and not assign_dict(space, self, attrs):
             raise refuse_use("functools.partial.__setstate__", "with a dict of another kind")
         return NONE
 
@@ -162,7 +162,7 @@ def reduce_(space: Space, function: Value, iterable: Value, initial: Value | Non
     try:
         iterator = space.iter(iterable)
     except Raised as e:
-        if not issubclass(e.value.cls, TypeError):
+        if not e.matches(TypeError):
             raise
         raise space.error(TypeError, "reduce() arg 2 must support iteration") from None
     result = initial

@@ -14,12 +14,11 @@ from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource, Source
 from stator.host.version_facts import CLOSE_RETURNS_A_VALUE
 from stator.models.exceptions import exception
-from stator.models.functions.frame_ import Frames
 from stator.models.functions.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
 from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import MODELS, NONE, models
 from stator.space.space import Space
-from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
+from stator.space.value import ObjectValue, Raised, Unsupported, Value
 
 
 def _depth(_: Any) -> int:
@@ -81,7 +80,7 @@ class GeneratorValue(Suspendable):
         try:
             return self.send(space, NONE)
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration) and not self.is_coroutine:
+            if e.matches(StopIteration) and not self.is_coroutine:
                 space.stopped_by(e.value)
                 return None
             raise
@@ -116,9 +115,9 @@ class GeneratorValue(Suspendable):
         try:
             self.throw_in(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration) and CLOSE_RETURNS_A_VALUE:
+            if e.matches(StopIteration) and CLOSE_RETURNS_A_VALUE:
                 return space.getattr(e.value, "value")
-            if issubclass(e.value.cls, (GeneratorExit, StopIteration)):
+            if e.matches((GeneratorExit, StopIteration)):
                 return NONE
             raise
         raise space.error(RuntimeError, f"{self.kind} ignored GeneratorExit")
@@ -142,21 +141,7 @@ class GeneratorValue(Suspendable):
     # -- attributes and the rest ------------------------------------------------------------------------------------
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        if self.source is not None:
-            return None
-        if name == "cr_origin":
-            return NONE
-        if name in ("gi_running", "cr_running"):
-            return Constant(self.running)
-        if name in ("gi_suspended", "cr_suspended"):
-            return Constant(self.frame is not None and self.started and not self.running)
-        if name in ("gi_frame", "cr_frame"):
-            return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
-        if name in ("gi_yieldfrom", "cr_await"):
-            return self.delegate() or NONE
-        if name in ("gi_code", "cr_code"):
-            return Constant(self.code)
-        return self.name_of(space, name) if name in ("__name__", "__qualname__") else None
+        return NONE if name == "cr_origin" and self.source is None else super().get_field(space, name)
 
     def describe(self) -> str:
         return f"a {self.kind}"
@@ -244,7 +229,7 @@ def send(space: Space, receiver: Value, value: Value) -> Value:
     receiver = receiver.force()
     if isinstance(receiver, GeneratorValue):
         return receiver.send(space, value)
-    if space.trace.is_none(value):
+    if value.is_none():
         return space.advance(receiver)
     return space.call_method(receiver, "send", value)
 

@@ -12,10 +12,12 @@ from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
+from stator.space.identity.keys import IdentityKey
 from stator.space.interfaces import Writer
+from stator.space.operands import host_errors
 from stator.space.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
 from stator.space.space import Space
-from stator.space.value import Constant, Known, ObjectValue, Raised, Unsupported, Value
+from stator.space.value import Constant, Known, ObjectValue, Unsupported, Value
 
 
 @models(types.MethodType)
@@ -45,7 +47,7 @@ class BoundMethod(ObjectValue):
     def tp_new(space: Space, cls: Value, function: Value, instance: Value) -> Value:
         if space.special(function.force(), "__call__") is None:
             raise space.error(TypeError, "first argument must be callable")
-        if instance.force().cls is type(None):
+        if instance.is_none():
             raise space.error(TypeError, "instance must not be None")
         return BoundMethod(function, instance)
 
@@ -85,7 +87,7 @@ class BoundMethod(ObjectValue):
         return equal if equal is NOT_IMPLEMENTED else FALSE if equal is TRUE else TRUE
 
     def key(self, space: Space) -> Any:
-        return ("bound method", _IdentityOf(space.identity(self.instance)), _IdentityOf(space.identity(self.function)))
+        return ("bound method", *(IdentityKey(space.identity(part)) for part in (self.instance, self.function)))
 
     def describe(self) -> str:
         return f"method {self.function.force().describe()}"
@@ -93,19 +95,6 @@ class BoundMethod(ObjectValue):
     def rebuilt(self, writer: Writer) -> str:
         parts = f"{writer.expr(self.function)}, {writer.expr(self.instance)}"
         return writer.assign("method", f"{writer.const(types.MethodType)}({parts})")
-
-
-class _IdentityOf:
-    __slots__ = ("anchor",)
-
-    def __init__(self, anchor: Any) -> None:
-        self.anchor = anchor
-
-    def __hash__(self) -> int:
-        return id(self.anchor) >> 4
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _IdentityOf) and other.anchor is self.anchor
 
 
 class Named(Known):
@@ -167,12 +156,10 @@ class BuiltinValue(Named):
         """`classmethod_get`: the class must be one whose method this is; CPython words the TypeError."""
         host = self.host
         given = args[0].force() if args else None
-        if given is not None and issubclass(given.cls, type) and is_subtype(space.stand_in(given), self.owner):
+        if given is not None and given.isa(type) and is_subtype(space.stand_in(given), self.owner):
             return
-        try:
+        with host_errors(space, TypeError):
             host() if given is None else host.__get__(None, space.stand_in(given))
-        except TypeError as e:
-            raise Raised(space.exception(e)) from None
         raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
@@ -192,10 +179,10 @@ class BuiltinValue(Named):
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
         if self.cls is types.ClassMethodDescriptorType:
-            cls = space.class_value(instance.cls) if owner is None or owner.force().cls is type(None) else owner.force()
+            cls = space.class_value(instance.cls) if owner is None or owner.is_none() else owner.force()
             self._check_class(space, [cls])
             return BoundBuiltin(self, cls)
-        return self if instance.cls is type(None) and owner is not None else self._bound(space, instance)
+        return self if instance.is_none() and owner is not None else self._bound(space, instance)
 
     def describe(self) -> str:
         return f"builtin {self.qualname}"
@@ -210,7 +197,7 @@ def explicit_call(*classes: Any) -> None:
 def _explicit_call(cls: type, host: Any) -> None:
     def call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         value: Any = args[0].force() if args else None
-        if value is None or not issubclass(value.cls, cls) or not hasattr(value, "call"):
+        if value is None or not value.isa(cls) or not hasattr(value, "call"):
             return bad_call(space, host, args, kwargs)
         return value.call(space, args[1:], kwargs, False)  # type: ignore[no-any-return]
 
@@ -226,7 +213,7 @@ def _equality(host: Any, equal: bool) -> None:
     @builtin(host)
     def compare(space: Space, self: Value, other: Value, /) -> Value:
         self, other = self.force(), other.force()
-        if not issubclass(other.cls, host.__objclass__):
+        if not other.isa(host.__objclass__):
             return NOT_IMPLEMENTED
         if isinstance(self, BoundBuiltin) and isinstance(other, BoundBuiltin):
             same = space.is_(self.instance, other.instance) and _same_function(space, self, other)
@@ -285,13 +272,11 @@ DISALLOW_INSTANTIATION = 1 << 7
 def check_new(space: Space, host: Any, args: list[Value]) -> None:
     """`tp_new_wrapper`: the class must be one that this `__new__` can allocate; CPython words the TypeError."""
     cls = args[0].force() if args else None
-    fits = cls is not None and issubclass(cls.cls, type) and is_subtype(space.stand_in(cls), host.__self__)
+    fits = cls is not None and cls.isa(type) and is_subtype(space.stand_in(cls), host.__self__)
     if fits and not space.stand_in(cls).__flags__ & DISALLOW_INSTANTIATION:  # type: ignore[arg-type]
         return
-    try:
+    with host_errors(space, TypeError):
         host(*[space.stand_in(a) for a in args])
-    except TypeError as e:
-        raise Raised(space.exception(e)) from None
     raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
 

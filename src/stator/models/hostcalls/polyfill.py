@@ -40,7 +40,7 @@ def _use(host: Any, python: Any, listed: bool) -> None:
     """Trace `python` wherever the program calls `host`."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if listed and args and not issubclass(args[0].force().cls, list):
+        if listed and args and not args[0].isa(list):
             given = args[0].force().type_name(space)
             raise space.error(TypeError, f"{host.__name__}() argument must be list, not {given}")
         return space.call(space.existing(python), args, kwargs)

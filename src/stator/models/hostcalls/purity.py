@@ -28,10 +28,10 @@ from stator.models.classes.instance import InstanceValue
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.space.facts import fixed
 from stator.space.interfaces import Writer
-from stator.space.operands import known_host, refuse_object, refuse_use
+from stator.space.operands import host_errors, known_host, refuse_object, refuse_use
 from stator.space.protocol import IMMUTABLE, NONE, REALISERS, builtin, folds_if, pure, register
 from stator.space.space import Space
-from stator.space.value import Constant, NotKnown, Raised, Value
+from stator.space.value import Constant, NotKnown, Value
 
 __all__ = ["frozen", "pure_python"]
 
@@ -172,7 +172,7 @@ def _substitute(host: Any, counted: bool) -> None:
         count: Value = Constant(0),  # noqa: B008 (immutable)
     ) -> Value:
         repl = repl.force()
-        if issubclass(repl.cls, (str, bytes)) or space.special(repl, "__call__") is None:
+        if repl.isa((str, bytes)) or space.special(repl, "__call__") is None:
             return space.run_known(host, [pattern.force(), repl, string.force(), count.force()])
         text = known_host(space, string, "re.sub")
         pieces: list[Any] = []
@@ -181,7 +181,7 @@ def _substitute(host: Any, counted: bool) -> None:
         for match in known_host(space, space.run_known(_matches, [pattern.force(), string.force()]), "re.sub"):
             pieces.append(text[at : match.start()])
             piece = space.call(repl, [Constant(match)], {}).force()
-            if piece.cls is not type(None):
+            if not piece.is_none():
                 pieces.append(known_host(space, piece, "re.sub"))
             at = match.end()
             made += 1
@@ -228,7 +228,5 @@ def finditer(space: Space, pattern: Value, string: Value, *bounds: Value) -> Val
     args = [pattern.force(), string.force(), *(bound.force() for bound in bounds)]
     hosts = [known_host(space, arg, "re.Pattern.finditer") for arg in args]
     fixed_texts(space, hosts, {})
-    try:
+    with host_errors(space, Exception):
         return Matches(args, list(re.Pattern.finditer(*hosts)))
-    except Exception as e:
-        raise Raised(space.exception(e)) from None

@@ -155,7 +155,7 @@ def _method_hash(host: Any) -> None:
     def model(space: Space, method: Value, /) -> Value:
         """Two are equal only if they are bound to one object."""
         method = method.force()
-        if not issubclass(method.cls, host.__objclass__):
+        if not method.isa(host.__objclass__):
             return bad_call(space, host, [method], {})
         if isinstance(method, BoundMethod):
             if space.host_lookup(method.function.force().cls, "__hash__") is not object.__hash__:

@@ -64,7 +64,7 @@ def _model(method: Any, own: Callable[[Space, Any], int | None], measure: Callab
     @builtin(method)
     def sizeof(space: Space, value: Value, /) -> Value:
         value = value.force()
-        if not issubclass(value.cls, method.__objclass__):
+        if not value.isa(method.__objclass__):
             return bad_call(space, method, [value], {})
         size = own(space, value)
         return _measured(space, method, value, measure) if size is None else Constant(size)
@@ -79,7 +79,7 @@ def _by_class(space: Space, value: Value) -> int | None:
         return int(basic)
     if isinstance(value, TupleValue):
         return int(basic + item * len(value.items))
-    if issubclass(value.cls, type) and space.trace.is_fresh_class(value.as_host(space)):
+    if value.isa(type) and space.trace.is_fresh_class(value.as_host(space)):
         return None
     try:
         return object.__sizeof__(value.as_host(space))
@@ -183,10 +183,10 @@ def getsizeof(space: Space, object: Value, default: Value | None = None) -> Valu
     try:
         size = _asked(space, value)
     except Raised as e:
-        if default is None or not issubclass(e.value.cls, TypeError):
+        if default is None or not e.matches(TypeError):
             raise
         return default
-    if issubclass(value.cls, type):
+    if value.isa(type):
         return Constant(size + sys.getsizeof(value.as_host(space)) - _in_memory(value.as_host(space)))
     flags = value.cls.__flags__
     before = 2 * _WORD * (bool(flags & _IS_GC) + bool(flags & _MANAGED))
@@ -198,7 +198,7 @@ def _asked(space: Space, value: Value) -> int:
     if slot is None:
         raise space.error(TypeError, f"Type {space.type_name(value.cls)} doesn't define __sizeof__")
     found = space.call(slot, [value], {}).force()
-    if not issubclass(found.cls, int):
+    if not found.isa(int):
         raise space.error(TypeError, "an integer is required")
     size = space.int_(found)
     if not -sys.maxsize - 1 <= size <= sys.maxsize:

@@ -73,9 +73,9 @@ class RefValue(ExtensibleValue):
             raise space.error(TypeError, f"cannot create weak reference to '{referent.type_name(space)}' object")
         if referent.source is None:
             refer_to_new(space, referent, callback)
-        elif callback.cls is not type(None):
+        elif not callback.is_none():
             call_back_for(space, referent)
-        if host is weakref.ref and callback.cls is type(None):
+        if host is weakref.ref and callback.is_none():
             # One object is referred to by one plain reference.
             known = space.trace.extension(PlainRefs).refs
             found = known.get(id(referent))
@@ -149,7 +149,7 @@ class _Mortal:
 
 def refer_to_new(space: Space, referent: Value, callback: Value) -> None:
     """A weak reference to an object made by the trace, which may die unseen."""
-    if callback.cls is not type(None) and not issubclass(referent.cls, type):  # a class waits for the collector
+    if not callback.is_none() and not referent.isa(type):  # a class waits for the collector
         raise Unsupported(errors.LifetimeObserved("a callback for the death of a new object"))
     # What is resumed after a break need not hold the object as long as the frame would.
     space.trace.unresumable = errors.LifetimeObserved("a weak reference to a new object")

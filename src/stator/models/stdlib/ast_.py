@@ -40,7 +40,7 @@ class NodeValue(InstanceValue):
 
     def as_host(self, space: Space) -> Any:
         """A copy of the tree, for the compiler."""
-        if issubclass(self.cls, _SHARED):
+        if self.isa(_SHARED):
             return super().as_host(space) if type(self.source) is not ConstSource else self.host
         if self.source is not None or self.class_set or self._busy or self.cls.__module__ != "ast":
             raise NotKnown(self)

@@ -182,7 +182,7 @@ def _snapshot(space: Space, message: Value, args: Value) -> tuple[Value, Value]:
     text = str_of(space, message)
     if items:
         operand: Value = space.new_tuple(items)
-        mapping = items[0] if len(items) == 1 and issubclass(items[0].cls, dict) else None
+        mapping = items[0] if len(items) == 1 and items[0].isa(dict) else None
         text = space.binary("%", text, operand if mapping is None or not space.truth(mapping) else mapping)
     return Constant(str.__str__(known_host(space, text, "logging"))), space.new_tuple([])
 

@@ -18,7 +18,7 @@ import weakref
 from typing import Any
 
 from stator.models.iterators.streams import Stream, stream
-from stator.space.operands import known_host, refuse_use
+from stator.space.operands import host_errors, known_host, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, pure, register
 from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
@@ -57,10 +57,8 @@ def _find_spec(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
         return space.existing(importlib.util.find_spec).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
     if "." in name and name.rpartition(".")[0] not in sys.modules:
         raise refuse_use("importlib.util.find_spec", "in a package that is not imported yet")
-    try:
+    with host_errors(space, Exception):
         spec = importlib.util.find_spec(name)
-    except Exception as e:
-        raise Raised(space.exception(e)) from None
     return NONE if spec is None else space.existing(spec, f"spec of {name}")
 
 
@@ -72,7 +70,7 @@ def _import_module(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     name = known_host(space, args[0], "importlib.import_module") if len(args) == 1 and not kwargs else None
     if isinstance(name, str):
         module = space.trace.loaded(name)
-        if module is not None and issubclass(module.force().cls, types.ModuleType):
+        if module is not None and module.isa(types.ModuleType):
             return module
         if not name.startswith("."):
             space.trace.first_import(name)
@@ -125,7 +123,7 @@ class ParsedField(Parsed):
 
 
 def _parsed(space: Space, parser: Any, text: Value) -> Any:
-    if not issubclass(text.force().cls, str):
+    if not text.isa(str):
         bad_call(space, parser, [text], {})
     return parser(known_host(space, text, f"_string.{parser.__name__}"))
 

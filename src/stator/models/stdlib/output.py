@@ -25,9 +25,9 @@ def print_(
     space: Space, *args: Value, sep: Value = NONE, end: Value = NONE, file: Value = NONE, flush: Value = FALSE
 ) -> Value:
     target = file.force()
-    if target.cls is type(None):
+    if target.is_none():
         target = space.getattr(space.existing(sys), "stdout").force()
-        if target.cls is type(None):
+        if target.is_none():
             return NONE
     separator = _separator(space, sep, "sep", " ")
     ending = _separator(space, end, "end", "\n")
@@ -66,9 +66,9 @@ def _plain(space: Space, text: Value) -> str:
 
 def _separator(space: Space, value: Value, name: str, default: str) -> Constant:
     value = value.force()
-    if value.cls is type(None):
+    if value.is_none():
         return Constant(default)
-    if not issubclass(value.cls, str):
+    if not value.isa(str):
         raise space.error(TypeError, f"{name} must be None or a string, not {value.type_name(space)}")
     return Constant(_plain(space, value))
 

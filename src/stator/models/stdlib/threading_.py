@@ -13,10 +13,10 @@ from typing import Any
 from stator.guards.source import Source
 from stator.models.classes.instance import InstanceValue
 from stator.space.interfaces import Writer
-from stator.space.operands import bool_value, known_host, refuse, refuse_use
+from stator.space.operands import bool_value, host_errors, known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, TRUE, builtin, models
 from stator.space.space import Space
-from stator.space.value import Constant, ObjectValue, Raised, Value
+from stator.space.value import Constant, ObjectValue, Value
 
 _LOCK = type(_thread.allocate_lock())
 _RLOCK = type(threading.RLock())
@@ -54,10 +54,8 @@ class LockValue(ObjectValue):
         """Whether `acquire(*args)` would wait; arguments that do not go together are refused by a lock that is free."""
         self.check_fresh("acquire")
         blocking, timeout = (known_host(space, arg, f"{self.kind.__name__}.acquire") for arg in args)
-        try:
+        with host_errors(space, Exception):
             type(self).maker().acquire(blocking, timeout)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
         return bool(blocking)
 
     def give(self, space: Space) -> Value:
