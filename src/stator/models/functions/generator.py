@@ -15,7 +15,7 @@ from stator.guards.source import CallSource, ConstSource
 from stator.models.exceptions import exception
 from stator.models.functions.frame_ import Frames
 from stator.models.functions.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
-from stator.space.protocol import MODELS, NONE, models
+from stator.space.protocol import NONE, model_for, models
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def make(frame: Frame) -> Value:
     """The generator or coroutine that calling such a function gives."""
     flags = frame.code.co_flags
     if flags & inspect.CO_ASYNC_GENERATOR:
-        return MODELS[types.AsyncGeneratorType](frame)  # type: ignore[call-arg]
+        return model_for(types.AsyncGeneratorType)(frame)  # type: ignore[call-arg, misc]
     if not flags & inspect.CO_COROUTINE:
         return GeneratorValue(frame)
     _refuse_origins(frame.space)

@@ -11,7 +11,7 @@ from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
-from stator.space.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
+from stator.space.protocol import FALSE, NOT_IMPLEMENTED, TRUE, bad_call, builtin, handler_of, models, register
 from stator.space.value import Constant, Known, ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class BuiltinValue(Named):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         owner = fixed(host, "__self__") if is_fixed(host, "__self__") else None  # a function, and no descriptor
-        if id(host) not in HANDLERS and owner is not None and not issubclass(type(owner), types.ModuleType):
+        if owner is not None and not issubclass(type(owner), types.ModuleType) and handler_of(host) is None:
             bound = _bound_builtin(space, host, owner, source)
             if bound is not None:
                 return bound

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.slice_ import SliceValue
+from stator.models.rare.text.memoryview_ import MemoryView
 from stator.models.stdlib.text_files import SINKS, can_take
-from stator.models.text.memoryview_ import MemoryView
 from stator.space.operands import known_host, refuse, refuse_use
 from stator.space.protocol import NONE, builtin, models, register
 from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
