@@ -22,7 +22,7 @@ from stator.guards.source import ItemSource, LocalSource
 from stator.interp.frame import ExcInfo, Lasti
 from stator.models.functions.cell import CellValue
 from stator.space.globals_ import MadeGlobals
-from stator.space.protocol import IMMUTABLE
+from stator.space.protocol import is_immutable
 from stator.space.value import NULL, Lazy, Value
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _from_arguments(source: Source | None) -> bool:
 
 
 def _timeless(value: Value) -> bool:
-    return (type(value.host) if isinstance(value, Lazy) else value.cls) in IMMUTABLE
+    return is_immutable(type(value.host) if isinstance(value, Lazy) else value.cls)
 
 
 def _restored(frame: Frame, live: set[str] | frozenset[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from stator.host.version_facts import CLASS_METHODS_CHAIN, TYPES_NAMED_IN_FULL
 from stator.models.functions.method import BoundMethod, Named
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed, part
-from stator.space.protocol import HANDLERS, NONE, folds_if, is_pure, models, pure
+from stator.space.protocol import NONE, folds_if, handler_of, is_pure, models, pure
 from stator.space.samples import stand_in_of
 from stator.space.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
 from stator.space.wrapping import LITERALS
@@ -67,7 +67,7 @@ class FieldDescriptor(Named):
         instance = instance.force()
         self._check(space, instance)
         host = self.host
-        handler = HANDLERS.get(id(host))
+        handler = handler_of(host)
         if handler is not None:
             modelled = handler(space, [instance], {})
             if modelled is not None:

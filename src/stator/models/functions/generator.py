@@ -16,7 +16,7 @@ from stator.host.version_facts import CLOSE_RETURNS_A_VALUE
 from stator.models.exceptions import exception
 from stator.models.functions.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
 from stator.space.interfaces import Frame, Writer
-from stator.space.protocol import MODELS, NONE, models
+from stator.space.protocol import NONE, model_for, models
 from stator.space.space import Space
 from stator.space.value import ObjectValue, Raised, Unsupported, Value
 
@@ -238,7 +238,7 @@ def make(frame: Frame) -> Value:
     """The generator or coroutine that calling such a function gives."""
     flags = frame.code.co_flags
     if flags & inspect.CO_ASYNC_GENERATOR:
-        return MODELS[types.AsyncGeneratorType](frame)  # type: ignore[call-arg]
+        return model_for(types.AsyncGeneratorType)(frame)  # type: ignore[call-arg]
     if not flags & inspect.CO_COROUTINE:
         return GeneratorValue(frame)
     _refuse_origins(frame.space)

@@ -15,7 +15,16 @@ from stator.space.facts import fixed, is_fixed, part
 from stator.space.identity.keys import IdentityKey
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors
-from stator.space.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
+from stator.space.protocol import (
+    FALSE,
+    NOT_IMPLEMENTED,
+    TRUE,
+    bad_call,
+    builtin,
+    handler_of,
+    models,
+    register,
+)
 from stator.space.space import Space
 from stator.space.value import Constant, Known, ObjectValue, Unsupported, Value
 
@@ -133,7 +142,7 @@ class BuiltinValue(Named):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         owner = fixed(host, "__self__") if is_fixed(host, "__self__") else None  # a function, and no descriptor
-        if id(host) not in HANDLERS and owner is not None and not issubclass(type(owner), types.ModuleType):
+        if owner is not None and not issubclass(type(owner), types.ModuleType) and handler_of(host) is None:
             bound = _bound_builtin(space, host, owner, source)
             if bound is not None:
                 return bound
