@@ -10,18 +10,15 @@ import functools
 import sys
 import weakref
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Self
 
 from stator.host.waiting import when_loaded
 
-if TYPE_CHECKING:
-    from stator.errors.exceptions import StatorError
-
-__all__ = ["Both", "join"]
+__all__ = ["Both", "Joinable"]
 
 _MODULE = "torch._dynamo.exc"
 #: exceptions without torch's class, to be joined with it when there is one
-_alone: weakref.WeakSet[StatorError] = weakref.WeakSet()
+_alone: weakref.WeakSet[Joinable] = weakref.WeakSet()
 
 
 class Both:
@@ -58,7 +55,32 @@ class Both:
         return getattr(self, "backend", "?")
 
 
-def join(error: StatorError) -> None:
+class Joinable(Exception):
+    """An exception that is one of torch's as well, from when it is made or torch's are imported."""
+
+    #: the name of torch's exception in torch._dynamo.exc
+    torchs_name: ClassVar[str] = ""
+    #: the class itself, without torch's beside it
+    plain: ClassVar[type[Joinable]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not issubclass(cls, Both):
+            cls.plain = cls
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        made = super().__new__(cls, *args)
+        _join_in_time(made)
+        return made
+
+    def __init__(self, *args: Any) -> None:
+        Exception.__init__(self, *args)  # and no __init__ of torch's
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (self.plain, *Exception.__reduce__(self)[1:])
+
+
+def _join_in_time(error: Joinable) -> None:
     """Make an exception one of torch's as well, now or when torch's are imported."""
     if not error.torchs_name:
         return
@@ -77,13 +99,13 @@ def _join_all(module: ModuleType) -> None:
     _alone.clear()
 
 
-def _join(error: StatorError, module: ModuleType) -> None:
+def _join(error: Joinable, module: ModuleType) -> None:
     torchs = getattr(module, error.torchs_name, None)
     if isinstance(torchs, type) and not isinstance(error, torchs):
         error.__class__ = _both(error.plain, torchs)  # type: ignore[arg-type]
 
 
 @functools.cache
-def _both(own: type[StatorError], torchs: type) -> Any:
+def _both(own: type[Joinable], torchs: type) -> Any:
     namespace = {"__module__": own.__module__, "__qualname__": own.__qualname__, "__doc__": own.__doc__}
     return type(own.__name__, (Both, own, torchs), namespace)
