@@ -16,7 +16,7 @@ import string
 from collections.abc import Sequence
 from pathlib import Path
 from traceback import FrameSummary
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import ClassVar, Self, dataclass_transform
 
 from stator.errors.exceptions import GraphBreakError
 
@@ -43,7 +43,7 @@ class Break:
         _check(cls)
         _registry[cls.code] = cls
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         # With the first break of its kind: to make dataclasses of all would take a tenth of `import stator`.
         if "__dataclass_fields__" not in vars(cls):
             dataclasses.dataclass(frozen=True)(cls)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from stator.errors.torchs import Joinable
 
@@ -99,7 +98,7 @@ class GraphBreakError(StatorError):
             yield "The user's stack, innermost call last:"
             yield "".join(traceback.format_list(list(self.user_stack))).rstrip("\n")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # The default would lose the keyword arguments; errors cross process boundaries in test runners.
         return _rebuild, (self.plain, self.code, self.reason, self.where, self.hint, self.user_stack)
 

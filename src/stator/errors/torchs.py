@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
+from collections.abc import Sequence
+from traceback import FrameSummary
 from types import ModuleType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from stator.host.waiting import when_loaded
 
@@ -35,24 +37,26 @@ class Both:
         return str(self)
 
     @property
-    def real_stack(self) -> Any:
+    def real_stack(self) -> Sequence[FrameSummary]:
         """The user's stack."""
-        return getattr(self, "user_stack", ())
+        stack: Sequence[FrameSummary] = getattr(self, "user_stack", ())
+        return stack
 
     @property
-    def gb_type(self) -> Any:
+    def gb_type(self) -> str | None:
         """The kind of graph break."""
-        return getattr(self, "code", None)
+        code: str | None = getattr(self, "code", None)
+        return code
 
     @property
-    def inner_exception(self) -> Any:
+    def inner_exception(self) -> BaseException | None:
         """What the backend raised."""
-        return self.__cause__  # type: ignore[attr-defined]
+        return self.__cause__  # type: ignore[attr-defined, no-any-return]
 
     @property
-    def backend_name(self) -> Any:
+    def backend_name(self) -> str:
         """The backend."""
-        return getattr(self, "backend", "?")
+        return str(getattr(self, "backend", "?"))
 
 
 class Joinable(Exception):
@@ -63,20 +67,20 @@ class Joinable(Exception):
     #: the class itself, without torch's beside it
     plain: ClassVar[type[Joinable]]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if not issubclass(cls, Both):
             cls.plain = cls
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         made = super().__new__(cls, *args)
         _join_in_time(made)
         return made
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: object) -> None:
         Exception.__init__(self, *args)  # and no __init__ of torch's
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return (self.plain, *Exception.__reduce__(self)[1:])
 
 
@@ -106,6 +110,6 @@ def _join(error: Joinable, module: ModuleType) -> None:
 
 
 @functools.cache
-def _both(own: type[Joinable], torchs: type) -> Any:
+def _both(own: type[Joinable], torchs: type) -> type[Joinable]:
     namespace = {"__module__": own.__module__, "__qualname__": own.__qualname__, "__doc__": own.__doc__}
     return type(own.__name__, (Both, own, torchs), namespace)
