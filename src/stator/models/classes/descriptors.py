@@ -368,7 +368,6 @@ class StaticMethod(_Wrapper):
     """A static method."""
 
     __slots__ = ()
-    tp_init = _Wrapper.tp_init
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
@@ -391,7 +390,6 @@ class ClassMethod(_Wrapper):
     """A class method."""
 
     __slots__ = ()
-    tp_init = _Wrapper.tp_init
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:

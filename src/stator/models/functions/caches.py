@@ -43,6 +43,9 @@ class Cached(ExtensibleValue):
         owner = known_host(space, cls, "functools.lru_cache")
         return FreshCache(user_function, size, space.truth(typed), cache_info_type, owner)
 
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        raise NotImplementedError
+
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         return self if instance is None else BoundMethod(self, instance)
 

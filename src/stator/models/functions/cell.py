@@ -49,33 +49,14 @@ class CellValue(ObjectValue):
     def tp_new(space: Space, cls: Value, contents: Value | None = None, /) -> Value:
         return CellValue(contents)
 
-    def _compare(self, space: Space, symbol: str, other: Value) -> Value:
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
         """`cell_richcompare`: by the contents; an empty one comes first."""
-        other = other.force()
         if not isinstance(other, CellValue):
             return NOT_IMPLEMENTED
         if self.contents is not None and other.contents is not None:
             return space.compare(symbol, self.contents, other.contents)
         full = [Constant(cell.contents is not None) for cell in (self, other)]
         return space.compare(symbol, *full)
-
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, "==", other)
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, "!=", other)
-
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, "<", other)
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, "<=", other)
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, ">", other)
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, ">=", other)
 
     def set(self, space: Space, contents: Value | None) -> None:
         """Bind or unbind the variable."""

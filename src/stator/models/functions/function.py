@@ -333,9 +333,6 @@ class FunctionValue(ObjectValue):
         instance = instance.force()
         return self if instance.is_none() and owner is not None else BoundMethod(self, instance)
 
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
-
     # -- host and residual ------------------------------------------------------------------------------------------
 
     def as_host(self, space: Space) -> Any:

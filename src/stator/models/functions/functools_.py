@@ -10,7 +10,6 @@ from stator.guards.raw import lacks_dict
 from stator.guards.source import CallSource, Source
 from stator.host.version_facts import TYPES_NAMED_IN_FULL
 from stator.models.classes.attr_dict import assign_dict
-from stator.models.functions.method import explicit_call
 from stator.models.iterators.iterator import reduction
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
@@ -97,7 +96,7 @@ class PartialValue(ExtensibleValue):
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs}, tail)
 
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs})
 
@@ -205,37 +204,15 @@ class KeyValue(ObjectValue):
         key = f"{writer.const(functools.cmp_to_key)}({writer.expr(self.compare)})"
         return str(writer.assign("key", key if self.obj is None else f"{key}({writer.expr(self.obj)})"))
 
-    def ordered(self, space: Space, symbol: str, other: Value) -> Value:
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
         """Compare what the function says about both objects with 0."""
-        other = other.force()
         if not isinstance(other, KeyValue):
             raise space.error(TypeError, "other argument must be K instance")
         if self.obj is None or other.obj is None:
             raise space.error(AttributeError, "object")
         return space.compare(symbol, space.call(self.compare, [self.obj, other.obj], {}), Constant(0))
 
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "<", other)
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "<=", other)
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, ">", other)
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, ">=", other)
-
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "==", other)
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "!=", other)
-
 
 @builtin(functools.cmp_to_key)
 def cmp_to_key(space: Space, mycmp: Value | None = None) -> Value:
     return bad_call(space, functools.cmp_to_key, [], {}) if mycmp is None else KeyValue(mycmp, None)
-
-
-explicit_call(_KEY, functools._lru_cache_wrapper)

@@ -14,8 +14,8 @@ from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
 from stator.space.identity.keys import IdentityKey
 from stator.space.interfaces import Writer
-from stator.space.operands import host_errors
-from stator.space.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
+from stator.space.operands import bool_value, host_errors
+from stator.space.protocol import HANDLERS, MODELS, NOT_IMPLEMENTED, bad_call, builtin, models
 from stator.space.space import Space
 from stator.space.value import Constant, Known, ObjectValue, Unsupported, Value
 
@@ -57,9 +57,6 @@ class BoundMethod(ObjectValue):
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         return space.call(self.function, [self.instance, *args], kwargs, tail)
 
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
-
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         """From 3.13 on: it stays bound to what it is bound to."""
         return self
@@ -75,16 +72,12 @@ class BoundMethod(ObjectValue):
             return space.generic_getattr(self, text)
         return space.getattr(self.function, text)
 
-    def tp_eq(self, space: Space, other: Value) -> Value:
-        other = other.force()
-        if not isinstance(other, BoundMethod):
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        """`method_richcompare`: of one function, bound to one object."""
+        if not isinstance(other, BoundMethod) or symbol not in ("==", "!="):
             return NOT_IMPLEMENTED
         same = space.is_(self.instance, other.instance) and space.is_(self.function, other.function)
-        return TRUE if same else FALSE
-
-    def tp_ne(self, space: Space, other: Value) -> Value:
-        equal = self.tp_eq(space, other)
-        return equal if equal is NOT_IMPLEMENTED else FALSE if equal is TRUE else TRUE
+        return bool_value(same == (symbol == "=="))
 
     def key(self, space: Space) -> Any:
         return ("bound method", *(IdentityKey(space.identity(part)) for part in (self.instance, self.function)))
@@ -149,9 +142,6 @@ class BuiltinValue(Named):
             self._check_class(space, args)
         return space.call_builtin(host, args, kwargs)
 
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
-
     def _check_class(self, space: Space, args: list[Value]) -> None:
         """`classmethod_get`: the class must be one whose method this is; CPython words the TypeError."""
         host = self.host
@@ -188,23 +178,13 @@ class BuiltinValue(Named):
         return f"builtin {self.qualname}"
 
 
-def explicit_call(*classes: Any) -> None:
-    """`cls.__call__`, asked for by its name, of classes whose models have `call`."""
-    for cls in classes:
-        _explicit_call(cls, vars(cls)["__call__"])
-
-
-def _explicit_call(cls: type, host: Any) -> None:
-    def call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        value: Any = args[0].force() if args else None
-        if value is None or not value.isa(cls) or not hasattr(value, "call"):
-            return bad_call(space, host, args, kwargs)
-        return value.call(space, args[1:], kwargs, False)  # type: ignore[no-any-return]
-
-    register(host, call)
-
-
-explicit_call(types.BuiltinFunctionType, types.MethodWrapperType)
+@builtin(types.BuiltinFunctionType.__call__, types.MethodWrapperType.__call__)
+def builtin_call(space: Space, self: Value, /, *args: Value, **kwargs: Value) -> Value:
+    """`builtin_function_or_method.__call__`, asked for by its name, of both kinds of functions."""
+    self = self.force()
+    if not isinstance(self, (BuiltinValue, BoundBuiltin)):
+        return bad_call(space, types.BuiltinFunctionType.__call__, [self, *args], kwargs)
+    return self.call(space, list(args), kwargs, False)
 
 
 def _equality(host: Any, equal: bool) -> None:
@@ -221,7 +201,7 @@ def _equality(host: Any, equal: bool) -> None:
             same = self.host == other.host
         else:
             return space.unmodelled(host, [self, other], {})
-        return TRUE if same is equal else FALSE
+        return bool_value(same is equal)
 
 
 def _same_function(space: Space, one: BoundMethod, other: BoundMethod) -> bool:
@@ -316,7 +296,6 @@ class BoundBuiltin(BoundMethod):
         return writer.assign(fixed(host, "__name__"), parts)
 
 
-@models(types.MethodWrapperType)
 class MethodWrapper(BoundBuiltin):
     """Slot wrappers bound to an instance (`(1).__add__`)."""
 
@@ -325,6 +304,9 @@ class MethodWrapper(BoundBuiltin):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
         return _bound_builtin(space, host, fixed(host, "__self__"), source) or super().from_host(space, host, source)
+
+
+MODELS[types.MethodWrapperType] = MethodWrapper
 
 
 def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> BoundMethod | None:

@@ -16,7 +16,8 @@ from stator.guards.source import CallSource, WeakrefSource
 from stator.models.classes.instance import fill
 from stator.space.identity.keys import RefKey
 from stator.space.identity.reachability import WeakTarget, is_alive, referents
-from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
+from stator.space.operands import bool_value
+from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
 from stator.space.value import ExtensibleValue, Lazy, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -101,18 +102,12 @@ class RefValue(ExtensibleValue):
             raise Unsupported(errors.LifetimeObserved("following a weak reference to what has been let go of"))
         return referent
 
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), "==")
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), "!=")
-
-    def _compare(self, space: Space, other: Value, symbol: str) -> Value:
-        if not isinstance(other, RefValue):
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        if not isinstance(other, RefValue) or symbol not in ("==", "!="):
             return NOT_IMPLEMENTED
         mine, theirs = self.referent, other.referent
         if mine is None or theirs is None:
-            return TRUE if space.is_(self, other) == (symbol == "==") else FALSE
+            return bool_value(space.is_(self, other) == (symbol == "=="))
         return space.compare(symbol, mine, theirs)
 
     def tp_hash(self, space: Space) -> Value:

@@ -18,7 +18,7 @@ from stator.guards.guard import Equals
 from stator.guards.source import CallSource
 from stator.host.version_facts import LIST_ITERATORS_END_BELOW
 from stator.models.classes.instance import fill, held_attributes, slot_effects
-from stator.space.protocol import MODELS, NONE, NOT_IMPLEMENTED, builtin, models
+from stator.space.protocol import HANDLERS, MODELS, NONE, NOT_IMPLEMENTED, builtin, models
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -228,10 +228,11 @@ def iterator_type(*hosts: type) -> Callable[[I], I]:
     """Class decorator: the class models these iterator types."""
 
     def decorate(value_class: I) -> I:
-        inherited = ["tp_iter", "tp_next", "tp_length_hint", "tp_setstate"]
-        if value_class.reduced is not IteratorValue.reduced:
-            inherited.append("tp_reduce")
-        return models(*hosts, inherited=inherited)(value_class)
+        models(*hosts)(value_class)
+        if value_class.reduced is IteratorValue.reduced:
+            for host in hosts:
+                HANDLERS.pop(id(vars(host).get("__reduce__")), None)
+        return value_class
 
     return decorate
 

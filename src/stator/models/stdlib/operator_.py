@@ -9,7 +9,6 @@ from typing import Any
 
 from stator.guards.guard import Length
 from stator.guards.source import CallSource, ItemSource, Source
-from stator.models.functions.method import explicit_call
 from stator.models.iterators.iterator import reduction
 from stator.space.deferred import concatenated
 from stator.space.facts import answer
@@ -147,8 +146,10 @@ class Getter(ObjectValue):
             raise space.error(TypeError, named if kwargs else count)
         return self.get(space, args[0])
 
-    def shown(self, space: Space) -> Value:
-        """`repr(getter)`."""
+    def tp_reduce(self, space: Space) -> Value:
+        return reduction(space, self.cls, self.args)
+
+    def tp_repr(self, space: Space) -> Value:
         with entered(space, self) as again:
             if again:
                 return Constant(f"{self.type_name(space)}(...)")
@@ -189,12 +190,6 @@ class ItemGetter(Getter):
     def get(self, space: Space, value: Value) -> Value:
         return _each(space, self.args, lambda key: space.getitem(value, key))
 
-    def tp_reduce(self, space: Space) -> Value:
-        return reduction(space, self.cls, self.args)
-
-    def tp_repr(self, space: Space) -> Value:
-        return self.shown(space)
-
 
 @models(operator.attrgetter)
 class AttrGetter(Getter):
@@ -218,12 +213,6 @@ class AttrGetter(Getter):
             return found
 
         return _each(space, self.args, follow)
-
-    def tp_reduce(self, space: Space) -> Value:
-        return reduction(space, self.cls, self.args)
-
-    def tp_repr(self, space: Space) -> Value:
-        return self.shown(space)
 
 
 def _has_keywords(caller: Any) -> bool:
@@ -257,14 +246,8 @@ class MethodCaller(Getter):
 
     def tp_reduce(self, space: Space) -> Value:
         if not self.kwargs:
-            return reduction(space, self.cls, self.args)
+            return super().tp_reduce(space)
         name, *args = self.args
         # As in C: a partial of the class makes it again, with the name and the keywords.
         maker = space.call(space.existing(functools.partial), [space.class_value(self.cls), name], dict(self.kwargs))
         return space.new_tuple([maker, space.new_tuple(args)])
-
-    def tp_repr(self, space: Space) -> Value:
-        return self.shown(space)
-
-
-explicit_call(operator.itemgetter, operator.attrgetter, operator.methodcaller)
