@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, Generic, TypeVar
 
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 
 T = TypeVar("T")
 
@@ -83,4 +83,4 @@ def _forget(ref: Any) -> None:
 
 
 # A code object may end while traced code runs.
-set_code_policy(_forget.__code__, 2)
+set_code_policy(_forget.__code__, CodePolicy.RUN_RECURSIVELY)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, NamedTuple, NoReturn
 
-from stator._core import finished_frame, raise_unchanged, set_code_policy
+from stator._core import CodePolicy, finished_frame, raise_unchanged, set_code_policy
 from stator.bytecode.by_code import ByCode
 
 
@@ -232,7 +232,7 @@ def with_frames(
 
 def _untraced_twin(code: CodeType) -> CodeType:
     twin = code.replace()
-    set_code_policy(twin, 2)
+    set_code_policy(twin, CodePolicy.RUN_RECURSIVELY)
     return twin
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator._core import raise_unchanged, set_code_policy
+from stator._core import CodePolicy, raise_unchanged, set_code_policy
 from stator._core import tail as tail_call
 from stator.bytecode import argument_count, runtime
 from stator.codegen.native_calls import NATIVE, Native
@@ -96,7 +96,7 @@ class Program:
         self._make_subclasses()
         self.tail = self._effects()
         if leaf.mode != "enter":
-            set_code_policy(first.code, 1)
+            set_code_policy(first.code, CodePolicy.SKIP)
             GIVEN_UP.keep(first.code, True)
             if outer and first.code is leaf.frame.code:
                 # A continuation that begins here was inlined: the program would come back to itself for ever.

@@ -160,7 +160,7 @@ def call_back_for(space: Space, referent: Value) -> None:
 
 def _may_have_died(space: Space, referent: Value) -> bool:
     """Whether the traced program has dropped a reference to the existing object, which the running frame keeps."""
-    if space.trace.first_guards:
+    if space.trace.prologue is not None:
         return True  # only garbage may have led to it
     host = referent.host if isinstance(referent, Lazy) else space.identity(referent)
     trace = space.trace
