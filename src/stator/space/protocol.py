@@ -129,6 +129,9 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "sq_inplace_repeat": (),
 }
 
+#: the slots of comparisons, each with its operator
+COMPARISONS = {"__lt__": "<", "__le__": "<=", "__eq__": "==", "__ne__": "!=", "__gt__": ">", "__ge__": ">="}
+
 _NOT_MODELS = frozenset({"__class__", "__module__", "__qualname__", "__doc__", "__slots__", "__dict__", "__weakref__"})
 _NOT_MODELS |= frozenset({"__init__", "__repr__", "__annotations__", "__init_subclass__", "__subclasshook__"})
 _NOT_MODELS |= frozenset({"__del__"})
@@ -148,21 +151,34 @@ def register(host: Any, handler: Handler) -> None:
 def models(*classes: type) -> Callable[[V], V]:
     """Class decorator: the Value class models instances of these host types.
 
-    Each method of the Value class that the host type has too becomes the model of the host type's descriptor; a method
-    named `tp_x` models `__x__` where Python uses the dunder name itself (`tp_init`, `tp_repr`, `tp_getattribute` …).
+    Each method of the Value class, inherited ones included, that the host type itself has too becomes the model of the
+    host type's descriptor; a method named `tp_x` models `__x__` where Python uses the dunder name itself (`tp_init`,
+    `tp_repr`, `tp_getattribute` …), and `tp_richcompare` all six comparisons.
     """
 
     def decorate(value_class: V) -> V:
+        methods = {name: method for base in _modelling(value_class) for name, method in vars(base).items()}
         for cls in classes:
             MODELS[cls] = value_class
-            for name, method in vars(value_class).items():
+            for name, method in methods.items():
                 _register_method(cls, value_class, name, method)
         return value_class
 
     return decorate
 
 
+def _modelling(value_class: type[Value]) -> list[type]:
+    """The classes along the MRO whose methods are models, the last one first."""
+    general = (Value.__module__, object.__module__)
+    return [base for base in reversed(value_class.__mro__) if base.__module__ not in general]
+
+
 def _register_method(cls: type, value_class: type[Value], name: str, method: Any) -> None:
+    if name == "tp_richcompare":
+        for slot, symbol in COMPARISONS.items():
+            if slot in vars(cls):
+                register(vars(cls)[slot], _comparison_adaptor(vars(cls)[slot], value_class, method, symbol))
+        return
     host_name = f"__{name[3:]}__" if name.startswith("tp_") else name
     if name in _NEVER_AS_MODELS and method.__code__.co_argcount > (3 if name == "__setattr__" else 2):
         raise TypeError(
@@ -237,7 +253,7 @@ class _Signature:
         return all(name in parameters and parameters[name].kind is _BY_NAME for name in names)
 
 
-def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionType) -> Handler:
+def _method_adaptor(host: Any, value_class: type[Value], method: Any) -> Handler:
     signature = _Signature(host, method, 2)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -251,6 +267,15 @@ def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionT
         return bad_call(space, host, args, kwargs)
 
     return handler
+
+
+def _comparison_adaptor(host: Any, value_class: type[Value], method: Any, symbol: str) -> Handler:
+    """The model of one of the six comparisons: `tp_richcompare(self, space, symbol, other)`."""
+
+    def compare(self: Value, space: Space, other: Value, /) -> Value:
+        return method(self, space, symbol, other.force())  # type: ignore[no-any-return]
+
+    return _method_adaptor(host, value_class, compare)
 
 
 def _plain_adaptor(host: Any, function: Any) -> Handler:

@@ -12,6 +12,7 @@ from stator import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import Self
 
     from stator.guards.source import Source
     from stator.space.interfaces import Writer
@@ -58,6 +59,14 @@ class Value:
     def type_name(self, space: Space) -> str:
         """The name that CPython's messages give the class."""
         return space.type_name(self.cls)
+
+    def isa(self, kind: type | tuple[type, ...]) -> bool:
+        """Whether the object is laid out as instances of `kind`: `__class__` and `__instancecheck__` are not asked."""
+        return issubclass(self.cls, kind)
+
+    def is_none(self) -> bool:
+        """Whether the object is None."""
+        return self.cls is type(None)
 
     def __bool__(self) -> bool:
         # A model's `__len__` is about the traced object; host code asking `if value:` means "is there one".
@@ -244,8 +253,28 @@ class ObjectValue(Value):
 
     host: Any
 
+    def __init__(self, cls: type) -> None:
+        """One that the trace has made."""
+        self.cls = cls
+        self.source = None
+        self.host = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Self:
+        """One that exists."""
+        self = cls(space.guard_type(host, source))
+        self.source, self.host = source, host
+        return self
+
     def identity(self, space: Space) -> Any:
         return self if self.source is None else self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        return self.rebuilt(writer) if self.source is None else writer.source(self.source)
+
+    def rebuilt(self, writer: Writer) -> str:
+        """Emit code that makes the (fresh) object in its present state; returns the expression naming it."""
+        raise Unsupported(errors.NotReconstructible(self.describe()))
 
 
 class ExtensibleValue(ObjectValue):
@@ -254,6 +283,10 @@ class ExtensibleValue(ObjectValue):
     __slots__ = ("_attrs",)
 
     _attrs: Any
+
+    def __init__(self, cls: type) -> None:
+        super().__init__(cls)
+        self._attrs = None
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None and self.cls.__dictoffset__ != 0:
