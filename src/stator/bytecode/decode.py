@@ -41,7 +41,7 @@ class ExceptionEntry(NamedTuple):
 
 
 class Instr:
-    """One canonical instruction; `canonical.CANONICAL` says what it does and what `arg` is."""
+    """One canonical instruction; its row in `canonical.CANONICAL` says what it does and what `arg` is."""
 
     __slots__ = ("arg", "handler", "index", "line", "offset", "op", "raw")
 

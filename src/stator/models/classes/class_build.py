@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import _abc  # type: ignore[import-not-found]
 import builtins
-import sys
 import types
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.raw import is_subtype
+from stator.host.version_facts import CLASSES_KNOW_THEIR_LINE, SET_NAME_ADDS_A_NOTE
 from stator.models.classes.descriptors import ClassMethod, StaticMethod
 from stator.models.classes.type_ import ClassValue
 from stator.models.containers.mappingproxy import MappingProxyValue
@@ -191,7 +191,7 @@ def _set_name_failed(space: Space, raised: Raised, name: str, value: Value, made
     text = (
         f"Error calling __set_name__ on '{value.type_name(space)}' instance {name!r} in {space.class_name(made.host)!r}"
     )
-    if sys.version_info >= (3, 12):
+    if SET_NAME_ADDS_A_NOTE:
         space.call_method(raised.value, "add_note", Constant(text))
         return raised
     error: Raised = space.error(RuntimeError, text)
@@ -368,7 +368,7 @@ class _FreshClass:
             self.fields[name] = value
             return True
         if name in ("__module__", "__doc__", "__annotations__"):
-            if name == "__module__" and sys.version_info >= (3, 13) and "__firstlineno__" in self.attributes:
+            if name == "__module__" and CLASSES_KNOW_THEIR_LINE and "__firstlineno__" in self.attributes:
                 self.assign(space, "__firstlineno__", None)  # it was one in the file of the module before
             self.assign(space, name, value)
             return True

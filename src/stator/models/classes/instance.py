@@ -17,7 +17,6 @@ from stator.space.value import ExtensibleValue, Raised, Unsupported, Value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from stator.guards.source import Source
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
@@ -32,28 +31,18 @@ class InstanceValue(ExtensibleValue):
     __slots__ = ("class_set", "slots")
 
     def __init__(self, cls: type) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
-        self._attrs: Any = None
+        super().__init__(cls)
         #: whether the traced program has assigned `__class__`
         self.class_set = False
         #: variables in `__slots__` that the traced program has set (or, with None, deleted), by their descriptor
         self.slots: dict[Any, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> InstanceValue:
-        self = cls(space.guard_type(host, source))
-        self.host = host
-        self.source = source
-        return self
-
-    @classmethod
     def from_fresh(cls, space: Space, host: Any) -> Value:
         """The result of a real computation: a member of an enumeration, or something nothing is known about."""
         if issubclass(type(host), enum.Enum):
             return space.existing(host)
-        raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
+        return super().from_fresh(space, host)
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name == "__weakref__" and self.source is None:
@@ -86,9 +75,7 @@ class InstanceValue(ExtensibleValue):
     def shell(self, writer: Writer) -> str:
         return f"{writer.const(object)}.__new__({writer.const(self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         name: str = writer.early(self)
         fill(self, writer, name)
         return name

@@ -8,7 +8,7 @@ import abc
 import contextlib
 import os
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.guard import Equals, Predicate
 from stator.guards.raw import is_mutable_type, is_subtype, type_lookup
@@ -18,10 +18,8 @@ from stator.space.attributes import MISSING, is_generic
 from stator.space.operands import bool_value, known_host
 from stator.space.protocol import IMMUTABLE, builtin, pure
 from stator.space.recursion import nested
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 IMMUTABLE.add(types.UnionType)
 pure(type.__or__, type.__ror__)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING
 
 from stator.models.classes.instance import InstanceValue
 from stator.space.deferred import DeferredStr, concatenated
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
 from stator.space.recursion import entered, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 @models(types.SimpleNamespace)
@@ -21,7 +18,6 @@ class NamespaceValue(InstanceValue):
     """A namespace: nothing but its attribute dict."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
 
     @classmethod
     def from_fresh(cls, space: Space, host: types.SimpleNamespace) -> Value:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import copyreg
 import struct
-import sys
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.raw import is_heap_type
+from stator.host.version_facts import SUBCLASS_HOOK_COUNTS_ARGUMENTS
 from stator.models.classes.instance import new_instance
 from stator.models.classes.type_ import class_names
 from stator.models.text.repr_ import str_of
 from stator.space.attributes import attribute_name
 from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, builtin, register
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 _ABSTRACT = 1 << 20
 _MANAGED_DICT = 1 << 4
@@ -114,7 +112,7 @@ def object_init_subclass(space: Space, cls: Value, /, *args: Value, **kwargs: Va
 
 @builtin(object.__dict__["__subclasshook__"])
 def object_subclasshook(space: Space, cls: Value, /, *args: Value) -> Value:
-    if len(args) != 1 and sys.version_info >= (3, 13):
+    if len(args) != 1 and SUBCLASS_HOOK_COUNTS_ARGUMENTS:
         return bad_call(space, object.__dict__["__subclasshook__"], [cls, *args], {})
     return NOT_IMPLEMENTED
 

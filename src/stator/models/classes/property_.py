@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
+from stator.guards.source import Source
+from stator.host.version_facts import PROPERTIES_ARE_NAMED_BY_GETTERS, PROPERTY_DOC_MUST_FIT
 from stator.models.classes.descriptors import overridden_get
 from stator.space.facts import answer, attribute, part
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _PARTS = ("fget", "fset", "fdel")
 
@@ -24,31 +22,24 @@ class PropertyValue(ExtensibleValue):
     """A property, or an instance of a subclass."""
 
     __slots__ = ("_doc", "getter_doc", "name", "parts", "slots")
+    ALWAYS_EXISTING = True
     FIELDS = frozenset({"__doc__", "__isabstractmethod__", "fdel", "fget", "fset"})
 
     def __init__(self, cls: type = property) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.parts: dict[str, Value] = dict.fromkeys(_PARTS, NONE)
         self._doc: Value = NONE
         self.getter_doc = False
         #: what `__set_name__` was told, for error messages
         self.name: str | None = None
-        self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> PropertyValue:
         self = cls(space.guard_type(host, source))
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         self.parts = {name: part(space, host, source, name) for name in _PARTS}
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     # -- making -----------------------------------------------------------------------------------------------------
 
@@ -76,7 +67,7 @@ class PropertyValue(ExtensibleValue):
 
     def _keep_doc(self, space: Space) -> None:
         """An instance of a subclass has its documentation as an ordinary attribute, where there is room for it."""
-        if sys.version_info < (3, 12) and not self.getter_doc:
+        if not PROPERTY_DOC_MUST_FIT and not self.getter_doc:
             return
         try:
             space.setattr(self, "__doc__", self._doc)
@@ -148,11 +139,13 @@ class PropertyValue(ExtensibleValue):
         return NONE
 
     def _shown_name(self, space: Space) -> str | None:
-        """`property_name`: the name given to it, else from 3.13 on that of its getter."""
+        """`property_name`: the name given to it, else that of its getter."""
         name = self.name if self.host is None else _host_name(self.host)
-        if name is not None or self.host is not None or sys.version_info < (3, 13) or _none(self.parts["fget"]):
+        if name is not None or self.host is not None:
             return name
-        found = space.getattr_or_none(self.parts["fget"], "__name__")  # type: ignore[unreachable]
+        if not PROPERTIES_ARE_NAMED_BY_GETTERS or _none(self.parts["fget"]):
+            return None
+        found = space.getattr_or_none(self.parts["fget"], "__name__")
         return space.str_(found) if found is not None and issubclass(found.force().cls, str) else None
 
     def _refuse(self, space: Space, instance: Value, method: str) -> Raised:
@@ -195,9 +188,7 @@ class PropertyValue(ExtensibleValue):
     def shell(self, writer: Writer) -> str:
         return f"{writer.const(property)}.__new__({writer.const(self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         name: str = writer.early(self)
         parts = [writer.expr(part) for part in self.parts.values()]
         doc = "None" if self.getter_doc else writer.expr(self._doc)
@@ -215,7 +206,7 @@ def _none(value: Value) -> bool:
 
 def _host_name(host: property) -> str | None:
     """The name an existing property gives in its error messages."""
-    if sys.version_info >= (3, 13):
+    if PROPERTIES_ARE_NAMED_BY_GETTERS:
         name = getattr(host, "__name__", None)
         return name if isinstance(name, str) else None
     return _named(host)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
-from stator.guards.source import GetAttrSource
+from stator.guards.source import GetAttrSource, Source
+from stator.host.version_facts import SUPER_NAMES_THE_OBJECT
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 @models(super)
@@ -25,20 +22,16 @@ class SuperValue(ExtensibleValue):
     FIELDS = frozenset({"__self__", "__self_class__", "__thisclass__"})
 
     def __init__(self, cls: type = super) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.this: type | None = None
         self.obj: Value | None = None
         self.obj_type: type | None = None
-        self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> SuperValue:
         self = cls(space.guard_type(host, source))
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         fields = {n: super.__dict__[n].__get__(host) for n in ("__thisclass__", "__self__", "__self_class__")}
         for name in ("__thisclass__", "__self_class__"):
             space.guard_identity_of(GetAttrSource(source, name), fields[name])
@@ -85,9 +78,9 @@ class SuperValue(ExtensibleValue):
 
     def _refusal(self, space: Space, obj: Value) -> str:
         assert self.this is not None
-        if sys.version_info < (3, 13):
+        if not SUPER_NAMES_THE_OBJECT:
             return "super(type, obj): obj must be an instance or subtype of type"
-        known = space.known(obj)  # type: ignore[unreachable]
+        known = space.known(obj)
         is_class = known is not NotKnown and issubclass(type(known), type)
         shown = f"type {space.class_name(known)}" if is_class else f"instance of {obj.type_name(space)}"
         return f"super(type, obj): obj ({shown}) is not an instance or subtype of type ({space.class_name(self.this)})."
@@ -146,11 +139,9 @@ class SuperValue(ExtensibleValue):
 
     # -- the value protocol -----------------------------------------------------------------------------------------
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self.cls is not super or self.this is None:
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         parts = [writer.const(self.this)] + ([] if self.obj is None else [writer.expr(self.obj)])
         return writer.assign("parent", f"{writer.const(super)}({', '.join(parts)})")
 

@@ -33,6 +33,7 @@ class ClassValue(Known):
     """A class: an existing one, or one that the traced program has made (`host` is then its skeleton)."""
 
     __slots__ = ("changed", "namespace", "recipe")
+    ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
 
     def __init__(self, host: type, source: Source | None = None) -> None:
@@ -50,10 +51,6 @@ class ClassValue(Known):
         space.guard_identity(self)
         space.guard_type(host, ConstSource(host, plain_name(host)))
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     def as_host(self, space: Space) -> Any:
         if self.recipe is not None and space.computing:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stator.host.version_facts import TYPE_PARAMETERS
 from stator.space.operands import hooked
 from stator.space.protocol import NOT_IMPLEMENTED, bad_call, register
+from stator.space.space import Space
 from stator.space.value import Value
 
-if TYPE_CHECKING:
-    from stator.space.space import Space
-
 _UNITED: tuple[type, ...] = (type, types.GenericAlias, types.UnionType, type(None))
-if sys.version_info >= (3, 12):
+if TYPE_PARAMETERS:
     import typing
 
-    _UNITED += (typing.TypeAliasType,)
+    _UNITED += (typing.TypeAliasType,)  # type: ignore[attr-defined]
 
 
 def _with(host: Any, others: tuple[type, ...]) -> None:

@@ -155,9 +155,7 @@ class DictValue(DictBase):
             raise refuse("dict.__new__")
         if not isinstance(cls, type) or not issubclass(cls, dict):
             return bad_call(space, dict.__new__, [cls_value], {})
-        model = model_for(cls)
-        assert model is not None
-        return model(cls)  # type: ignore[call-arg]
+        return model_for(cls)(cls)  # type: ignore[call-arg]
 
     def tp_init(self, space: Space, other: Value | None = None, /, **kwargs: Value) -> Value:
         return DictValue.update(self, space, other, **kwargs)

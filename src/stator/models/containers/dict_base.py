@@ -36,7 +36,8 @@ class DictBase(ExtensibleValue):
 
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> Self:
-        self = super().from_host(space, host, source)
+        self = cls(space.guard_type(host, source))
+        self.source, self.host = source, host
         self.table = Table(host, source)
         return self
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.host.version_facts import ORDERED_DICTS_NOTICE_CHANGES, ORDERED_DICTS_SHOW_A_DICT
 from stator.models.containers.dict_ import DictValue, unions
 from stator.models.containers.dict_iterators import look_up
 from stator.models.containers.dict_table import Entry, Table, key_error
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from stator.space.host_types import Host
     from stator.space.interfaces import Writer
     from stator.space.space import Space
-
-
-#: whether a comparison looks for changes that those of the keys have made
-_CHECKS_KEYS = sys.version_info >= (3, 13) or sys.version_info >= (3, 12, 4)
 
 
 def _merge(space: Space, target: DictValue, other: Value) -> None:
@@ -106,7 +102,7 @@ class OrderedDictValue(DictValue):
             mutation_count = space.trace.mutation_count
             same = space.equal(mine, theirs)
             if (
-                _CHECKS_KEYS
+                ORDERED_DICTS_NOTICE_CHANGES
                 and mutation_count != space.trace.mutation_count
                 and (self.unpack(space), other.unpack(space)) != keys
             ):
@@ -138,11 +134,11 @@ class OrderedDictValue(DictValue):
         if isinstance(self.table, ScatteredTable):
             if any(space.host_lookup(self.cls, name) is not getattr(OrderedDict, name) for name in _ITERATED):
                 raise _scattered()
-            pairs = [space.new_tuple([key, item]) for key, item in self.table.ordered(space)]
-            if sys.version_info >= (3, 12):
-                return repr_piece(space, space.new_dict([tuple(pair.items) for pair in pairs]))
-            return repr_piece(space, space.new_list(pairs))
-        if sys.version_info >= (3, 12):
+            items = list(self.table.ordered(space))
+            if ORDERED_DICTS_SHOW_A_DICT:
+                return repr_piece(space, space.new_dict(items))
+            return repr_piece(space, space.new_list([space.new_tuple([key, item]) for key, item in items]))
+        if ORDERED_DICTS_SHOW_A_DICT:
             return repr_piece(space, space.call(space.existing(dict), [self], {}))
         if self.cls is OrderedDict:
             pairs = []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.host.words import error_words
 from stator.models.exceptions.exception import ExceptionValue, matches
 from stator.space.protocol import NONE, TRUE, builtin
 from stator.space.value import Constant, Unsupported, Value
@@ -35,9 +35,7 @@ def subgroup(space: Space, group: Value, condition: Value, /) -> Value:
     return match or NONE
 
 
-_CONDITION = "expected a function, exception type or tuple of exception types"
-if sys.version_info >= (3, 13):
-    _CONDITION = "expected an exception type, a tuple of exception types, or a callable (other than a class)"
+_CONDITION = error_words(BaseExceptionGroup("", [ValueError()]).split, None)
 
 
 def _matcher(space: Space, condition: Value) -> Matcher:

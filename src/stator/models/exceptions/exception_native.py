@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
@@ -12,10 +12,8 @@ from stator.models.exceptions.exception import ExceptionValue, Hole, HoleSeen, h
 from stator.models.text.repr_ import repr_of
 from stator.space.attributes import MISSING
 from stator.space.protocol import NONE, bad_call, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Any:

@@ -89,21 +89,18 @@ class TracebackValue(ObjectValue):
     FIELDS = frozenset({"tb_lasti", "tb_lineno", "tb_next"})
 
     def __init__(self, entries: list[Passed], exception: ExceptionValue | None = None) -> None:
-        self.cls = types.TracebackType
+        super().__init__(types.TracebackType)
         self.exception = exception
-        self.source: Source | None = None
         #: innermost first; the traceback object itself stands for the last
         self.entries = entries
         #: what follows, where the program has made the object itself
         self.inner: Value | None = None
-        self.host: Any = None
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> TracebackValue:
         space.guard_type(host, source)
         self = cls([])
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
 
     @staticmethod
@@ -136,15 +133,13 @@ class TracebackValue(ObjectValue):
             return space.trace.extension(Frames).value(entry.frame)
         return Constant(entry.line if name == "tb_lineno" else entry.place().at)
 
-    def __dir__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_dir(self, space: Space) -> Value:
         """`tb_dir`: the same of all."""
         return space.new_list([Constant(name) for name in _NAMES])
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         exc = self.exception
         if exc is None or exc.source is not None or exc.tb_entries[: len(self.entries)] != self.entries:
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         outer = len(exc.tb_entries) - len(self.entries)
         return writer.assign("traceback", f"{writer.expr(exc)}.__traceback__{'.tb_next' * outer}")

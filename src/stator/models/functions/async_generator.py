@@ -5,27 +5,20 @@ from __future__ import annotations
 import contextlib
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
+from stator.host.version_facts import ASYNC_STEPS_THROW_FIRST, ASYNC_STEPS_WARN
 from stator.models.functions.frame_ import Frames
 from stator.models.functions.suspendable import Suspendable, stop_with, thrown, warn_of_parts
+from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
-
-#: whether what was never awaited may be thrown into, and closing it throws GeneratorExit
-_THROWS_FIRST = sys.version_info >= (3, 13)
-#: whether it is warned about where it is let go of
-_WARNS = sys.version_info >= (3, 13)
 _ENDS = (StopAsyncIteration, GeneratorExit)
 
 
@@ -100,10 +93,10 @@ class AsyncGeneratorValue(Suspendable):
 
     # -- methods ----------------------------------------------------------------------------------------------------
 
-    def __aiter__(self, space: Space) -> Value:
+    def tp_aiter(self, space: Space) -> Value:
         return self
 
-    def __anext__(self, space: Space) -> Value:
+    def tp_anext(self, space: Space) -> Value:
         self._begin(space)
         return SendValue(self, NONE)
 
@@ -157,9 +150,7 @@ class AsyncGeneratorValue(Suspendable):
     def first_step(self, writer: Writer, name: str) -> str:
         return f"{writer.const(advance)}({name})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self.awaited:
             raise Unsupported(errors.NotReconstructible("an async generator that is awaited"))
         return writer.generator(self)
@@ -176,9 +167,7 @@ class _Awaitable(ObjectValue):
     method: str
 
     def __init__(self, generator: AsyncGeneratorValue, cls: type) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.generator = generator
         self.state = "created"
 
@@ -199,13 +188,13 @@ class _Awaitable(ObjectValue):
         if self.state == "closed":
             raise space.error(RuntimeError, f"cannot reuse already awaited {self.reused}")
 
-    def __await__(self, space: Space) -> Value:
+    def tp_await(self, space: Space) -> Value:
         return self
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return self
 
-    def __next__(self, space: Space) -> Value:
+    def tp_next(self, space: Space) -> Value:
         return self.send(space, NONE)
 
     def send(self, space: Space, value: Value, /) -> Value:
@@ -220,7 +209,7 @@ class _Awaitable(ObjectValue):
         raise NotImplementedError
 
     def close(self, space: Space) -> Value:
-        if not _THROWS_FIRST or self.state == "closed":
+        if not ASYNC_STEPS_THROW_FIRST or self.state == "closed":
             space.mark_mutated(self)
             self.state = "closed"
             return NONE
@@ -235,7 +224,7 @@ class _Awaitable(ObjectValue):
 
     def __del__(self) -> None:
         frame = self.generator.frame
-        if _WARNS and self.state == "created" and frame is not None:
+        if ASYNC_STEPS_WARN and self.state == "created" and frame is not None:
             frame.trace.lose(self)
 
     def tp_del(self, space: Space) -> Value:
@@ -273,7 +262,7 @@ class SendValue(_Awaitable):
         return self._step(space, lambda: self.generator.resume(space, value))
 
     def thrown(self, space: Space, raised: Raised) -> Value:
-        if _THROWS_FIRST and self.state == "created":
+        if ASYNC_STEPS_THROW_FIRST and self.state == "created":
             self.begin(space, "anext")
         return self._step(space, lambda: self.generator.throw_in(space, raised))
 
@@ -284,9 +273,9 @@ class SendValue(_Awaitable):
             self.state = "closed"
             raise
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         if self.state != "created":
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         return writer.assign("send", f"{writer.expr(self.generator)}.asend({writer.expr(self.sent)})")
 
 
@@ -334,7 +323,7 @@ class ThrowValue(_Awaitable):
         return target.throw_in(space, thrown(space, self.thrown_in[0], value, traceback), closing=False)
 
     def thrown(self, space: Space, raised: Raised) -> Value:
-        if _THROWS_FIRST and self.state == "created":
+        if ASYNC_STEPS_THROW_FIRST and self.state == "created":
             self.begin(space, self.method)
         return self._step(space, lambda: self.generator.throw_in(space, raised))
 
@@ -356,9 +345,9 @@ class ThrowValue(_Awaitable):
         self.state = "closed"
         raise space.error(RuntimeError, "async generator ignored GeneratorExit")
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         if self.state != "created":
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         args = ", ".join([writer.expr(part) for part in self.thrown_in or ()])
         return writer.assign(self.method, f"{writer.expr(self.generator)}.{self.method}({args})")
 

@@ -6,16 +6,14 @@ import ast
 import builtins
 import types
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.bytecode import is_suspendable
 from stator.models.functions.function import FunctionValue
 from stator.space.operands import known_host, refuse_use
 from stator.space.protocol import NONE, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 #: the flags of a frame's code that text compiled in it inherits: those of `from __future__ import …`
 _INHERITED = 0x1FE0000

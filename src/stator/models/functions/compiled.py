@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator._core import Compiled
 from stator.models.classes.instance import InstanceValue
 from stator.models.functions.method import BoundMethod
 from stator.space.facts import attribute
 from stator.space.protocol import models
+from stator.space.space import Space
 from stator.space.value import Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 @models(Compiled)

@@ -6,22 +6,20 @@ import inspect
 import sys
 import types
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.bytecode.decode import decode
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
+from stator.host.version_facts import CLOSE_RETURNS_A_VALUE
 from stator.models.exceptions import exception
 from stator.models.functions.frame_ import Frames
 from stator.models.functions.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
+from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import MODELS, NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
 
 
 def _depth(_: Any) -> int:
@@ -88,13 +86,13 @@ class GeneratorValue(Suspendable):
                 return None
             raise
 
-    def __next__(self, space: Space) -> Value:
+    def tp_next(self, space: Space) -> Value:
         return self.send(space, NONE)
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return self
 
-    def __await__(self, space: Space) -> Value:
+    def tp_await(self, space: Space) -> Value:
         return CoroutineWrapper(self)
 
     def send(self, space: Space, value: Value) -> Value:
@@ -118,7 +116,7 @@ class GeneratorValue(Suspendable):
         try:
             self.throw_in(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration) and sys.version_info >= (3, 13):
+            if issubclass(e.value.cls, StopIteration) and CLOSE_RETURNS_A_VALUE:
                 return space.getattr(e.value, "value")
             if issubclass(e.value.cls, (GeneratorExit, StopIteration)):
                 return NONE
@@ -166,9 +164,7 @@ class GeneratorValue(Suspendable):
     def first_step(self, writer: Writer, name: str) -> str:
         return f"{name}.send(None)" if self.is_coroutine else f"next({name})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         return writer.generator(self)
 
 
@@ -187,19 +183,17 @@ class CoroutineWrapper(ObjectValue):
     __slots__ = ("coroutine",)
 
     def __init__(self, coroutine: GeneratorValue) -> None:
-        self.cls = _WRAPPER
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(_WRAPPER)
         self.coroutine = coroutine
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return self
 
-    def __next__(self, space: Space) -> Value:
+    def tp_next(self, space: Space) -> Value:
         return self.coroutine.send(space, NONE)
 
     def send(self, space: Space, value: Value, /) -> Value:
@@ -211,7 +205,7 @@ class CoroutineWrapper(ObjectValue):
     def close(self, space: Space) -> Value:
         return self.coroutine.close(space)
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         return writer.assign("awaited", f"{writer.expr(self.coroutine)}.__await__()")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
@@ -11,14 +12,10 @@ from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
+from stator.space.interfaces import Writer
 from stator.space.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
+from stator.space.space import Space
 from stator.space.value import Constant, Known, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 @models(types.MethodType)
@@ -29,18 +26,15 @@ class BoundMethod(ObjectValue):
     FIELDS = frozenset({"__doc__", "__func__", "__self__"})
 
     def __init__(self, function: Value, instance: Value) -> None:
-        self.cls = types.MethodType
-        self.source: Source | None = None
+        super().__init__(types.MethodType)
         self.function = function
         self.instance = instance
-        self.host: Any = None
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
         space.guard_type(host, source)
         self = cls(*(part(space, host, source, name) for name in ("__func__", "__self__")))
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
 
     @classmethod
@@ -61,10 +55,10 @@ class BoundMethod(ObjectValue):
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         return space.call(self.function, [self.instance, *args], kwargs, tail)
 
-    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         return self.call(space, list(args), kwargs, False)
 
-    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         """From 3.13 on: it stays bound to what it is bound to."""
         return self
 
@@ -96,9 +90,7 @@ class BoundMethod(ObjectValue):
     def describe(self) -> str:
         return f"method {self.function.force().describe()}"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         parts = f"{writer.expr(self.function)}, {writer.expr(self.instance)}"
         return writer.assign("method", f"{writer.const(types.MethodType)}({parts})")
 
@@ -147,6 +139,7 @@ class BuiltinValue(Named):
     """A C function or an unbound C method: what it does is in the table of `protocol`."""
 
     __slots__ = ()
+    ALWAYS_EXISTING = True
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
@@ -159,10 +152,6 @@ class BuiltinValue(Named):
         space.guard_identity(self)
         return self
 
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
-
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         host = self.host
         if self.cls is types.BuiltinFunctionType and fixed(host, "__name__") == "__new__":
@@ -171,7 +160,7 @@ class BuiltinValue(Named):
             self._check_class(space, args)
         return space.call_builtin(host, args, kwargs)
 
-    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         return self.call(space, list(args), kwargs, False)
 
     def _check_class(self, space: Space, args: list[Value]) -> None:
@@ -200,7 +189,7 @@ class BuiltinValue(Named):
             raise space.error(TypeError, f"{name} doesn't apply to a '{instance.type_name(space)}' object")
         return BoundBuiltin(self, instance)
 
-    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
         if self.cls is types.ClassMethodDescriptorType:
             cls = space.class_value(instance.cls) if owner is None or owner.force().cls is type(None) else owner.force()
@@ -330,9 +319,7 @@ class BoundBuiltin(BoundMethod):
             return space.getattr(self.function, name)
         return self.instance if name == "__self__" else None
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         host = self.function.force().host  # type: ignore[attr-defined]
         instance = self.instance.force()
         if self.function.force().cls is types.ClassMethodDescriptorType:
@@ -349,6 +336,7 @@ class MethodWrapper(BoundBuiltin):
     """Slot wrappers bound to an instance (`(1).__add__`)."""
 
     __slots__ = ()
+    tp_getattribute = None  # type: ignore[assignment]  # they are looked up as instances of most types are
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from types import NoneType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
+from stator.bytecode.decode import Instr
+from stator.guards.source import Source
+from stator.host.version_facts import BODIES_CONVERT_STOP_ITERATION, THROW_WARNS_OF_PARTS
 from stator.models.exceptions import exception
 from stator.space.facts import plain_name
+from stator.space.interfaces import Frame, Writer
+from stator.space.space import Space
 from stator.space.value import ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.bytecode.decode import Instr
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
 
 
 class Suspendable(ObjectValue):
@@ -27,9 +25,7 @@ class Suspendable(ObjectValue):
     kind: str
 
     def __init__(self, frame: Frame | None, cls: type) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.frame = frame
         if frame is not None:
             frame.generator = self
@@ -44,8 +40,7 @@ class Suspendable(ObjectValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         self = cls(None, space.guard_type(host, source))
-        self.host = host
-        self.source = source
+        self.host, self.source = host, source
         return self
 
     def __del__(self) -> None:
@@ -160,7 +155,7 @@ class Suspendable(ObjectValue):
             result = frame.run()
         except Raised as e:
             self.finish(space)
-            if sys.version_info < (3, 12):  # later, the body's own code does this
+            if not BODIES_CONVERT_STOP_ITERATION:
                 raise Raised(exception.stop_iteration_error(space, e.value, frame.code)) from None
             raise
         finally:
@@ -254,8 +249,8 @@ def stop_with(space: Space, value: Value) -> Raised:
 
 
 def warn_of_parts(space: Space, method: str, value: Value | None) -> None:
-    """From 3.12 on, exceptions are not to be thrown in as type, value and traceback."""
-    if value is not None and sys.version_info >= (3, 12):
+    """Exceptions are not to be thrown in as type, value and traceback."""
+    if value is not None and THROW_WARNS_OF_PARTS:
         text = f"the (type, exc, tb) signature of {method}() is deprecated, use the single-arg signature instead."
         space.warn(DeprecationWarning, text)
 

@@ -11,14 +11,11 @@ import importlib.util
 import pickle
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.space.protocol import register
-from stator.space.value import Raised
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import Raised, Value
 
 
 def twin(module: types.ModuleType, c_name: str) -> types.ModuleType:

@@ -19,22 +19,19 @@ import types
 import unicodedata
 import zlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator._core import has_buffer
 from stator.guards.guard import Equals, IdIs
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.models.classes.instance import InstanceValue
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.space.facts import fixed
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse_object, refuse_use
 from stator.space.protocol import IMMUTABLE, NONE, REALISERS, builtin, folds_if, pure, register
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["frozen", "pure_python"]
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import builtin, register
 from stator.space.signals import DoFirst
+from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 #: what is done before a trace in which the program calls the collector
 _COLLECTED = "gc.collect"

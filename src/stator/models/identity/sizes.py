@@ -12,26 +12,24 @@ import itertools
 import struct
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from stator import errors
 from stator.bytecode.continuation import original_of
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
+from stator.host.version_facts import WEAK_REFERENCES_BEFORE_OBJECTS
 from stator.models.containers.tuple_ import TupleValue
 from stator.models.functions.frame_ import FrameValue
 from stator.models.functions.suspendable import Suspendable
 from stator.models.iterators.combinatorics import Arrangements
 from stator.space.protocol import bad_call, builtin, of_existing
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from stator.space.space import Space
-
 _WORD = struct.calcsize("P")
-_IS_GC, _MANAGED = 1 << 14, (1 << 4) | (1 << 3 if sys.version_info >= (3, 12) else 0)
+_IS_GC, _MANAGED = 1 << 14, (1 << 4) | (1 << 3 if WEAK_REFERENCES_BEFORE_OBJECTS else 0)
 _BASICSIZE: Any = vars(type)["__basicsize__"]
 _ITEMSIZE: Any = vars(type)["__itemsize__"]
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.models.identity.weakref_ import PlainRefs, refer_to_new
 from stator.space.attributes import MISSING
 from stator.space.identity.reachability import WeakTarget, is_alive
+from stator.space.interfaces import Writer
 from stator.space.protocol import MODELS, NONE, builtin, register
+from stator.space.space import Space
 from stator.space.value import ObjectValue, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 #: method → the function that asks the referent for it
 _ASKED: dict[str, Callable[..., Any]] = {
@@ -46,9 +44,7 @@ class ProxyValue(ObjectValue):
     __slots__ = ("_target", "callback")
 
     def __init__(self, cls: type, referent: Value | None, callback: Value = NONE) -> None:
-        self.cls = cls
-        self.source = None
-        self.host: Any = None
+        super().__init__(cls)
         self._target = WeakTarget(referent)
         self.callback = callback
 
@@ -59,12 +55,10 @@ class ProxyValue(ObjectValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Any) -> ProxyValue:
         self = cls(space.guard_type(host, source), None)
-        self.source, self.host = source, host
+        self.host, self.source = host, source
         return self
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         referent = self.referent
         if referent is None:
             raise Unsupported(errors.LifetimeObserved("a weak proxy of an object that is gone"))

@@ -41,14 +41,11 @@ class RefValue(ExtensibleValue):
     FIELDS = frozenset({"__callback__"})
 
     def __init__(self, referent: Value | None, callback: Value = NONE, cls: type = weakref.ref) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self._target = WeakTarget(referent)
         #: the key, with the hash that references keep once they have been asked for it
         self._key: RefKey | None = None
         self.callback = callback
-        self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
 
     @property
@@ -65,8 +62,7 @@ class RefValue(ExtensibleValue):
         else:
             callback = CallSource(_callback, source, "callback")
             self = cls(space.wrap(referent, WeakrefSource(source)), space.wrap(_callback(host), callback), own)
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
 
     @staticmethod
@@ -136,9 +132,7 @@ class RefValue(ExtensibleValue):
     def get_field(self, space: Space, name: str) -> Value | None:
         return self.callback if name == "__callback__" else None
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         referent = self.referent
         shown = f"{writer.const(_Mortal)}()" if referent is None else writer.expr(referent)
         parts = [shown, writer.expr(self.callback)]

@@ -35,8 +35,7 @@ _ONE = Constant(1)
 
 def parts_of(iterator: Iterator[Any]) -> tuple[Any, ...]:
     """What a `map`, `filter`, `zip` or `enumerate` was made of."""
-    parts: tuple[Any, ...] = iterator.__reduce__()[1]  # type: ignore[index]
-    return parts
+    return iterator.__reduce__()[1]  # type: ignore[return-value]
 
 
 def strictness(iterator: Iterator[Any]) -> bool:

@@ -158,7 +158,7 @@ class CombinationsWithReplacement(Arrangements):
 
 
 def resumed_groupby(
-    cls: Host, iterable: object, key: object, current: object, target: object, waiting: tuple[object, ...]
+    cls: Host, iterable: Host, key: Host, current: object, target: object, waiting: tuple[object, ...]
 ) -> Host:
     """A `groupby` in the middle of its work, for generated code; `waiting`: the item read ahead, if any."""
     groups: Host = itertools.groupby.__new__(cls, iterable, key)

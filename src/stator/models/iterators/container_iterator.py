@@ -49,7 +49,7 @@ def position(iterator: Iterator[Any]) -> int:
     """How many steps an iterator has taken; -1 where it is exhausted, -2 where the container has changed."""
     try:
         container = iterated(iterator)
-        return raw_length(container) - len(iterator.__reduce__()[1][0])  # type: ignore[arg-type, index]
+        return raw_length(container) - len(iterator.__reduce__()[1][0])
     except LookupError:
         return -1
     except RuntimeError:

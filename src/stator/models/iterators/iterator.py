@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
+from stator.host.version_facts import LIST_ITERATORS_END_BELOW
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.space.attributes import MISSING
 from stator.space.operands import known_host
@@ -46,8 +47,6 @@ __all__ = [
     "reduction",
     "state_number",
 ]
-
-_ENDS_BELOW = sys.version_info >= (3, 13)
 
 I = TypeVar("I", bound="type[IteratorValue]")  # noqa: E741
 
@@ -273,12 +272,19 @@ def native(cls: type) -> type:
     return next(base for base in cls.__mro__ if base in MODELS)
 
 
+#: slots of IteratorValue, with the methods of which a subclass has one where it models the slot
+_SLOTS_BY = {"tp_length_hint": ("left",), "tp_reduce": ("reduced", "arguments"), "tp_setstate": ("restore",)}
+
+
 def iterator_type(*hosts: type) -> Callable[[I], I]:
     """Class decorator: the class models these iterator types."""
 
     def decorate(value_class: I) -> I:
         value_class.host_type = hosts[0]
         value_class.plain_iters = tuple(host.__iter__ for host in hosts)  # type: ignore[attr-defined]
+        for slot, answers in _SLOTS_BY.items():
+            if all(getattr(value_class, answer) is getattr(IteratorValue, answer) for answer in answers):
+                setattr(value_class, slot, None)  # not modelled, though the type may have it
         return models(*hosts)(value_class)
 
     return decorate
@@ -418,7 +424,7 @@ class ListIterator(_ItemIterator):
     __slots__ = ()
     base = list
     empty: ClassVar[Any] = []
-    ends_below: ClassVar[bool] = _ENDS_BELOW
+    ends_below: ClassVar[bool] = LIST_ITERATORS_END_BELOW
 
 
 @iterator_type(type(iter(())))
@@ -436,9 +442,9 @@ class ListReverseIterator(_ItemIterator):
     __slots__ = ()
     base = list
     maker: ClassVar[Any] = reversed
-    exhausted_maker: ClassVar[Any] = reversed if _ENDS_BELOW else iter
+    exhausted_maker: ClassVar[Any] = reversed if LIST_ITERATORS_END_BELOW else iter
     empty: ClassVar[Any] = []
-    ends_below: ClassVar[bool] = _ENDS_BELOW
+    ends_below: ClassVar[bool] = LIST_ITERATORS_END_BELOW
     step = -1
 
     def left(self, space: Space) -> int:

@@ -4,11 +4,11 @@ of items in `combinatorics`."""
 from __future__ import annotations
 
 import itertools
-import sys
 import types
 import warnings
 from typing import TYPE_CHECKING
 
+from stator.host.version_facts import ITERTOOLS_WARN_OF_COPIES
 from stator.models.containers.sequence import MAXSIZE
 from stator.models.iterators.iterator import (
     IteratorValue,
@@ -52,7 +52,7 @@ class ItertoolsIterator(IteratorValue):
     __slots__ = ()
 
     def warn_of_copies(self, space: Space) -> None:
-        if sys.version_info >= (3, 12):
+        if ITERTOOLS_WARN_OF_COPIES:
             words = "Pickle, copy, and deepcopy support will be removed from itertools in Python 3.14."
             space.warn(DeprecationWarning, words)
 
@@ -495,7 +495,7 @@ class Pairwise(IteratorValue):
         return self.call(writer, rest)
 
 
-if sys.version_info >= (3, 12):
+if hasattr(itertools, "batched"):
 
     @iterator_type(itertools.batched)
     class Batched(IteratorValue):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.source import ConstSource
 from stator.models.classes.instance import InstanceValue
+from stator.space.interfaces import Writer
 from stator.space.protocol import models
+from stator.space.space import Space
 from stator.space.value import NotKnown, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 #: the compiler has one object of each of these
 _SHARED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)

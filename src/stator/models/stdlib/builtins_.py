@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
+from stator.host.version_facts import SUM_COMPENSATES
+from stator.host.words import error_words
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.models.text.repr_ import ascii_of, repr_of
 from stator.models.text.str_format import format_of
@@ -14,10 +16,8 @@ from stator.space.attributes import MISSING
 from stator.space.identity.aliasing import InternedTexts
 from stator.space.operands import bool_value, hooked, known_host, literal
 from stator.space.protocol import NONE, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 @builtin(sys.intern)
@@ -166,7 +166,7 @@ def sum_(space: Space, iterable: Value, /, start: Value = Constant(0)) -> Value:
         if plain:
             total, plain = _sum_plain(space, plain), []
         symbolic |= item.symbolic
-        if symbolic and item.cls is float and type(item) is Constant and sys.version_info >= (3, 12):
+        if symbolic and item.cls is float and type(item) is Constant and SUM_COMPENSATES:
             raise Unsupported(errors.UnsupportedCCall("sum"))  # compensated summation of what is only symbolic
         total = space.binary("+", total, item).force()
     return _sum_plain(space, plain) if plain else total
@@ -202,8 +202,7 @@ def _extreme(host: Any, symbol: str) -> None:
             return best
         if default is not None:
             return default
-        words = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
-        raise space.error(ValueError, f"{name}() {words}")
+        raise space.error(ValueError, error_words(host, ()))
 
     builtin(host)(model)
 
@@ -220,8 +219,7 @@ def iter_(space: Space, value: Value, sentinel: Value | None = None, /) -> Value
     if sentinel is None:
         return space.iter(value)
     if space.host_lookup(value.force().cls, "__call__") is MISSING:
-        named = "iter(object, sentinel): object" if sys.version_info[:2] == (3, 12) else "iter(v, w): v"
-        raise space.error(TypeError, f"{named} must be callable")
+        raise space.error(TypeError, error_words(iter, None, None))
     return CallableIterator(value, sentinel)
 
 

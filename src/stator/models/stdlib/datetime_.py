@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stator.guards.source import Source
 from stator.models.classes.payload import PayloadValue, makes_itself, payload_type
 from stator.models.hostcalls.purity import frozen
 from stator.space.operands import hooked, known_host, refuse_use
 from stator.space.protocol import builtin, impure, register
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.space import Space
 
 
 def _date_state(host: Any) -> Any:

@@ -6,23 +6,20 @@ What is written to files that existed before goes out after the graph; reading t
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from stator import errors
+from stator.guards.source import Source
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.slice_ import SliceValue
 from stator.models.stdlib.text_files import SINKS, can_take
 from stator.models.text.memoryview_ import MemoryView
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse, refuse_use
 from stator.space.protocol import NONE, builtin, models, register
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 #: methods that a host file in memory may run: what they do depends on the file and on known operands
 _METHODS = (
@@ -54,10 +51,8 @@ class MemoryFile(ExtensibleValue):
     kind: Any
 
     def __init__(self, host: Any) -> None:
-        self.cls = self.kind
-        self.source: Source | None = None
+        super().__init__(self.kind)
         self.host = host
-        self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
 
     @classmethod
@@ -98,9 +93,7 @@ class MemoryFile(ExtensibleValue):
         except ValueError as e:  # one that has not been initialised
             raise Raised(space.exception(e)) from None
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         shell = writer.shell_of(self)
         if shell is not None:
             return shell

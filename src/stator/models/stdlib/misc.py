@@ -15,15 +15,13 @@ import itertools
 import sys
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.models.iterators.iterator import IteratorValue, iterator_type
 from stator.space.operands import known_host, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, pure, register
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 _ALIASED: tuple[type, ...] = (
     itertools.chain,

@@ -5,25 +5,22 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.guard import Length
-from stator.guards.source import CallSource, ItemSource
+from stator.guards.source import CallSource, ItemSource, Source
 from stator.models.functions.method import explicit_call
 from stator.models.iterators.iterator import reduction
 from stator.space.deferred import concatenated
 from stator.space.facts import answer
+from stator.space.interfaces import Writer
 from stator.space.length_hint import length_hint
 from stator.space.operands import bool_value, known_host, refuse_object
 from stator.space.operators import BINARY, COMPARE, INPLACE
 from stator.space.protocol import NONE, builtin, models
 from stator.space.recursion import entered, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 def _binary(host: Any, symbol: str) -> None:
@@ -159,9 +156,7 @@ class Getter(ObjectValue):
     kind: type
 
     def __init__(self, args: list[Value], kwargs: dict[str, Value] | None = None, cls: type | None = None) -> None:
-        self.cls = cls or self.kind
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls or self.kind)
         self.args = args
         self.kwargs = kwargs or {}
 
@@ -173,12 +168,10 @@ class Getter(ObjectValue):
         base = CallSource(_parts, source, "parts")
         self = cls([space.wrap(part, ItemSource(base, i)) for i, part in enumerate(parts)], cls=own)
         space.trace.guard(_same_length(base, parts))
-        self.source, self.host = source, host
+        self.host, self.source = host, source
         return self
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         parts = [writer.expr(arg) for arg in self.args]
         parts += [f"{name}={writer.expr(value)}" for name, value in self.kwargs.items()]
         return str(writer.assign(self.kind.__name__, f"{writer.const(self.cls)}({', '.join(parts)})"))
@@ -236,7 +229,7 @@ class ItemGetter(Getter):
     def get(self, space: Space, value: Value) -> Value:
         return _each(space, self.args, lambda key: space.getitem(value, key))
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         return reduction(space, self.cls, self.args)
 
     def tp_repr(self, space: Space) -> Value:
@@ -266,7 +259,7 @@ class AttrGetter(Getter):
 
         return _each(space, self.args, follow)
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         return reduction(space, self.cls, self.args)
 
     def tp_repr(self, space: Space) -> Value:
@@ -302,7 +295,7 @@ class MethodCaller(Getter):
         method = space.getattr(value, str(known_host(space, name, "operator.methodcaller")))
         return space.call(method, args, self.kwargs)
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         if not self.kwargs:
             return reduction(space, self.cls, self.args)
         name, *args = self.args

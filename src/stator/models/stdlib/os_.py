@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import _stat
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
 from stator.space.operands import known_host, literal
 from stator.space.protocol import TRUE, builtin, pure
+from stator.space.space import Space
 from stator.space.value import Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 class _Status:

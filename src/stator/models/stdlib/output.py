@@ -5,7 +5,7 @@ from __future__ import annotations
 import _warnings
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
@@ -15,11 +15,9 @@ from stator.models.text.repr_ import str_of
 from stator.space.deferred import DeferredStr
 from stator.space.operands import known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
 from stator.space.warning_trap import is_redirected
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 @builtin(print)

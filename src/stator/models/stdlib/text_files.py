@@ -10,16 +10,13 @@ import codecs
 import io
 import os
 import stat
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from stator.guards.guard import Predicate
 from stator.guards.raw import type_lookup
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import Value
 
 __all__ = ["SINKS", "can_take"]
 

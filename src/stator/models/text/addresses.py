@@ -6,12 +6,12 @@ is text that is computed when the object has been made.
 
 from __future__ import annotations
 
-import sys
 import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.raw import is_heap_type
+from stator.host.version_facts import TYPES_NAMED_IN_FULL, WEAK_PROXIES_SHOW_LIKE_REFERENCES
 from stator.models.functions.cell import CellValue
 from stator.models.identity.id_ import IdValue
 from stator.models.identity.weakproxy import ProxyValue, referent_of
@@ -153,12 +153,8 @@ def frame_repr(space: Space, frame: Value, /) -> Value:
     return _joined(space, "<frame at ", address(space, frame), where)
 
 
-#: how a type is named by `%T`, where messages and texts use that
-_QUALIFIED = sys.version_info >= (3, 13)
-
-
 def _referent_type(space: Space, referent: Value) -> str:
-    if not _QUALIFIED or not is_heap_type(referent.cls):
+    if not TYPES_NAMED_IN_FULL or not is_heap_type(referent.cls):
         return referent.type_name(space)
     cls = space.class_value(referent.cls)
     module, name = _text(space, cls, "__module__"), _text(space, cls, "__qualname__")
@@ -191,7 +187,7 @@ def proxy_repr(space: Space, proxy: Value, /) -> Value:
         return bad_call(space, weakref.ProxyType.__repr__, [proxy], {})
     referent = referent_of(space, proxy)
     name = _referent_type(space, referent)
-    to = f"; to '{name}' at " if _QUALIFIED else f" to {name} at "
+    to = f"; to '{name}' at " if WEAK_PROXIES_SHOW_LIKE_REFERENCES else f" to {name} at "
     return _joined(space, "<weakproxy at ", address(space, proxy), to, address(space, referent), ">")
 
 

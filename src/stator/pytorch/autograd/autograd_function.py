@@ -22,8 +22,8 @@ from stator.pytorch import internals
 from stator.pytorch.autograd.autograd_module import FunctionModule, Plan
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
-from stator.pytorch.tensors.calls import record
 from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import FALSE, NONE, TRUE, register
 from stator.space.value import Constant, Raised, Unsupported, Value

@@ -14,7 +14,7 @@ from stator.guards.guard import IdIs
 from stator.guards.source import GetAttrSource
 from stator.pytorch import internals
 from stator.pytorch.autograd.hooks import need_of_its_own
-from stator.pytorch.fake.fake_executor import Failure, describe_callable
+from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.tensors.latent import rely_on_leaf
 from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.pytorch.tensors.tensor import TensorValue

@@ -73,7 +73,7 @@ def noticing(container: Any, watched: tuple[Any, ...]) -> list[Any]:
 
 def _notices(item: Any) -> bool:
     cls = type(item)
-    if cls in IMMUTABLE or getattr(model_for(cls), "CACHED_WEAKLY", False):
+    if cls in IMMUTABLE or model_for(cls).CACHED_WEAKLY:
         return False
     if type_lookup(cls, "__del__") is not MISSING:
         return True
