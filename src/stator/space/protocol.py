@@ -143,9 +143,9 @@ def models(*classes: type) -> Callable[[V], V]:
     """Class decorator: the Value class models instances of these host types.
 
     Each method of the Value class, inherited ones included, that the host type itself has too becomes the model of the
-    host type's descriptor. The model of a special method `__x__` is named `tp_x` (`tp_len`, `tp_add`, `tp_init`), that
-    of all six comparisons `tp_richcompare`: the special methods of a Value class itself are what Python calls on the
-    Value, not on what it stands for.
+    host type's descriptor. The model of a special method `__x__` is named `tp_x` (`tp_len`, `tp_add`, `tp_init`), and
+    `tp_richcompare` is that of all six comparisons: the special methods of a Value class itself are what Python calls
+    on the Value, not on what it stands for.
     """
 
     def decorate(value_class: V) -> V:

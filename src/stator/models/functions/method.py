@@ -300,6 +300,7 @@ class MethodWrapper(BoundBuiltin):
     """Slot wrappers bound to an instance (`(1).__add__`)."""
 
     __slots__ = ()
+    tp_getattribute = None  # type: ignore[assignment]  # they are looked up as instances of most types are
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:

@@ -17,7 +17,7 @@ import types
 import weakref
 from typing import Any
 
-from stator.models.iterators.streams import Stream, stream
+from stator.models.iterators.iterator import IteratorValue, iterator_type
 from stator.space.operands import host_errors, known_host, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, pure, register
 from stator.space.space import Space
@@ -83,7 +83,7 @@ register(importlib.import_module, _import_module)
 # -- the parser of templates ----------------------------------------------------------------------------------------
 
 
-class Parsed(Stream):
+class Parsed(IteratorValue):
     """An iterator over what `_string` has found, all at once."""
 
     __slots__ = ("error", "index", "parts")
@@ -98,7 +98,7 @@ class Parsed(Stream):
         except ValueError as e:
             self.error = e
 
-    def advance(self, space: Space) -> Value | None:
+    def produce(self, space: Space) -> Value | None:
         if self.index < len(self.parts):
             space.mark_mutated(self)
             self.index += 1
@@ -108,14 +108,14 @@ class Parsed(Stream):
         return None
 
 
-@stream(type(_string.formatter_parser("")))
+@iterator_type(type(_string.formatter_parser("")))
 class ParsedTemplate(Parsed):
     """`_string.formatter_parser(template)`."""
 
     __slots__ = ()
 
 
-@stream(type(_string.formatter_field_name_split("a")[1]))
+@iterator_type(type(_string.formatter_field_name_split("a")[1]))
 class ParsedField(Parsed):
     """The second result of `_string.formatter_field_name_split(name)`."""
 
