@@ -13,6 +13,7 @@ from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
 from stator.host.version_facts import ASYNC_STEPS_THROW_FIRST, ASYNC_STEPS_WARN
 from stator.models.functions.suspendable import AwaitableIterator, Suspendable, stop_with, thrown, warn_of_parts
+from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
@@ -44,7 +45,7 @@ class Wrapped(Value):
         self.value = value
 
 
-def _hooks(_: Any) -> tuple[Any, ...]:
+def _hooks(_: object) -> tuple[Host, ...]:
     return tuple(sys.get_asyncgen_hooks())
 
 
@@ -323,7 +324,7 @@ class ThrowValue(_Awaitable):
         return writer.assign(self.method, f"{writer.expr(self.generator)}.{self.method}({args})")
 
 
-def advance(generator: Any) -> None:
+def advance(generator: Host) -> None:
     """Run an async generator to its first `yield`, or to its end."""
     with contextlib.suppress(StopIteration, StopAsyncIteration):
         generator.asend(None).send(None)

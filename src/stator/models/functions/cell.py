@@ -6,6 +6,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import CellContentsSource, Source
+from stator.space.host_types import Host
 from stator.space.protocol import NOT_IMPLEMENTED, models
 from stator.space.value import Constant, ObjectValue, Value
 
@@ -28,7 +29,7 @@ class CellValue(ObjectValue):
         self.contents = contents
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source, contents_source: Source | None = None) -> CellValue:
+    def from_host(cls, space: Space, host: Host, source: Source, contents_source: Source | None = None) -> CellValue:
         self = cls()
         self.host, self.source = host, source
         try:
@@ -42,7 +43,7 @@ class CellValue(ObjectValue):
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> CellValue:
+    def from_fresh(cls, space: Space, host: Host) -> CellValue:
         return cls(space.fresh(host.cell_contents))
 
     @staticmethod

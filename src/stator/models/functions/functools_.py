@@ -14,6 +14,7 @@ from stator.models.iterators.iterator import reduction
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.facts import attribute
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse_object, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, models
@@ -40,7 +41,7 @@ class PartialValue(ExtensibleValue):
         self._had_dict = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> PartialValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> PartialValue:
         self = cls(space.guard_type(host, source), None, None, None)
         self.host, self.source = host, source
         return self
@@ -188,7 +189,7 @@ class KeyValue(ObjectValue):
         self.obj = obj
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         raise refuse_object("a key of functools.cmp_to_key that was made outside the compiled function")
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:

@@ -22,13 +22,14 @@ from stator.models.functions.suspendable import (
     thrown,
     warn_of_parts,
 )
+from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import MODELS, NONE, models
 from stator.space.space import Space
 from stator.space.value import Raised, Unsupported, Value
 
 
-def _depth(_: Any) -> int:
+def _depth(_: object) -> int:
     return sys.get_coroutine_origin_tracking_depth()
 
 
@@ -195,7 +196,7 @@ class CoroutineWrapper(AwaitableIterator):
 _PREFIXES = {types.GeneratorType: "gi", types.CoroutineType: "cr", types.AsyncGeneratorType: "ag"}
 
 
-def is_left_open(host: Any) -> bool:
+def is_left_open(host: Host) -> bool:
     """Whether letting go of the object does something else: closes what is suspended within a `try`, or warns of a
     coroutine that nobody has awaited; a tuple holds its items.
     """
@@ -210,7 +211,7 @@ def is_left_open(host: Any) -> bool:
     return False
 
 
-def _is_open(host: Any, prefix: str) -> bool:
+def _is_open(host: Host, prefix: str) -> bool:
     frame = getattr(host, f"{prefix}_frame")
     if frame is None or getattr(host, f"{prefix}_running"):
         return False

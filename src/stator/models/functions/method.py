@@ -12,6 +12,7 @@ from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
+from stator.space.host_types import Host
 from stator.space.identity.keys import IdentityKey
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, host_errors
@@ -33,14 +34,14 @@ class BoundMethod(ObjectValue):
         self.instance = instance
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
+    def from_host(cls, space: Space, host: Host, source: Source) -> BoundMethod:
         space.guard_type(host, source)
         self = cls(*(part(space, host, source, name) for name in ("__func__", "__self__")))
         self.host, self.source = host, source
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> BoundMethod:
+    def from_fresh(cls, space: Space, host: Host) -> BoundMethod:
         return cls(space.fresh(host.__func__), space.fresh(host.__self__))
 
     @staticmethod
@@ -79,7 +80,7 @@ class BoundMethod(ObjectValue):
         same = space.is_(self.instance, other.instance) and space.is_(self.function, other.function)
         return bool_value(same == (symbol == "=="))
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         return ("bound method", *(IdentityKey(space.identity(part)) for part in (self.instance, self.function)))
 
     def describe(self) -> str:
@@ -124,7 +125,7 @@ class BuiltinValue(Named):
     ALWAYS_EXISTING = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         owner = fixed(host, "__self__") if is_fixed(host, "__self__") else None  # a function, and no descriptor
         if id(host) not in HANDLERS and owner is not None and not issubclass(type(owner), types.ModuleType):
             bound = _bound_builtin(space, host, owner, source)
@@ -187,7 +188,7 @@ def builtin_call(space: Space, self: Value, /, *args: Value, **kwargs: Value) ->
     return self.call(space, list(args), kwargs, False)
 
 
-def _equality(host: Any, equal: bool) -> None:
+def _equality(host: Host, equal: bool) -> None:
     """`meth_richcompare` and `wrapper_richcompare`: bound to one object, of one descriptor."""
 
     @builtin(host)
@@ -249,7 +250,7 @@ for _cls in (types.BuiltinFunctionType, types.MethodWrapperType):
 DISALLOW_INSTANTIATION = 1 << 7
 
 
-def check_new(space: Space, host: Any, args: list[Value]) -> None:
+def check_new(space: Space, host: Host, args: list[Value]) -> None:
     """`tp_new_wrapper`: the class must be one that this `__new__` can allocate; CPython words the TypeError."""
     cls = args[0].force() if args else None
     fits = cls is not None and cls.isa(type) and is_subtype(space.stand_in(cls), host.__self__)
@@ -272,7 +273,7 @@ class BoundBuiltin(BoundMethod):
         self.cls = types.MethodWrapperType if wrapper else types.BuiltinMethodType
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> BoundMethod:
+    def from_fresh(cls, space: Space, host: Host) -> BoundMethod:
         owner = host.__self__
         return BoundBuiltin(space.existing(type_lookup(type(owner), host.__name__)), space.fresh(owner))
 
@@ -303,14 +304,14 @@ class MethodWrapper(BoundBuiltin):
     tp_getattribute = None  # type: ignore[assignment]  # they are looked up as instances of most types are
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
+    def from_host(cls, space: Space, host: Host, source: Source) -> BoundMethod:
         return _bound_builtin(space, host, fixed(host, "__self__"), source) or super().from_host(space, host, source)
 
 
 MODELS[types.MethodWrapperType] = MethodWrapper
 
 
-def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> BoundMethod | None:
+def _bound_builtin(space: Space, host: Host, owner: Any, source: Source) -> BoundMethod | None:
     """An existing bound C method, taken apart into descriptor and instance."""
     name = fixed(host, "__name__")
     function = getattr(type(owner), name, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import NoneType, TracebackType
-from typing import Any
 
 from stator import errors
 from stator.bytecode.decode import Instr
@@ -41,7 +40,7 @@ class Suspendable(ObjectValue):
         self.protected = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         self = cls(None, space.guard_type(host, source))
         self.host, self.source = host, source
         return self

@@ -18,6 +18,7 @@ import weakref
 from typing import Any
 
 from stator.models.iterators.iterator import IteratorValue, iterator_type
+from stator.space.host_types import Host
 from stator.space.operands import host_errors, known_host, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, pure, register
 from stator.space.space import Space
@@ -40,7 +41,7 @@ for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(
 
 
 # What C modules hand to each other and to their own Python part.
-_internals: list[Any] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
+_internals: list[Host] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
 _charmap: Any = codecs.charmap_build("".join(map(chr, range(256))))
 pure(type(_charmap).size, *(type(internal).__repr__ for internal in _internals))
 
@@ -88,7 +89,7 @@ class Parsed(IteratorValue):
 
     __slots__ = ("error", "index", "parts")
 
-    def __init__(self, cls: type, found: Any) -> None:
+    def __init__(self, cls: type, found: Host) -> None:
         super().__init__(cls)
         self.index = 0
         self.parts: list[Any] = []
@@ -122,7 +123,7 @@ class ParsedField(Parsed):
     __slots__ = ()
 
 
-def _parsed(space: Space, parser: Any, text: Value) -> Any:
+def _parsed(space: Space, parser: Host, text: Value) -> Any:
     if not text.isa(str):
         bad_call(space, parser, [text], {})
     return parser(known_host(space, text, f"_string.{parser.__name__}"))

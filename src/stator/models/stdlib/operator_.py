@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any
 
 from stator.guards.guard import Length
 from stator.guards.source import CallSource, ItemSource, Source
@@ -124,7 +123,7 @@ class Getter(ObjectValue):
         self.kwargs = kwargs or {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Getter:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Getter:
         """The parts of an existing getter, found as `copy` finds them: by `__reduce__`."""
         own = space.guard_type(host, source)
         parts = _parts(host)
@@ -164,7 +163,7 @@ class Getter(ObjectValue):
         raise NotImplementedError
 
 
-def _parts(host: Any) -> tuple[Any, ...]:
+def _parts(host: Host) -> tuple[Host, ...]:
     made = host.__reduce__()
     if len(made) != 2 or made[0] is not type(host):
         raise TypeError("a methodcaller with keywords")
@@ -215,7 +214,7 @@ class AttrGetter(Getter):
         return _each(space, self.args, follow)
 
 
-def _has_keywords(caller: Any) -> bool:
+def _has_keywords(caller: Host) -> bool:
     return caller.__reduce__()[0] is not type(caller)
 
 
@@ -227,7 +226,7 @@ class MethodCaller(Getter):
     kind = operator.methodcaller
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Getter:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Getter:
         self = super().from_host(space, host, source)
         if answer(space, self, _has_keywords, "has_keywords"):
             raise refuse_object("an operator.methodcaller with keywords that was made outside the compiled function")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import _thread
 import threading
-from typing import Any
 
 from stator.guards.source import Source
 from stator.models.classes.instance import InstanceValue
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, host_errors, known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, TRUE, builtin, models
@@ -27,14 +27,14 @@ class LockValue(ObjectValue):
 
     __slots__ = ("depth",)
     kind: type
-    maker: Any
+    maker: Host
 
     def __init__(self) -> None:
         super().__init__(self.kind)
         self.depth = 0
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         if space.guard_type(host, source) is not cls.kind:
             return InstanceValue.from_host(space, host, source)
         self = cls()
