@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator._core import has_buffer
@@ -192,7 +192,6 @@ class ByteArrayIterator(PositionIterator):
     """`iter(bytearray())`."""
 
     __slots__ = ()
-    host_type: ClassVar[Any] = type(iter(bytearray()))
     base = bytearray
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:

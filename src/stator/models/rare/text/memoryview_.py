@@ -207,7 +207,7 @@ class MemoryIterator(IteratorValue):
     __slots__ = ("index", "length", "view")
 
     def __init__(self, view: MemoryView) -> None:
-        super().__init__(type(iter(memoryview(b""))))
+        super().__init__()
         self.view: MemoryView | None = view
         self.length = len(view.host)
         self.index = 0
