@@ -19,7 +19,7 @@ from stator.guards.source import (
 )
 from stator.interp.frame import Frame
 from stator.models.functions.function import FunctionValue
-from stator.space.protocol import IMMUTABLE
+from stator.space.protocol import is_immutable
 
 if TYPE_CHECKING:
     from stator.errors import Break
@@ -71,7 +71,7 @@ class RootFrame:
 
     def dropped_by(self, frames: list[interfaces.Frame]) -> bool:
         """Whether an argument is no longer held by the frames, which the real frame keeps."""
-        args = [arg for arg in self.args if type(arg) not in IMMUTABLE]
+        args = [arg for arg in self.args if not is_immutable(type(arg))]
         return not all(any(frame.holds(arg) for frame in frames) for arg in args)
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.space.protocol import IMMUTABLE
+from stator.space.protocol import is_immutable
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -127,4 +127,4 @@ class Namespaces:
     def _made_constant(self, host: object) -> Value:
         if type(host) in (tuple, frozenset):
             return self._space.fresh(host)
-        return Constant(host) if type(host) in IMMUTABLE else self._space.existing(host)
+        return Constant(host) if is_immutable(type(host)) else self._space.existing(host)

@@ -16,6 +16,8 @@ from stator.guards.raw import is_mutable_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, ConstSource
 from stator.models.classes import abc_cache
 from stator.space.attributes import MISSING, is_generic
+from stator.space.host_types import Host
+from stator.space.interfaces import Trace
 from stator.space.operands import bool_value, host_errors, known_host
 from stator.space.protocol import IMMUTABLE, builtin, pure
 from stator.space.recursion import nested
@@ -165,7 +167,7 @@ def _subclass_by_bases(space: Space, cls: Value, classes: Value) -> bool:
 
 def _union_args(space: Space, union: Value, function: str) -> list[Value]:
     """The classes of `A | B`; None stands for its type."""
-    parts: tuple[Any, ...] = known_host(space, union, f"{function}()").__args__
+    parts: tuple[Host, ...] = known_host(space, union, f"{function}()").__args__
     if any(isinstance(part, types.GenericAlias) for part in parts):
         raise space.error(TypeError, f"{function}() {_GENERIC}")
     return [space.existing(part) for part in parts]
@@ -247,7 +249,7 @@ def _asks_program(cls: type) -> bool:
 class _Remembered:
     """The answers about abstract classes with hooks of the program's that the trace has found: they remember them."""
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: Trace) -> None:
         #: with how many registrations the trace had met
         self.answers: dict[tuple[type, type], tuple[bool, int]] = {}
 
@@ -354,5 +356,5 @@ def abc_cache_token(space: Space) -> Value:
     return Constant(token + made)
 
 
-def _token(module: Any) -> int:
+def _token(module: Host) -> int:
     return int(module.get_cache_token())

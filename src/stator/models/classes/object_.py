@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 import struct
 import types
-import weakref
 from typing import Any
 
 from stator import errors
@@ -183,7 +182,7 @@ def object_ne(space: Space, self: Value, other: Value, /) -> Value:
 
 
 #: types that compare for equality alone
-_UNORDERED = (object, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, memoryview, weakref.ref)
+_UNORDERED = (object, types.BuiltinFunctionType, types.MethodWrapperType, memoryview)
 
 
 @builtin(*[vars(cls)[name] for cls in _UNORDERED for name in ("__lt__", "__le__", "__gt__", "__ge__")])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stator import errors
 from stator.guards.source import Source
 from stator.host.version_facts import PROPERTIES_ARE_NAMED_BY_GETTERS, PROPERTY_DOC_MUST_FIT
 from stator.models.classes.descriptors import overridden_get
 from stator.space.facts import answer, attribute, part
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
@@ -33,10 +32,10 @@ class PropertyValue(ExtensibleValue):
         self.getter_doc = False
         #: what `__set_name__` was told, for error messages
         self.name: str | None = None
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> PropertyValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> PropertyValue:
         self = cls(space.guard_type(host, source))
         self.host, self.source = host, source
         self.parts = {name: part(space, host, source, name) for name in _METHODS}

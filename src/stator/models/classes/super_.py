@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stator import errors
 from stator.guards.source import GetAttrSource, Source
 from stator.host.version_facts import SUPER_NAMES_THE_OBJECT
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
@@ -26,10 +25,10 @@ class SuperValue(ExtensibleValue):
         self.this: type | None = None
         self.obj: Value | None = None
         self.obj_type: type | None = None
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> SuperValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> SuperValue:
         self = cls(space.guard_type(host, source))
         self.host, self.source = host, source
         fields = {n: super.__dict__[n].__get__(host) for n in ("__thisclass__", "__self__", "__self_class__")}

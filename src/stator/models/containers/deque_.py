@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Length
 from stator.guards.source import CallSource, ItemSource
 from stator.models.classes.instance import fill
 from stator.models.containers.sequence import MAXSIZE, Sequence, too_long
-from stator.models.iterators.iterator import IteratorValue, advanced, broken, iterator_type, over_changed, reduction
+from stator.models.iterators.container_iterator import ContainerIterator, broken
+from stator.models.iterators.iterator import iterator_type, reduction
 from stator.space.deferred import concatenated
 from stator.space.facts import constant
 from stator.space.protocol import FALSE, NONE, TRUE, bad_call, models, pure
@@ -18,6 +19,8 @@ from stator.space.recursion import IN_REPR, nested, repr_piece
 from stator.space.value import Constant, NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from stator.guards.source import Source
     from stator.space.interfaces import Writer
     from stator.space.space import Space
@@ -36,7 +39,7 @@ def deque_items(host: Any) -> list[Any]:
 class DequeValue(Sequence):
     """A deque, or an instance of a subclass. What is only appended to an existing one waits in `_tail`, unguarded."""
 
-    __slots__ = ("_limit", "_tail", "original", "state")
+    __slots__ = ("_limit", "_tail", "original", "version")
     FIELDS = frozenset({"maxlen"})
 
     kind = deque
@@ -49,7 +52,7 @@ class DequeValue(Sequence):
         #: the items before the first mutation of an existing deque
         self.original: list[Value] | None = None
         #: as in CPython: counts what invalidates iterators
-        self.state = 0
+        self.version = 0
         self._cut()
 
     @classmethod
@@ -135,7 +138,7 @@ class DequeValue(Sequence):
         """The items, about to be mutated."""
         items = self.items
         space.mark_mutated(self)
-        self.state += 1
+        self.version += 1
         if self.source is not None and self.original is None:
             self.original = list(items)
         return items
@@ -155,7 +158,7 @@ class DequeValue(Sequence):
     def append(self, space: Space, item: Value, /) -> Value:
         if self._items is None:
             space.mark_mutated(self)
-            self.state += 1
+            self.version += 1
             self._tail.append(item)
             return NONE
         self.mutable(space).append(item)
@@ -205,9 +208,9 @@ class DequeValue(Sequence):
         return NONE
 
     def reverse(self, space: Space) -> Value:
-        state = self.state
+        version = self.version
         self.mutable(space).reverse()
-        self.state = state
+        self.version = version
         return NONE
 
     # -- anywhere ---------------------------------------------------------------------------------------------------
@@ -236,10 +239,10 @@ class DequeValue(Sequence):
         words: str = _MUTATED,
     ) -> int | None:
         """The first position whose item equals `item`; a deque that changes meanwhile is an error."""
-        state = self.state
+        version = self.version
         for index in range(start, min(stop, len(self.items))):
             same = space.equal(self.items[index], item)
-            if self.state != state:
+            if self.version != version:
                 raise space.error(kind, words)
             if same:
                 return index
@@ -253,10 +256,10 @@ class DequeValue(Sequence):
         return Constant(found)
 
     def count(self, space: Space, item: Value, /) -> Value:
-        state, count = self.state, 0
+        version, count = self.version, 0
         for found in list(self.items):
             count += space.equal(found, item)
-            if self.state != state:
+            if self.version != version:
                 raise space.error(RuntimeError, _MUTATED)
         return Constant(count)
 
@@ -281,9 +284,9 @@ class DequeValue(Sequence):
         return self.items[self._where(space, key)]
 
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
-        where, state = self._where(space, key), self.state
+        where, version = self._where(space, key), self.version
         self.mutable(space)[where] = item
-        self.state = state
+        self.version = version
         return NONE
 
     def tp_delitem(self, space: Space, key: Value, /) -> Value:
@@ -294,10 +297,10 @@ class DequeValue(Sequence):
     # -- whole deques -----------------------------------------------------------------------------------------------
 
     def tp_iter(self, space: Space) -> Value:
-        return DequeIterator(self)
+        return DequeIterator.over(self)
 
     def tp_reversed(self, space: Space) -> Value:
-        return DequeReverseIterator(self)
+        return DequeReverseIterator.over(self)
 
     def copy(self, space: Space) -> Value:
         return self._copied(space)
@@ -422,7 +425,7 @@ class DequeValue(Sequence):
         if self.original is None:
             return []
         old, new = self.original, self._items
-        if self.state == 0:  # iterators go on over what was only replaced
+        if self.version == 0:  # iterators go on over what was only replaced
             changed = [(str(i), writer.expr(item)) for i, item in enumerate(new) if item is not old[i]]
             return [self._call(writer, name, "__setitem__", *places) for places in changed]
         gone = next(k for k in range(len(old) + 1) if _continues(old, k, new))
@@ -452,64 +455,53 @@ def _continues(old: list[Value], gone: int, new: list[Value]) -> bool:
     return left <= len(new) and all(old[gone + i] is new[i] for i in range(left))
 
 
-class _DequeIterator(IteratorValue):
+class _DequeIterator(ContainerIterator):
     """An iterator over a deque, broken by any change of it."""
 
-    __slots__ = ("deque", "index", "size", "state")
+    __slots__ = ()
 
-    host_type: ClassVar[Any]
+    shown: DequeValue
     backwards = False
 
-    def __init__(self, items: DequeValue) -> None:
-        super().__init__(self.host_type)
-        self.deque = items
-        self.index = 0
-        self.size = len(items.items)
-        self.state = items.state
+    @classmethod
+    def over(cls, items: DequeValue, steps: int = 0) -> Self:
+        """A new one, some steps on."""
+        size = len(items.items)
+        return cls.of(cls.host_type, shown=items, size=size, version=items.version, position=min(max(steps, 0), size))
 
     @classmethod
-    def begin(cls, space: Space, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
-        """`dequeiter_new`: some steps on; names of arguments are not looked at."""
+    def begin(cls, space: Space, args: tuple[Value, ...]) -> Value:
+        """`dequeiter_new`: names of arguments are not looked at."""
         items = args[0].force() if args else None
         if not isinstance(items, DequeValue) or len(args) > 2:
             return bad_call(space, cls.host_type, list(args), {})
-        steps = space.int_(args[1]) if len(args) > 1 else 0
-        made = cls(items)
-        made.index = min(max(steps, 0), made.size)
-        return made
+        return cls.over(items, space.int_(args[1]) if len(args) > 1 else 0)
 
-    def tp_length_hint(self, space: Space) -> Value:
-        if self.source is not None:
-            self.open(space)
-        return Constant(max(self.size - self.index, 0))
+    def left(self, space: Space) -> int:
+        return self.size - self.position
 
-    def reduced(self, space: Space) -> Value:
-        left = max(self.size - self.index, 0)
-        return reduction(space, self.cls, [self.deque, Constant(len(self.deque.items) - left)])
+    def arguments(self, space: Space) -> list[Value]:
+        left = max(self.size - self.position, 0)
+        return [self.shown, Constant(len(self.shown.items) - left)]
 
     def produce(self, space: Space) -> Value | None:
-        items = self.deque.items
-        if self.deque.state != self.state:
+        items = self.shown.items
+        if self.shown.version != self.version:
             space.mark_mutated(self)
-            self.index = MAXSIZE
+            self.position = MAXSIZE
             raise space.error(RuntimeError, _MUTATED)
-        if self.index >= len(items):
+        if self.position >= len(items):
             return None
         space.mark_mutated(self)
-        self.index += 1
-        return items[-self.index] if self.backwards else items[self.index - 1]
+        self.position += 1
+        return items[-self.position] if self.backwards else items[self.position - 1]
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
-        method = writer.const(deque.__reversed__ if self.backwards else deque.__iter__)
-        if self.deque.state != self.state:
-            items = f"{writer.const(deque)}([None]) * {max(self.size - self.index, 0)}"
-            return broken(writer, items, lambda other: f"{method}({other})", ".append(None)")
-        made = f"{method}({writer.expr(self.deque)})"
-        if self.deque.changed or writer.is_unfinished(self.deque):
-            return over_changed(writer, made, self.index)
-        return advanced(writer, made, self.index)
+    def broken(self, writer: Writer) -> str:
+        items = f"{writer.const(deque)}([None]) * {max(self.size - self.position, 0)}"
+        return broken(writer, items, lambda other: self.iterated(writer, other), ".append(None)")
+
+    def iterated(self, writer: Writer, target: str) -> str:
+        return f"{writer.const(deque.__reversed__ if self.backwards else deque.__iter__)}({target})"
 
 
 @iterator_type(type(iter(deque())))
@@ -517,11 +509,10 @@ class DequeIterator(_DequeIterator):
     """`iter(deque())`."""
 
     __slots__ = ()
-    host_type: ClassVar[Any] = type(iter(deque()))
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
-        return DequeIterator.begin(space, args, kwargs)
+        return DequeIterator.begin(space, args)
 
 
 @iterator_type(type(reversed(deque())))
@@ -529,12 +520,11 @@ class DequeReverseIterator(_DequeIterator):
     """`reversed(deque())`."""
 
     __slots__ = ()
-    host_type: ClassVar[Any] = type(reversed(deque()))
     backwards = True
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
-        return DequeReverseIterator.begin(space, args, kwargs)
+        return DequeReverseIterator.begin(space, args)
 
 
 pure(deque.__dict__["__class_getitem__"])

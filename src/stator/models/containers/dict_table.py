@@ -48,6 +48,13 @@ class Entry:
         self.key = key
         self.item = item
 
+    def part(self, space: Space, view: str) -> Value:
+        """What the views show of it: `keys`, `values` or `items`."""
+        if view == "keys":
+            return self.key
+        assert self.item is not None
+        return self.item if view == "values" else space.new_tuple([self.key, self.item])
+
 
 class Original(NamedTuple):
     """An entry as it was before the trace."""

@@ -9,8 +9,9 @@ from stator._core import fill_table, set_table
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.dict_ import DictValue, class_text
 from stator.models.containers.dict_table import key_error
-from stator.models.containers.set_iterator import SetIterator
 from stator.models.containers.set_table import Operands, SetTable
+from stator.models.iterators.container_iterator import TableIterator, broken
+from stator.models.iterators.iterator import iterator_type
 from stator.space.identity.reachability import missing
 from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, model_for, models
 from stator.space.recursion import entered, enumeration, list_pieces
@@ -65,6 +66,16 @@ class SetValue(ExtensibleValue):
         for item in items:
             self.table.add(space, space.key(item), item)
         return self
+
+    @property
+    def version(self) -> int:
+        """Counts insertions and deletions."""
+        return self.table.version
+
+    @property
+    def changed(self) -> bool:
+        """Whether the traced program has changed this existing set."""
+        return bool(self.table.log)
 
     @property
     def solid(self) -> type:
@@ -523,3 +534,36 @@ def combine(space: Space, method: str, left: SetValue, others: tuple[Value, ...]
     result.table.result(keys, found, exact or (method == "intersection" and len(keys) < 2))
     result.table.check_order(space)
     return result
+
+
+@iterator_type(type(iter(set())))
+class SetIterator(TableIterator):
+    """`iter(s)`."""
+
+    __slots__ = ()
+
+    shown: SetValue | None
+    kind = ("Set", "set")
+
+    def listed(self, space: Space) -> list[Value]:
+        assert self.shown is not None
+        return self.shown.unpack(space)
+
+    def project(self, space: Space, entry: Value) -> Value:
+        return entry
+
+    def rebuilt(self, writer: Writer) -> str:
+        shown = self.shown
+        if shown is not None and shown.version != self.version and shown.table.length() == self.size:
+            raise Unsupported(errors.NotReconstructible("an iterator over a set whose elements were exchanged"))
+        return super().rebuilt(writer)
+
+    def broken(self, writer: Writer) -> str:
+        return broken(writer, "set()", lambda other: f"iter({other})", ".add(None)")
+
+    def emptied(self, writer: Writer) -> str:
+        return "set()"
+
+    def iterated(self, writer: Writer, target: str) -> str:
+        kind = set if self.shown is None else self.shown.solid
+        return f"{writer.const(kind)}.__iter__({target})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -60,14 +59,6 @@ class Holds(Interned):
     def __call__(self, host: Any) -> bool:
         kind: Any = set if isinstance(host, set) else frozenset
         return bool(kind.__contains__(host, self.element))
-
-
-def iterated_set(iterator: Any) -> Any:
-    """The set an iterator runs over."""
-    for referent in gc.get_referents(iterator):
-        if isinstance(referent, (set, frozenset)):
-            return referent
-    raise LookupError("the iterator is exhausted")
 
 
 class SetTable:

@@ -17,6 +17,8 @@ from stator.guards.source import CallSource, GetAttrSource
 from stator.models.exceptions.traceback_ import Passed, TracebackValue
 from stator.models.text.repr_ import repr_of, str_of
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
+from stator.space.interfaces import Trace
 from stator.space.operands import host_errors
 from stator.space.protocol import FALSE, NONE, TRUE, models
 from stator.space.recursion import enumeration, list_pieces, repr_piece
@@ -35,7 +37,7 @@ _SENDING_ON = frozenset({"RERAISE", "END_ASYNC_FOR", "CLEANUP_THROW"})
 _LINKS = ("__cause__", "__context__", "__suppress_context__", "__traceback__")
 
 
-def _args(real: BaseException) -> tuple[Any, ...]:
+def _args(real: BaseException) -> tuple[Host, ...]:
     return BaseException.args.__get__(real)  # type: ignore[attr-defined, no-any-return]
 
 
@@ -93,7 +95,7 @@ class ExceptionValue(Value):
         #: links to other exceptions, and what was assigned to an existing exception
         self.fields: dict[str, Value] = {}
         #: slots of the program's own classes, by descriptor
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
         #: raised while nothing of the trace was being handled: what the traced frame's callers handle is its context
         self.takes_context = False
         #: whether it may be the context of another
@@ -107,16 +109,16 @@ class ExceptionValue(Value):
         self._had_dict = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ExceptionValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ExceptionValue:
         space.guard_type(host, source)
         return cls(space, host, source)
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> ExceptionValue:
+    def from_fresh(cls, space: Space, host: Host) -> ExceptionValue:
         return made_of(space, host)
 
     @classmethod
-    def raised_by(cls, space: Space, host: Any) -> ExceptionValue:
+    def raised_by(cls, space: Space, host: Host) -> ExceptionValue:
         """An exception that a function run for real has just raised, with those that it was handling."""
         new = _known(space, host) is None
         self = made_of(space, host)
@@ -348,7 +350,7 @@ class ExceptionValue(Value):
 
     # -- the value protocol -----------------------------------------------------------------------------------------
 
-    def identity(self, space: Space) -> Any:
+    def identity(self, space: Space) -> Host:
         return self if self.source is None else self.real
 
     def describe(self) -> str:
@@ -379,7 +381,7 @@ _FITTING = {"__cause__": ExceptionValue, "__context__": ExceptionValue, "__trace
 
 def _check_assignable(space: Space, name: str, value: Value | None) -> None:
     """CPython says of a blank exception what such an attribute cannot be, and that it cannot be deleted."""
-    descriptor: Any = vars(BaseException)[name]
+    descriptor: Host = vars(BaseException)[name]
     with host_errors(space, TypeError):
         if value is None:
             descriptor.__delete__(BaseException())
@@ -400,7 +402,7 @@ def host_of(space: Space, value: Value) -> Any:
     return Hole(value)
 
 
-def value_of(space: Space, host: Any) -> Value:
+def value_of(space: Space, host: Host) -> Value:
     """The value that something found inside a real exception stands for."""
     if type(host) is Hole:
         return host.value
@@ -412,7 +414,7 @@ def value_of(space: Space, host: Any) -> Value:
 class MadeExceptions:
     """The exceptions that a trace has made, by the ids of the real ones that stand for them, as long as they live."""
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: Trace) -> None:
         self.by_id: weakref.WeakValueDictionary[int, ExceptionValue] = weakref.WeakValueDictionary()
 
 
@@ -561,17 +563,3 @@ def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
         return kind
     text = f"exceptions must be classes or instances deriving from BaseException, not {kind.type_name(space)}"
     raise space.error(TypeError, text)
-
-
-def match_group(space: Space, value: Value, pattern: Value) -> tuple[Value, Value]:
-    """`except* pattern:`: (rest, match)."""
-    from stator.models.exceptions import exception_group
-
-    return exception_group.match(space, value, pattern)
-
-
-def prepare_reraise(space: Space, original: Value, raised: Value) -> Value:
-    """The end of the `except*` clauses."""
-    from stator.models.exceptions import exception_group
-
-    return exception_group.prepare_reraise(space, original, raised)

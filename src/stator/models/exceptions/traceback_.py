@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
 from stator.bytecode.runtime import Place
 from stator.models.functions.frame_ import Frames, FrameValue
+from stator.space.host_types import Host
 from stator.space.operands import host_errors
 from stator.space.protocol import bad_call, models
 from stator.space.value import Constant, ObjectValue, Value
@@ -98,7 +99,7 @@ class TracebackValue(ObjectValue):
         self.inner: Value | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> TracebackValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> TracebackValue:
         space.guard_type(host, source)
         self = cls([])
         self.host, self.source = host, source

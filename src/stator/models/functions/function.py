@@ -18,8 +18,9 @@ from stator.models.functions.method import BoundMethod
 from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
 from stator.space.globals_ import Globals, MadeGlobals, name_in
+from stator.space.host_types import Host
 from stator.space.operands import host_errors
-from stator.space.protocol import HANDLERS, INTERCEPTS, NONE, Handler, TailCall, bad_call, models
+from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall, bad_call, handler_of, models
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class FunctionValue(ObjectValue):
         self._guarded: types.CodeType | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> FunctionValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> FunctionValue:
         self = cls(host.__code__, fixed(host, "__globals__"), "")
         self.host, self.source = host, source
         self.fields = {}
@@ -125,7 +126,7 @@ class FunctionValue(ObjectValue):
             return bad_call(space, types.FunctionType, [code, globals], more)
         parts = [value.force() for value in (code, globals, name, argdefs, closure)]
         _check_parts(space, parts, more)
-        host: Any = space.known(code)
+        host: Host = space.known(code)
         if not isinstance(host, types.CodeType) or parts[1].cls is not dict:
             raise Unsupported(errors.UnsupportedCCall("function.__new__"))
         made = FunctionValue(host, space.trace.namespaces.globals_from(parts[1]), host.co_name)
@@ -299,7 +300,7 @@ class FunctionValue(ObjectValue):
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         if self.host is not None:
-            handler = HANDLERS.get(id(self.host)) or space.trace.extension(Intercepted).model_of(self.host)
+            handler = handler_of(self.host) or space.trace.extension(Intercepted).model_of(self.host)
             if handler is not None:
                 space.guard_identity_of(self.source, self.host)
                 result = handler(space, args, kwargs)
@@ -356,12 +357,9 @@ class FunctionValue(ObjectValue):
         instance = instance.force()
         return self if instance.is_none() and owner is not None else BoundMethod(self, instance)
 
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
-
     # -- host and residual ------------------------------------------------------------------------------------------
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.host is None or self.fields:
             return super().as_host(space)
         space.guard_identity_of(self.source, self.host)
@@ -418,7 +416,7 @@ def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> No
         items = [item.force() for item in space.unpack(parts[4])]
         closure = tuple(types.CellType() if isinstance(item, CellValue) else space.stand_in(item) for item in items)
     with host_errors(space, TypeError, ValueError):
-        function: Any = types.FunctionType
+        function: Host = types.FunctionType
         function(*hosts, closure, **{key: space.stand_in(v) for key, v in more.items()})
 
 

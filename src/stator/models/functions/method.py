@@ -12,10 +12,18 @@ from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
+from stator.space.host_types import Host
 from stator.space.identity.keys import IdentityKey
 from stator.space.interfaces import Writer
-from stator.space.operands import host_errors
-from stator.space.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
+from stator.space.operands import bool_value, host_errors
+from stator.space.protocol import (
+    MODELS,
+    NOT_IMPLEMENTED,
+    bad_call,
+    builtin,
+    handler_of,
+    models,
+)
 from stator.space.space import Space
 from stator.space.value import Constant, Known, ObjectValue, Unsupported, Value
 
@@ -33,14 +41,14 @@ class BoundMethod(ObjectValue):
         self.instance = instance
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
+    def from_host(cls, space: Space, host: Host, source: Source) -> BoundMethod:
         space.guard_type(host, source)
         self = cls(*(part(space, host, source, name) for name in ("__func__", "__self__")))
         self.host, self.source = host, source
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> BoundMethod:
+    def from_fresh(cls, space: Space, host: Host) -> BoundMethod:
         return cls(space.fresh(host.__func__), space.fresh(host.__self__))
 
     @staticmethod
@@ -57,9 +65,6 @@ class BoundMethod(ObjectValue):
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         return space.call(self.function, [self.instance, *args], kwargs, tail)
 
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
-
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         """From 3.13 on: it stays bound to what it is bound to."""
         return self
@@ -75,18 +80,14 @@ class BoundMethod(ObjectValue):
             return space.generic_getattr(self, text)
         return space.getattr(self.function, text)
 
-    def tp_eq(self, space: Space, other: Value) -> Value:
-        other = other.force()
-        if not isinstance(other, BoundMethod):
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        """`method_richcompare`: of one function, bound to one object."""
+        if not isinstance(other, BoundMethod) or symbol not in ("==", "!="):
             return NOT_IMPLEMENTED
         same = space.is_(self.instance, other.instance) and space.is_(self.function, other.function)
-        return TRUE if same else FALSE
+        return bool_value(same == (symbol == "=="))
 
-    def tp_ne(self, space: Space, other: Value) -> Value:
-        equal = self.tp_eq(space, other)
-        return equal if equal is NOT_IMPLEMENTED else FALSE if equal is TRUE else TRUE
-
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         return ("bound method", *(IdentityKey(space.identity(part)) for part in (self.instance, self.function)))
 
     def describe(self) -> str:
@@ -131,9 +132,9 @@ class BuiltinValue(Named):
     ALWAYS_EXISTING = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         owner = fixed(host, "__self__") if is_fixed(host, "__self__") else None  # a function, and no descriptor
-        if id(host) not in HANDLERS and owner is not None and not issubclass(type(owner), types.ModuleType):
+        if owner is not None and not issubclass(type(owner), types.ModuleType) and handler_of(host) is None:
             bound = _bound_builtin(space, host, owner, source)
             if bound is not None:
                 return bound
@@ -148,9 +149,6 @@ class BuiltinValue(Named):
         elif self.cls is types.ClassMethodDescriptorType:
             self._check_class(space, args)
         return space.call_builtin(host, args, kwargs)
-
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
 
     def _check_class(self, space: Space, args: list[Value]) -> None:
         """`classmethod_get`: the class must be one whose method this is; CPython words the TypeError."""
@@ -188,26 +186,16 @@ class BuiltinValue(Named):
         return f"builtin {self.qualname}"
 
 
-def explicit_call(*classes: Any) -> None:
-    """`cls.__call__`, asked for by its name, of classes whose models have `call`."""
-    for cls in classes:
-        _explicit_call(cls, vars(cls)["__call__"])
+@builtin(types.BuiltinFunctionType.__call__, types.MethodWrapperType.__call__)
+def builtin_call(space: Space, self: Value, /, *args: Value, **kwargs: Value) -> Value:
+    """`builtin_function_or_method.__call__`, asked for by its name, of both kinds of functions."""
+    self = self.force()
+    if not isinstance(self, (BuiltinValue, BoundBuiltin)):
+        return bad_call(space, types.BuiltinFunctionType.__call__, [self, *args], kwargs)
+    return self.call(space, list(args), kwargs, False)
 
 
-def _explicit_call(cls: type, host: Any) -> None:
-    def call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        value: Any = args[0].force() if args else None
-        if value is None or not value.isa(cls) or not hasattr(value, "call"):
-            return bad_call(space, host, args, kwargs)
-        return value.call(space, args[1:], kwargs, False)  # type: ignore[no-any-return]
-
-    register(host, call)
-
-
-explicit_call(types.BuiltinFunctionType, types.MethodWrapperType)
-
-
-def _equality(host: Any, equal: bool) -> None:
+def _equality(host: Host, equal: bool) -> None:
     """`meth_richcompare` and `wrapper_richcompare`: bound to one object, of one descriptor."""
 
     @builtin(host)
@@ -221,7 +209,7 @@ def _equality(host: Any, equal: bool) -> None:
             same = self.host == other.host
         else:
             return space.unmodelled(host, [self, other], {})
-        return TRUE if same is equal else FALSE
+        return bool_value(same is equal)
 
 
 def _same_function(space: Space, one: BoundMethod, other: BoundMethod) -> bool:
@@ -269,7 +257,7 @@ for _cls in (types.BuiltinFunctionType, types.MethodWrapperType):
 DISALLOW_INSTANTIATION = 1 << 7
 
 
-def check_new(space: Space, host: Any, args: list[Value]) -> None:
+def check_new(space: Space, host: Host, args: list[Value]) -> None:
     """`tp_new_wrapper`: the class must be one that this `__new__` can allocate; CPython words the TypeError."""
     cls = args[0].force() if args else None
     fits = cls is not None and cls.isa(type) and is_subtype(space.stand_in(cls), host.__self__)
@@ -292,7 +280,7 @@ class BoundBuiltin(BoundMethod):
         self.cls = types.MethodWrapperType if wrapper else types.BuiltinMethodType
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> BoundMethod:
+    def from_fresh(cls, space: Space, host: Host) -> BoundMethod:
         owner = host.__self__
         return BoundBuiltin(space.existing(type_lookup(type(owner), host.__name__)), space.fresh(owner))
 
@@ -316,18 +304,21 @@ class BoundBuiltin(BoundMethod):
         return writer.assign(fixed(host, "__name__"), parts)
 
 
-@models(types.MethodWrapperType)
 class MethodWrapper(BoundBuiltin):
     """Slot wrappers bound to an instance (`(1).__add__`)."""
 
     __slots__ = ()
+    tp_getattribute = None  # type: ignore[assignment]  # they are looked up as instances of most types are
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
+    def from_host(cls, space: Space, host: Host, source: Source) -> BoundMethod:
         return _bound_builtin(space, host, fixed(host, "__self__"), source) or super().from_host(space, host, source)
 
 
-def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> BoundMethod | None:
+MODELS[types.MethodWrapperType] = MethodWrapper
+
+
+def _bound_builtin(space: Space, host: Host, owner: Any, source: Source) -> BoundMethod | None:
     """An existing bound C method, taken apart into descriptor and instance."""
     name = fixed(host, "__name__")
     function = getattr(type(owner), name, None)

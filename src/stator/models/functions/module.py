@@ -15,6 +15,7 @@ from stator.models.classes.attr_dict import AttrDict, AttrTable
 from stator.models.classes.instance import InstanceValue
 from stator.models.containers.dict_table import Entry
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, bad_call, models
 from stator.space.space import Space
@@ -104,7 +105,7 @@ class ModuleValue(InstanceValue):
     CACHED_WEAKLY = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ModuleValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ModuleValue:
         space.guard_identity_of(source, host)
         self = cls.unmet(space, host)
         space.guard_type(host, self.source)
@@ -120,7 +121,7 @@ class ModuleValue(InstanceValue):
             self.source = ConstSource(host, _name(host))
         return self
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         return super().as_host(space) if self.source is None else self.host
 
     def attr_dict(self, space: Space) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import NoneType, TracebackType
-from typing import Any
 
 from stator import errors
 from stator.bytecode.decode import Instr
@@ -13,6 +12,7 @@ from stator.host.version_facts import BODIES_CONVERT_STOP_ITERATION, THROW_WARNS
 from stator.models.exceptions import exception
 from stator.models.functions.frame_ import Frames
 from stator.space.facts import plain_name
+from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import NONE
 from stator.space.space import Space
@@ -40,7 +40,7 @@ class Suspendable(ObjectValue):
         self.protected = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         self = cls(None, space.guard_type(host, source))
         self.host, self.source = host, source
         return self
@@ -226,6 +226,28 @@ class Suspendable(ObjectValue):
         finally:
             space.trace.frame = frame.parent
             space.trace.calls.leave()
+
+
+class AwaitableIterator(ObjectValue):
+    """The iterator behind something that `await` takes; nothing is known of one that existed before the trace."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
+        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
+
+    def tp_await(self, space: Space) -> Value:
+        return self
+
+    def tp_iter(self, space: Space) -> Value:
+        return self
+
+    def tp_next(self, space: Space) -> Value:
+        return self.send(space, NONE)
+
+    def send(self, space: Space, value: Value, /) -> Value:
+        raise NotImplementedError
 
 
 def thrown(space: Space, kind: Value, value: Value | None, traceback: Value | None) -> Raised:

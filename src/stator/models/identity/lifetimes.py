@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import builtin, register
@@ -22,7 +22,7 @@ _OLDEST = Constant(2)
 _ATOMS = (int, bool, float, complex, str, bytes, type(None))
 
 
-def _shows(host: Any) -> None:
+def _shows(host: Host) -> None:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise Unsupported(errors.LifetimeObserved(f"{host.__module__}.{host.__name__}"))
 
@@ -49,7 +49,7 @@ class Collected(Value):
         raise Unsupported(errors.LifetimeObserved("the result of gc.collect"))
 
 
-def _reports_nothing(collector: Any) -> bool:
+def _reports_nothing(collector: Host) -> bool:
     return not collector.get_debug()
 
 

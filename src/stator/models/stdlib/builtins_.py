@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from stator import errors
 from stator.host.version_facts import SUM_COMPENSATES
@@ -116,7 +115,7 @@ def sum_(space: Space, iterable: Value, /, start: Value = Constant(0)) -> Value:
         space.iter(iterable)
         raise space.error(TypeError, "sum() can't sum bytearray [use b''.join(seq) instead]")
     iterator = space.iter(iterable)
-    plain: list[Any] = [total.as_host(space)] if _plain_number(total) else []
+    plain: list[Host] = [total.as_host(space)] if _plain_number(total) else []
     symbolic = False
     while (item := space.next(iterator)) is not None:
         item = item.force()
@@ -136,13 +135,13 @@ def _plain_number(value: Value) -> bool:
     return type(value) is Constant and value.cls in (int, float, bool)
 
 
-def _sum_plain(space: Space, numbers: list[Any]) -> Value:
+def _sum_plain(space: Space, numbers: list[Host]) -> Value:
     if len(numbers) == 1:
         return Constant(numbers[0])
     return space.run_known(lambda: sum(numbers[1:], numbers[0]), [])
 
 
-def _extreme(host: Any, symbol: str) -> None:
+def _extreme(host: Host, symbol: str) -> None:
     """`min` and `max`: the first of the extreme elements."""
     name = host.__name__
 

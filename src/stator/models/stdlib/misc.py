@@ -18,7 +18,8 @@ import weakref
 from typing import Any
 
 from stator.models.functions.imports import first_import, loaded
-from stator.models.iterators.streams import Stream, stream
+from stator.models.iterators.iterator import IteratorValue, iterator_type
+from stator.space.host_types import Host
 from stator.space.operands import host_errors, known_host, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, pure, register
 from stator.space.space import Space
@@ -41,7 +42,7 @@ for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(
 
 
 # What C modules hand to each other and to their own Python part.
-_internals: list[Any] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
+_internals: list[Host] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
 _charmap: Any = codecs.charmap_build("".join(map(chr, range(256))))
 pure(type(_charmap).size, *(type(internal).__repr__ for internal in _internals))
 
@@ -84,12 +85,12 @@ register(importlib.import_module, _import_module)
 # -- the parser of templates ----------------------------------------------------------------------------------------
 
 
-class Parsed(Stream):
+class Parsed(IteratorValue):
     """An iterator over what `_string` has found, all at once."""
 
     __slots__ = ("error", "index", "parts")
 
-    def __init__(self, cls: type, found: Any) -> None:
+    def __init__(self, cls: type, found: Host) -> None:
         super().__init__(cls)
         self.index = 0
         self.parts: list[Any] = []
@@ -99,7 +100,7 @@ class Parsed(Stream):
         except ValueError as e:
             self.error = e
 
-    def advance(self, space: Space) -> Value | None:
+    def produce(self, space: Space) -> Value | None:
         if self.index < len(self.parts):
             space.mark_mutated(self)
             self.index += 1
@@ -109,21 +110,21 @@ class Parsed(Stream):
         return None
 
 
-@stream(type(_string.formatter_parser("")))
+@iterator_type(type(_string.formatter_parser("")))
 class ParsedTemplate(Parsed):
     """`_string.formatter_parser(template)`."""
 
     __slots__ = ()
 
 
-@stream(type(_string.formatter_field_name_split("a")[1]))
+@iterator_type(type(_string.formatter_field_name_split("a")[1]))
 class ParsedField(Parsed):
     """The second result of `_string.formatter_field_name_split(name)`."""
 
     __slots__ = ()
 
 
-def _parsed(space: Space, parser: Any, text: Value) -> Any:
+def _parsed(space: Space, parser: Host, text: Value) -> Any:
     if not text.isa(str):
         bad_call(space, parser, [text], {})
     return parser(known_host(space, text, f"_string.{parser.__name__}"))

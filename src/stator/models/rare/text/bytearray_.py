@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator._core import has_buffer
@@ -15,7 +15,7 @@ from stator.models.iterators.iterator import PositionIterator, iterator_type
 from stator.space.facts import answer
 from stator.space.identity.reachability import is_alive
 from stator.space.operands import known_host, refuse, refuse_object
-from stator.space.protocol import NOT_IMPLEMENTED, bad_call, models, pure, register
+from stator.space.protocol import NOT_IMPLEMENTED, bad_call, models, register
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -192,7 +192,6 @@ class ByteArrayIterator(PositionIterator):
     """`iter(bytearray())`."""
 
     __slots__ = ()
-    host_type: ClassVar[Any] = type(iter(bytearray()))
     base = bytearray
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
@@ -220,5 +219,3 @@ def _model(name: str, host: Any) -> None:
 for _name, _host in list(vars(bytearray).items()):
     if callable(_host) and _name not in _APART and hasattr(_host, "__objclass__"):
         _model(_name, _host)
-
-pure(bytearray.maketrans)
