@@ -193,7 +193,7 @@ class ListValue(Sequence):
 
     def _set_slice(self, space: Space, where: slice, item: Value) -> Value:
         step = where.step not in (None, 1)
-        if not _iterable(space, item):
+        if not space.is_iterable(item):
             raise space.error(TypeError, error_words(operator.setitem, [], where, None))
         new = space.unpack(item)
         items = self.items

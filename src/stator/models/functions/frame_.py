@@ -62,9 +62,9 @@ class FrameValue(Value):
         if name == "f_lineno":
             return Constant(frame.last().line)
         if name == "f_globals":
-            return space.trace.globals_of(frame.globals).value(space)  # type: ignore[no-any-return]
+            return space.trace.namespaces.globals_of(frame.globals).value(space)
         if name == "f_builtins":
-            return space.trace.builtins_of(frame.globals).value(space)  # type: ignore[no-any-return]
+            return space.trace.namespaces.builtins_of(frame.globals).value(space)
         if name == "f_back":
             return self._back(space)
         if name == "f_locals" and (

@@ -80,7 +80,7 @@ def _by_class(space: Space, value: Value) -> int | None:
         return int(basic)
     if isinstance(value, TupleValue):
         return int(basic + item * len(value.items))
-    if value.isa(type) and space.trace.is_fresh_class(value.as_host(space)):
+    if value.isa(type) and space.trace.classes.is_fresh(value.as_host(space)):
         return None
     try:
         return object.__sizeof__(value.as_host(space))
