@@ -19,15 +19,14 @@ INDEX = {
     ),
     "identity.sizes": "*.__sizeof__ builtins.bytearray.__alloc__ sys.getsizeof",
     "identity.weakproxy": "weakref.ProxyType weakref.CallableProxyType _weakref.proxy",
-    "iterators.combinatorics": (
-        "itertools.product itertools.permutations itertools.combinations itertools.combinations_with_replacement"
-        " itertools.groupby itertools._grouper itertools.tee itertools._tee itertools._tee_dataobject"
-    ),
     "numbers.decimal_": "decimal _decimal",
     "numbers.decimal_context": "decimal _decimal",
     "stdlib.ast_": "ast _ast",
     "stdlib.datetime_": "datetime",
-    "stdlib.io_": "_io",
+    "stdlib.io_": (
+        "_io.StringIO _io.BytesIO _io._IOBase.readlines _io._IOBase.writelines _io._IOBase.isatty _io._IOBase.flush"
+        " _io._IOBase.__enter__ _io._IOBase.__exit__ _io._IOBase.__iter__"
+    ),
     "stdlib.linecache_": "linecache",
     "text.bytearray_": "builtins.bytearray builtins.bytearray_iterator",
     "text.memoryview_": "builtins.memoryview builtins.memory_iterator",

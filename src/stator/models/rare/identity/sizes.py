@@ -21,7 +21,7 @@ from stator.guards.source import CallSource
 from stator.models.containers.tuple_ import TupleValue
 from stator.models.functions.frame_ import FrameValue
 from stator.models.functions.suspendable import Suspendable
-from stator.models.rare.iterators.combinatorics import Arrangements
+from stator.models.iterators.combinatorics import Arrangements
 from stator.space.protocol import bad_call, builtin, of_existing
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
