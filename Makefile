@@ -1,6 +1,6 @@
 # Stator. `make demo` and `make test` set up all they need in .venv; `make help` lists the rest. Each step is a line;
 # what it printed is in build/*.log.
-# Needed: a C++20 compiler, CPython 3.11, 3.12 or 3.13 with headers, and a package index pip can reach.
+# Needed: a C++20 compiler, a CPython that pyproject.toml names with headers, and a package index pip can reach.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -10,7 +10,7 @@ SHELL := /bin/bash
 # Recipes change shared folders (build/, *.egg-info); the tools inside use the cores.
 .NOTPARALLEL:
 
-# The interpreter of the whole suite (with torch): 3.11 where present, else the newest usable one.
+# The interpreter of the whole suite (with torch): the oldest version where present, else the newest usable one.
 PYTHON ?= $(shell tools/pythons main)
 # The versions the core is tested on, without torch: all that are found.
 ifndef VERSIONS
@@ -19,12 +19,13 @@ endif
 VENV ?= .venv
 RULERS ?= ../shared/rulers
 RESULTS := build/results
-# The torches that are supported, each with one of the Pythons: `make matrix`.
+# The torches that are supported, each with one of the Pythons, the newest with all others: `make matrix`.
+TORCH := $(shell sed -n 's/^torch==//p' constraints.txt)
 TORCH_3.11 := 2.13.0
 TORCH_3.12 := 2.14.1
-TORCH_3.13 := 2.15.0
+torch = $(or $(TORCH_$1),$(TORCH))
 # The zoo's libraries and their versions are the rulers'; the torch under them is this one.
-ZOO_TORCH ?= 2.15.0
+ZOO_TORCH ?= $(TORCH)
 # Where torch's nightly builds are: `make nightly`.
 NIGHTLY ?= https://download.pytorch.org/whl/nightly/cpu
 # Arguments handed on to the tool behind the target.
@@ -91,10 +92,10 @@ core-%: .venv-%/.core
 	@$(STEP) core-$* "the core on Python $*" .venv-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
 .PHONY: matrix
-matrix: $(addprefix matrix-,$(VERSIONS)) ## the whole suite on pairs: 3.11 with torch 2.13, 3.12 with 2.14, 3.13 with 2.15
+matrix: $(addprefix matrix-,$(VERSIONS)) ## the whole suite on each Python with one of the torches that are supported
 
 matrix-%: .venv-torch-%/.core .venv-torch-%/.checks
-	@$(STEP) matrix-$* "the whole suite, with torch $(TORCH_$*), on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
+	@$(STEP) matrix-$* "the whole suite, with torch $(call torch,$*), on Python $*" .venv-torch-$*/bin/python -m pytest -q $(PYTEST_ARGS)
 
 # `make test` asks a sample of their questions.
 WHOLE_FAMILIES := tests/completeness tests/pytorch/test_module_completeness.py tests/pytorch/test_tensor_facts.py \
@@ -234,8 +235,8 @@ $(VENV)/.demo: constraints.txt | $(VENV)/.deps
 	@touch $@
 
 .venv-torch-%/.checks: constraints.txt | .venv-torch-%/.deps
-	@mkdir -p build && sed 's/^torch==.*/torch==$(TORCH_$*)/' constraints.txt > build/constraints-torch-$*.txt
-	@$(STEP) setup-matrix-torch-$* ".venv-torch-$*: torch $(TORCH_$*) and what goes with it" \
+	@mkdir -p build && sed 's/^torch==.*/torch==$(call torch,$*)/' constraints.txt > build/constraints-torch-$*.txt
+	@$(STEP) setup-matrix-torch-$* ".venv-torch-$*: torch $(call torch,$*) and what goes with it" \
 	  .venv-torch-$*/bin/python $(PIP) -c build/constraints-torch-$*.txt $(TORCH_DEPS)
 	@touch $@
 

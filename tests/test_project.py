@@ -69,6 +69,44 @@ def test_files_and_functions_stay_small(path: Path):
     assert {name: length for name, length in long.items() if length > MAX_FUNCTION} == {}
 
 
+#: which files may ask for the version of the interpreter; the others ask for a fact that has a name
+_ASKING = ("host/version_facts.py", "host/support.py", "bytecode/versions/")
+
+
+def test_the_version_of_python_is_asked_for_in_few_files():
+    package = ROOT / "src" / "stator"
+    asking = [
+        str(path.relative_to(package))
+        for path in SOURCES
+        if re.search(r"version_info|hexversion", path.read_text(encoding="utf-8"))
+    ]
+    assert [name for name in asking if not name.startswith(_ASKING)] == []
+
+
+def test_every_version_fact_has_a_sentence_and_is_used():
+    path = ROOT / "src" / "stator" / "host" / "version_facts.py"
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    facts = {node.targets[0].id: after for node, after in zip(body, [*body[1:], None]) if isinstance(node, ast.Assign)}
+    text = "\n".join(source.read_text(encoding="utf-8") for source in SOURCES if source != path)
+    for name, after in facts.items():
+        assert isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant), f"{name} needs a sentence"
+        assert re.search(rf"\b{name}\b", text), f"{name} is asked for nowhere"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_models_of_special_methods_are_named_by_their_slot(path: Path):
+    """Under its own name, `__len__`, Python would call the model on the Value."""
+    methods = [
+        function
+        for cls in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(cls, ast.ClassDef)
+        for function in cls.body
+        if isinstance(function, ast.FunctionDef) and re.fullmatch("__.+__", function.name)
+    ]
+    wrong = [m.name for m in methods if m.name != "__init__" and "space" in [a.arg for a in m.args.args[:2]]]
+    assert wrong == [], "the model of `__x__` is named `tp_x`"
+
+
 def pinned() -> set[str]:
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     return {line.split("==")[0].lower() for line in lines if "==" in line}

@@ -1,6 +1,6 @@
 """Bytecode: any supported CPython version's, as one canonical instruction set, and the way back to code objects."""
 
-from .canonical import CANONICAL, JUMPS, TERMINATORS
+from .canonical import CANONICAL, JUMPS
 from .continuation import (
     ContinuationError,
     continuation,
@@ -11,7 +11,7 @@ from .continuation import (
 )
 from .decode import Decoded, DecodeError, ExceptionEntry, Instr, argument_count, decode, is_suspendable
 from .liveness import live_names
-from .versions import SUPPORTED, current
+from .versions import current
 
 NULL_FIRST: bool = current.NULL_FIRST
 """Whether a call's NULL lies under the callable (3.11, 3.12) or above it (3.13)."""
@@ -20,8 +20,6 @@ __all__ = [
     "CANONICAL",
     "JUMPS",
     "NULL_FIRST",
-    "SUPPORTED",
-    "TERMINATORS",
     "ContinuationError",
     "DecodeError",
     "Decoded",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import weakref
 
+from .canonical import CANONICAL
 from .decode import Decoded
 from .stack import successors
 
-_READS = frozenset({"LOAD_FAST", "LOAD_FAST_AND_CLEAR", "DELETE_FAST"})
-_ENDS = frozenset({"STORE_FAST", "LOAD_FAST_AND_CLEAR", "DELETE_FAST"})
+_READS = frozenset(op for op, row in CANONICAL.items() if row.reads)
+_BINDS = frozenset(op for op, row in CANONICAL.items() if row.binds)
 _SHOW_LOCALS = frozenset(
     {"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "breakpoint", "set_trace"}
 )
@@ -50,7 +51,7 @@ def _masks(decoded: Decoded, bits: dict[str, int]) -> list[int]:
     """The live locals before each instruction, as bit sets: backwards over the flow until nothing changes."""
     instrs = decoded.instrs
     reads = [bits[instr.arg] if instr.op in _READS else 0 for instr in instrs]
-    keeps = [~bits[instr.arg] if instr.op in _ENDS else -1 for instr in instrs]
+    keeps = [~bits[instr.arg] if instr.op in _BINDS else -1 for instr in instrs]
     follow = [[index for index, _ in successors(instr)] for instr in instrs]
     handlers = [[] if instr.handler is None else [instr.handler.target] for instr in instrs]
     live = [0] * len(instrs)

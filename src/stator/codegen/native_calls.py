@@ -1,20 +1,24 @@
-"""The operation that broke the graph, as ordinary Python: one small description per canonical opcode."""
+"""The operation that broke the graph, as ordinary Python: as its opcode's row says, or a small function here."""
 
 from __future__ import annotations
 
 import builtins
 import operator
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator._core import apply
 from stator.bytecode import NULL_FIRST, runtime
+from stator.bytecode.canonical import CANONICAL, IN_CODEGEN, Opcode
 from stator.space.operators import BINARY, COMPARE
 from stator.space.value import NULL, Value
 
 if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.signals import FrameState
+
+_WORD = re.compile(r"\w+")
 
 
 class Native:
@@ -41,10 +45,9 @@ class Native:
     def pop_raw(self) -> Value:
         return self.stack.pop()
 
-    def do(self, function: Any, *args: str, keywords: str = "") -> None:
+    def do(self, function: Callable[..., object], *args: str) -> None:
         """Call an embedded function on expressions."""
-        parts = [self.writer.const(function), *args] + ([keywords] if keywords else [])
-        self.call = f"{{run}}({', '.join(parts)})"
+        self.call = f"{{run}}({', '.join([self.writer.const(function), *args])})"
 
     def callable(self) -> tuple[str, list[str]]:
         """The callable under the arguments of a call, and its `self`."""
@@ -56,12 +59,49 @@ class Native:
         return self.writer.expr(below), [self.writer.expr(above)]
 
 
-NATIVE: dict[str, Callable[[Native], None]] = {}
+#: what the rows of opcodes call, by its name there
+_FUNCTIONS: dict[str, object] = {**vars(builtins), **vars(operator), **vars(runtime)}
+
+
+def _by_row(row: Opcode) -> Callable[[Native], None]:
+    """The call that an opcode's row describes, on the operands that it names."""
+    called, _, rest = row.native.partition("(")
+    function = eval(called, _FUNCTIONS)
+    args = rest.removesuffix(")")
+    named = frozenset(_WORD.findall(args))
+    pushed = row.after[row.kept :]
+
+    def native(n: Native) -> None:
+        operands = {"arg": repr(n.arg)}
+        top = len(n.stack)
+        for number in range(len(row.before) - 1, -1, -1):
+            name = row.before[number].removesuffix("…")
+            below = top - (1 if name == row.before[number] else row.many(n.arg))
+            if name in named:
+                texts = [n.writer.expr(value) for value in reversed(n.stack[below:top])]
+                operands[name] = ", ".join(reversed(texts))
+            if number >= row.kept:
+                del n.stack[below:]
+            top = below
+        if "globals" in named:
+            operands["globals"] = n.writer.globals(n.globals)
+        n.do(function, _WORD.sub(lambda word: operands.get(word[0], word[0]), args))
+        n.unpacks = len(pushed) > 1
+        n.results = [*pushed] if n.unpacks else ["result"] * len(pushed)
+
+    return native
+
+
+NATIVE: dict[str, Callable[[Native], None]] = {
+    op: _by_row(row) for op, row in CANONICAL.items() if row.native not in ("", IN_CODEGEN)
+}
+"""How to do each instruction that generated code can do; those below are too much for a row."""
 
 
 def _native(*names: str) -> Callable[[Callable[[Native], None]], Callable[[Native], None]]:
     def decorate(function: Callable[[Native], None]) -> Callable[[Native], None]:
         for name in names:
+            assert CANONICAL[name].native == IN_CODEGEN, name
             NATIVE[name] = function
         return function
 
@@ -122,83 +162,10 @@ def _contains(n: Native) -> None:
     n.do(runtime.not_contains if n.arg else operator.contains, container, item)
 
 
-@_native("UNARY_NEGATIVE", "UNARY_POSITIVE", "UNARY_INVERT", "UNARY_NOT", "TO_BOOL", "GET_ITER")
-def _unary(n: Native) -> None:
-    op = _UNARY[n.op]
-    n.do(op, n.pop())
-
-
-_UNARY: dict[str, Any] = {
-    "UNARY_NEGATIVE": operator.neg,
-    "UNARY_POSITIVE": operator.pos,
-    "UNARY_INVERT": operator.invert,
-    "UNARY_NOT": operator.not_,
-    "TO_BOOL": bool,
-    "GET_ITER": iter,
-}
-
-
-@_native("LOAD_ATTR")
-def _load_attr(n: Native) -> None:
-    n.do(getattr, n.pop(), repr(n.arg))
-
-
 @_native("LOAD_METHOD")
 def _load_method(n: Native) -> None:
     n.do(getattr, n.pop(), repr(n.arg))
     n.results = [None, "result"] if NULL_FIRST else ["result", None]
-
-
-@_native("STORE_ATTR")
-def _store_attr(n: Native) -> None:
-    owner, value = n.pop(), n.pop()
-    n.do(setattr, owner, repr(n.arg), value)
-    n.results = []
-
-
-@_native("DELETE_ATTR")
-def _delete_attr(n: Native) -> None:
-    n.do(delattr, n.pop(), repr(n.arg))
-    n.results = []
-
-
-@_native("BINARY_SUBSCR")
-def _subscr(n: Native) -> None:
-    key, container = n.pop(), n.pop()
-    n.do(operator.getitem, container, key)
-
-
-@_native("BINARY_SLICE")
-def _slice(n: Native) -> None:
-    stop, start, container = n.pop(), n.pop(), n.pop()
-    n.do(operator.getitem, container, f"slice({start}, {stop})")
-
-
-@_native("STORE_SUBSCR")
-def _store_subscr(n: Native) -> None:
-    key, container, value = n.pop(), n.pop(), n.pop()
-    n.do(operator.setitem, container, key, value)
-    n.results = []
-
-
-@_native("STORE_SLICE")
-def _store_slice(n: Native) -> None:
-    stop, start, container, value = n.pop(), n.pop(), n.pop(), n.pop()
-    n.do(operator.setitem, container, f"slice({start}, {stop})", value)
-    n.results = []
-
-
-@_native("DELETE_SUBSCR")
-def _delete_subscr(n: Native) -> None:
-    key, container = n.pop(), n.pop()
-    n.do(operator.delitem, container, key)
-    n.results = []
-
-
-@_native("BUILD_SLICE")
-def _build_slice(n: Native) -> None:
-    parts = [n.pop() for _ in range(n.arg)][::-1]
-    n.do(slice, *parts)
 
 
 @_native("FORMAT_VALUE")
@@ -210,13 +177,8 @@ def _format(n: Native) -> None:
 
 @_native("CONVERT_VALUE")
 def _convert(n: Native) -> None:
-    n.do({"s": str, "r": repr, "a": ascii}[n.arg], n.pop())
-
-
-@_native("BUILD_STRING")
-def _build_string(n: Native) -> None:
-    parts = [n.pop() for _ in range(n.arg)][::-1]
-    n.do("".join, f"[{', '.join(parts)}]")
+    conversions: dict[str, Callable[[object], str]] = {"s": str, "r": repr, "a": ascii}
+    n.do(conversions[n.arg], n.pop())
 
 
 @_native("UNPACK_SEQUENCE")
@@ -234,15 +196,6 @@ def _unpack_ex(n: Native) -> None:
     n.unpacks = True
 
 
-@_native("LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE")
-def _extend(n: Native) -> None:
-    iterable = n.pop()
-    target = n.writer.expr(n.stack[-n.arg])
-    op = {"LIST_EXTEND": runtime.list_extend, "SET_UPDATE": set.update, "DICT_UPDATE": runtime.dict_update}
-    n.do(op[n.op], target, iterable)
-    n.results = []
-
-
 @_native("DICT_MERGE")
 def _merge(n: Native) -> None:
     mapping = n.pop()
@@ -251,34 +204,6 @@ def _merge(n: Native) -> None:
     function = n.writer.expr(n.stack[-n.arg - 3] if below is NULL else below)  # 3.13 has the NULL above the callable
     n.do(runtime.dict_merge, target, mapping, function)
     n.results = []
-
-
-@_native("LIST_TO_TUPLE")
-def _to_tuple(n: Native) -> None:
-    n.do(tuple, n.pop())
-
-
-@_native("BEFORE_WITH")
-def _before_with(n: Native) -> None:
-    n.do(runtime.before_with, n.pop())
-    n.results = ["leave", "entered"]
-    n.unpacks = True
-
-
-@_native("WITH_EXCEPT_START")
-def _with_except(n: Native) -> None:
-    n.do(runtime.with_except, n.writer.expr(n.stack[-4]), n.writer.expr(n.stack[-1]))
-
-
-@_native("IMPORT_NAME")
-def _import_name(n: Native) -> None:
-    fromlist, level = n.pop(), n.pop()
-    n.do(builtins.__import__, repr(n.arg), n.writer.globals(n.globals), "None", fromlist, level)
-
-
-@_native("IMPORT_FROM")
-def _import_from(n: Native) -> None:
-    n.do(runtime.import_from, n.writer.expr(n.stack[-1]), repr(n.arg))
 
 
 @_native("LOAD_BUILD_CLASS")
@@ -306,60 +231,6 @@ def _jump_or_pop(n: Native) -> None:
     n.results = []
     condition = "not result" if n.op == "JUMP_IF_FALSE_OR_POP" else "result"
     n.jump = (condition, n.arg, [value])
-
-
-@_native("CHECK_EXC_MATCH")
-def _check_match(n: Native) -> None:
-    pattern = n.pop()
-    n.do(runtime.matches, n.writer.expr(n.stack[-1]), pattern)
-
-
-@_native("GET_LEN")
-def _get_len(n: Native) -> None:
-    n.do(len, n.writer.expr(n.stack[-1]))
-
-
-@_native("MATCH_KEYS")
-def _match_keys(n: Native) -> None:
-    n.do(runtime.match_keys, n.writer.expr(n.stack[-2]), n.writer.expr(n.stack[-1]))
-
-
-@_native("STORE_GLOBAL")
-def _store_global(n: Native) -> None:
-    n.do(operator.setitem, n.writer.globals(n.globals), repr(n.arg), n.pop())
-    n.results = []
-
-
-@_native("LOAD_GLOBAL")
-def _load_global(n: Native) -> None:
-    n.do(runtime.load_global, n.writer.globals(n.globals), repr(n.arg))
-
-
-@_native("LIST_APPEND")
-def _list_append(n: Native) -> None:
-    item = n.pop()
-    n.do(list.append, n.writer.expr(n.stack[-n.arg]), item)
-    n.results = []
-
-
-@_native("SET_ADD")
-def _set_add(n: Native) -> None:
-    item = n.pop()
-    n.do(set.add, n.writer.expr(n.stack[-n.arg]), item)
-    n.results = []
-
-
-@_native("MAP_ADD")
-def _map_add(n: Native) -> None:
-    value, key = n.pop(), n.pop()
-    n.do(operator.setitem, n.writer.expr(n.stack[-n.arg]), key, value)
-    n.results = []
-
-
-@_native("BUILD_SET")
-def _build_set(n: Native) -> None:
-    items = [n.pop() for _ in range(n.arg)][::-1]
-    n.do(set, f"[{', '.join(items)}]")
 
 
 @_native("BUILD_MAP")

@@ -6,9 +6,19 @@ and uses nothing that Python 3.7 lacks.
 
 from __future__ import annotations
 
+import os
 import sys
 
-FIRST, LAST = (3, 11), (3, 13)
+
+def _versions() -> list[tuple[int, int]]:
+    """The versions whose bytecode is known: `bytecode/versions` has a file for each, `py311.py` and so on."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    files = [name.split(".")[0] for name in os.listdir(os.path.join(package, "bytecode", "versions"))]
+    return sorted({(int(name[2]), int(name[3:])) for name in files if name.startswith("py3")})
+
+
+VERSIONS = _versions()
+FIRST, LAST = VERSIONS[0], VERSIONS[-1]
 SUPPORTED = f"CPython {FIRST[0]}.{FIRST[1]} to {LAST[0]}.{LAST[1]}"
 
 

@@ -24,14 +24,24 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Trace
     from stator.space.space import Space
 
-Opcode = Callable[["Frame", Instr], None]
-#: canonical opcode name → what executes it; filled by the opcode modules
-OPCODES: dict[str, Opcode] = {}
+Executor = Callable[["Frame", Instr], None]
 
 
-def opcode(function: Opcode) -> Opcode:
-    """Register a function as the canonical opcode of its name."""
-    OPCODES[function.__name__] = function
+def _refuse(frame: Frame, instr: Instr) -> None:
+    """Executes what is not traced: the opcode's row says why."""
+    raise Unsupported(errors.UnsupportedOpcode(instr.raw))
+
+
+#: canonical opcode → what executes it; the opcode modules add theirs
+OPCODES: dict[str, Executor] = {op: _refuse for op, row in CANONICAL.items() if row.refused}
+
+
+def opcode(function: Executor) -> Executor:
+    """Register a function as what executes the opcode of its name."""
+    name = function.__name__
+    if name not in CANONICAL or name in OPCODES:
+        raise errors.InternalError(f"{name} is no row of the table of opcodes, or is executed twice")
+    OPCODES[name] = function
     return function
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from stator import errors
+from stator.host.version_facts import HANDLED_EXCEPTION_CHANGES_MERGE_ERROR
 from stator.models.functions.function import FunctionValue
 from stator.space.globals_ import MadeGlobals, name_in
 from stator.space.protocol import FALSE, MODELS, NONE, TRUE
@@ -98,8 +99,7 @@ class OpcodeHelpers:
             raise space.error(TypeError, text)
         for key in space.iterate(space.call(keys, [], {})):
             if space.truth(space.contains(target, key)):
-                if sys.version_info < (3, 12) and space.trace.frame.being_handled():
-                    # Up to 3.11 the words below are only for a KeyError without a context.
+                if HANDLED_EXCEPTION_CHANGES_MERGE_ERROR and space.trace.frame.being_handled():
                     raise space.error(KeyError, space.known(key))
                 text = f"{_shown(space, function)} got multiple values for keyword argument '{space.known(key)}'"
                 raise space.error(TypeError, text)

@@ -13,7 +13,7 @@ from stator import errors
 from stator._core import calls_left
 from stator.bytecode import argument_count, is_suspendable
 from stator.bytecode.continuation import enterable
-from stator.guards.guard import Guard
+from stator.guards.base import Guard
 from stator.guards.source import (
     CellSource,
     ConstSource,
@@ -107,8 +107,8 @@ class Trace(OpcodeHelpers):
         #: generators that are suspended where closing them runs code of the program's
         self.unfinished: weakref.WeakSet[Any] = weakref.WeakSet()
         self.lost: list[Any] = []
-        #: guards to be checked before all others: the collections that the program calls for
-        self.first_guards: list[Guard] = []
+        #: what is called before the guards of the entry are checked: the collection that the program calls for
+        self.prologue: Callable[[], object] | None = None
         self.mutation_count = 0
         self.steps = 0
         self.depth = 0

@@ -131,7 +131,6 @@ def _call_status(cls: type) -> str:
 def _field_status(cls: type, name: str, entry: Any) -> str:
     """A C-level attribute: answered by a model, or read from the object where that exists already."""
     model = model_for(cls)
-    assert model is not None
     if id(entry) in HANDLERS or model.answers(cls, name):
         return MODELLED
     if name == "__dict__" and model.attr_dict is not Value.attr_dict:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from typing import Any
 
 from stator import errors
 from stator._core import is_generic_access
-from stator.guards.guard import ABSENT, Equals, MroIs, NoAttr, TypeAttrIs
-from stator.guards.raw import class_dict, full_name, is_mutable_type, mro_of, own_name, type_lookup, type_name
+from stator.guards.guard import Equals, MroIs, NoAttr, TypeAttrIs
+from stator.guards.raw import ABSENT, class_dict, full_name, is_mutable_type, mro_of, own_name, type_lookup, type_name
 from stator.guards.source import CallSource, ConstSource
+from stator.host.version_facts import NO_DICT_IS_SAID
 from stator.space.protocol import HANDLERS
 from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
@@ -195,9 +195,9 @@ class Attributes(Space):
         return None if attrs is None else attrs.get_str(self, name)
 
     def _no_dict(self, cls: type) -> str:
-        """What 3.13 adds about an object that takes no attributes."""
+        """What some versions add about an object that takes no attributes."""
         plain = self.host_lookup(cls, "__setattr__") is object.__setattr__
-        return " and no __dict__ for setting new attributes" if plain and sys.version_info >= (3, 13) else ""
+        return " and no __dict__ for setting new attributes" if plain and NO_DICT_IS_SAID else ""
 
     def attribute_error(self, value: Value, name: str, shown: str | None = None, why: str = "") -> Raised:
         own = type_name(value.cls) if shown is None else shown

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.space.protocol import CALL_HOOKS, FALSE, TRUE
-from stator.space.value import Constant, NotKnown, Unsupported, Value
+from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.space.space import Space
@@ -61,6 +63,15 @@ def strict_subclass(words: str, kind: type) -> str:
     """What is said of a conversion that gives an instance of a strict subclass."""
     deprecated = f"The ability to return an instance of a strict subclass of {kind.__name__} is deprecated"
     return f"{words}.  {deprecated}, and may be removed in a future version of Python."
+
+
+@contextlib.contextmanager
+def host_errors(space: Space, *kinds: type[Exception]) -> Iterator[None]:
+    """`with host_errors(space, TypeError):` what a host function raises in the block the traced program raises."""
+    try:
+        yield
+    except kinds as e:
+        raise Raised(space.exception(e)) from None
 
 
 def hooked(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:

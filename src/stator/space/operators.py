@@ -13,6 +13,7 @@ from typing import Any
 from stator import errors
 from stator._core import call_within
 from stator.guards.raw import is_heap_type
+from stator.host.version_facts import INVERTED_BOOL_WARNS
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed
 from stator.space.identity.aliasing import ShownAddresses, separate
@@ -235,7 +236,7 @@ class Operators(Space):
         """`-v`, `+v`, `~v`, `abs(v)`."""
         value = value.force()
         function, method, shown = UNARY[symbol]
-        if symbol == "~" and value.cls is bool and sys.version_info >= (3, 12):
+        if symbol == "~" and value.cls is bool and INVERTED_BOOL_WARNS:
             self.warn(DeprecationWarning, _INVERTED_BOOL)
             value = self.call(self.class_value(int), [value], {})
         if type(value) is Constant:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator.guards.raw import owner_of
@@ -133,15 +133,6 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "sq_inplace_repeat": (),
 }
 
-_NOT_MODELS = frozenset({"__class__", "__module__", "__qualname__", "__doc__", "__slots__", "__dict__", "__weakref__"})
-_NOT_MODELS |= frozenset({"__init__", "__repr__", "__annotations__", "__init_subclass__", "__subclasshook__"})
-_NOT_MODELS |= frozenset({"__del__"})
-_NEVER_AS_MODELS = frozenset({"__getattribute__", "__setattr__", "__delattr__"})
-_HOST_DEFAULTS: dict[str, Callable[..., Any]] = {
-    name: getattr(object, name)
-    for name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__str__")
-} | {"__bool__": lambda self: True, "__format__": object.__format__}
-
 
 def register(host: Any, handler: Handler) -> None:
     """Make `handler` the model of the host callable `host`."""
@@ -149,17 +140,22 @@ def register(host: Any, handler: Handler) -> None:
     _KEEP.append(host)
 
 
-def models(*classes: type) -> Callable[[V], V]:
+def models(*classes: type, inherited: Iterable[str] = ()) -> Callable[[V], V]:
     """Class decorator: the Value class models instances of these host types.
 
-    Each method of the Value class that the host type has too becomes the model of the host type's descriptor; a method
-    named `tp_x` models `__x__` where Python uses the dunder name itself (`tp_init`, `tp_repr`, `tp_getattribute` …).
+    Each method of the Value class that the host type has too becomes the model of the host type's descriptor. The model
+    of a special method `__x__` is named `tp_x` (`tp_len`, `tp_add`, `tp_init`): the special methods of a Value class
+    itself are what Python calls on the Value, not on what it stands for.
+
+    Args:
+        inherited: names of methods that the class has from its bases, and that are models as well.
     """
 
     def decorate(value_class: V) -> V:
+        methods = {name: getattr(value_class, name, None) for name in inherited} | vars(value_class)
         for cls in classes:
             MODELS[cls] = value_class
-            for name, method in vars(value_class).items():
+            for name, method in methods.items():
                 _register_method(cls, value_class, name, method)
         return value_class
 
@@ -167,13 +163,9 @@ def models(*classes: type) -> Callable[[V], V]:
 
 
 def _register_method(cls: type, value_class: type[Value], name: str, method: Any) -> None:
-    host_name = f"__{name[3:]}__" if name.startswith("tp_") else name
-    if name in _NEVER_AS_MODELS and method.__code__.co_argcount > (3 if name == "__setattr__" else 2):
-        raise TypeError(
-            f"{value_class.__name__}.{name}: name it tp_{name[2:-2]}, Python uses {name} on the model itself"
-        )
-    if name in _NOT_MODELS or not isinstance(method, types.FunctionType | staticmethod):
+    if name.startswith("__") or not isinstance(method, types.FunctionType | staticmethod):
         return
+    host_name = f"__{name[3:]}__" if name.startswith("tp_") else name
     host = cls.__dict__.get(host_name)
     if host is None:
         return
@@ -184,19 +176,6 @@ def _register_method(cls: type, value_class: type[Value], name: str, method: Any
         )
     else:
         register(host, _method_adaptor(host, value_class, method))
-        if name in _HOST_DEFAULTS and value_class.__dict__.get(name) is method:
-            setattr(value_class, name, _host_safe(method, _HOST_DEFAULTS[name]))
-
-
-def _host_safe(method: Any, default: Any) -> Any:
-    """A model method under a name that Python itself calls on host objects, with fewer arguments."""
-
-    def either(self: Any, *args: Any) -> Any:
-        if args and hasattr(args[0], "trace"):
-            return method(self, *args)
-        return default(self, *args)
-
-    return either
 
 
 _BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -354,7 +333,7 @@ def is_immutable(cls: type) -> bool:
     return cls in IMMUTABLE or (cls not in MODELS and load(cls) and cls in IMMUTABLE)
 
 
-def model_for(cls: type) -> type[Value] | None:
+def model_for(cls: type) -> type[Value]:
     """The model of instances of `cls`: that of the first class along the MRO that has one."""
     for base in cls.__mro__:
         model = MODELS.get(base)
@@ -362,7 +341,7 @@ def model_for(cls: type) -> type[Value] | None:
             model = MODELS.get(base)
         if model is not None:
             return model
-    return None
+    raise AssertionError("object has a model")
 
 
 NOT_IMPLEMENTED = Constant(NotImplemented)

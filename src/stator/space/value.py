@@ -31,12 +31,17 @@ class Raised(Exception):
     def __init__(self, value: Value) -> None:
         self.value = value.force()
 
+    def matches(self, kind: type[BaseException] | tuple[type[BaseException], ...]) -> bool:
+        """`except kind:` of builtin classes."""
+        return self.value.isa(kind)
+
 
 class Value:
     """A traced value: its class, where it came from, and (in subclasses) its payload.
 
-    The slots of the modelled type are methods of the subclass, named as in Python (`__len__` is `tp_len` …), and take
-    the space as first argument. `protocol.models` registers them under the host type's own descriptors.
+    The methods of the modelled type are methods of the subclass, under their own names, the special ones as `tp_x`
+    (`tp_len` models `__len__`), and take the space as first argument. `protocol.models` registers them under the host
+    type's own descriptors.
     """
 
     __slots__ = ("__weakref__", "cls", "source")
@@ -49,6 +54,8 @@ class Value:
     FIELDS: ClassVar[frozenset[str]] = frozenset()
     #: whether caches refer weakly to such objects, and call back: their end is nothing that the program notices
     CACHED_WEAKLY: ClassVar[bool] = False
+    #: whether what the tracer computes for real may be taken for an object that existed before: nothing changes it
+    ALWAYS_EXISTING: ClassVar[bool] = False
     #: the object whose `__dict__` this value is, where it is one
     dict_owner: Any = None
 
@@ -59,9 +66,13 @@ class Value:
         """The name that CPython's messages give the class."""
         return space.type_name(self.cls)
 
-    def __bool__(self) -> bool:
-        # A model's `__len__` is about the traced object; host code asking `if value:` means "is there one".
-        return True
+    def isa(self, kind: type | tuple[type, ...]) -> bool:
+        """Whether the object is laid out as instances of `kind`: `__class__` and `__instancecheck__` are not asked."""
+        return issubclass(self.cls, kind)
+
+    def is_none(self) -> bool:
+        """Whether the object is None."""
+        return self.cls is type(None)
 
     def force(self) -> Value:
         """The realised value; installs the guards that realising needs."""
@@ -80,7 +91,7 @@ class Value:
         return space.traced_key(self)
 
     def reconstruct(self, writer: Writer) -> str:
-        """Emit code that makes this (fresh) object at run time; returns the expression naming it."""
+        """Emit code that gives this object at run time; returns the expression naming it."""
         raise Unsupported(errors.NotReconstructible(self.describe()))
 
     def shell(self, writer: Writer) -> str:
@@ -94,6 +105,18 @@ class Value:
     def lacks_dict(self, space: Space) -> bool:
         """Whether it is known to have no `__dict__` yet, where making one shows, as in copies of an exception."""
         return False
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        """The value of an object that existed before the trace, under the guards that its model needs."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        """The value of an object that the tracer has just computed for real, where the model can take it over."""
+        if cls.ALWAYS_EXISTING:
+            return space.existing(host)
+        raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
 
     @classmethod
     def answers(cls, host: type, name: str) -> bool:
@@ -242,10 +265,28 @@ class ObjectValue(Value):
 
     __slots__ = ("host",)
 
-    host: Any
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+        self.source = None
+        #: the existing object
+        self.host: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        """The value of an existing object, of which nothing but its class is looked at."""
+        self = cls(space.guard_type(host, source))
+        self.host, self.source = host, source
+        return self
 
     def identity(self, space: Space) -> Any:
         return self if self.source is None else self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        return self.rebuilt(writer) if self.source is None else writer.source(self.source)
+
+    def rebuilt(self, writer: Writer) -> str:
+        """Emit code that makes the object that the trace has made; returns the expression naming it."""
+        raise Unsupported(errors.NotReconstructible(self.describe()))
 
 
 class ExtensibleValue(ObjectValue):
@@ -253,7 +294,9 @@ class ExtensibleValue(ObjectValue):
 
     __slots__ = ("_attrs",)
 
-    _attrs: Any
+    def __init__(self, cls: type) -> None:
+        super().__init__(cls)
+        self._attrs: Any = None
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None and self.cls.__dictoffset__ != 0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
-from stator import errors
 from stator.guards.guard import Equals, IdIs, SameObject, TypeIs
 from stator.guards.raw import may_change_class
 from stator.guards.source import ConstSource
@@ -14,7 +13,7 @@ from stator.space.rare import load
 from stator.space.reloaded import adopt_type
 from stator.space.samples import stand_in_of
 from stator.space.space import Space
-from stator.space.value import Constant, Known, Lazy, NotKnown, Raised, Unsupported, Value
+from stator.space.value import Constant, Known, Lazy, NotKnown, Raised, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -83,7 +82,7 @@ class Wrapping(Space):
                 return realiser(self, host, source)
             model = MODELS.get(base)
             if model is not None:
-                return model.from_host(self, host, source)  # type: ignore[attr-defined, no-any-return]
+                return model.from_host(self, host, source)
         raise AssertionError("object has a model")
 
     def guard_type(self, host: Any, source: Source) -> type:
@@ -115,11 +114,7 @@ class Wrapping(Space):
         known = self._by_id.get(id(host))
         if known is not None:
             return known  # type: ignore[no-any-return]
-        model = model_for(cls)
-        maker = getattr(model, "from_fresh", None)
-        if maker is not None:
-            return maker(self, host)  # type: ignore[no-any-return]
-        raise Unsupported(errors.OpaqueResult(f"{cls.__module__}.{cls.__qualname__}"))
+        return model_for(cls).from_fresh(self, host)
 
     def new_list(self, items: list[Value]) -> Value:
         return MODELS[list](items)  # type: ignore[call-arg]

@@ -1,17 +1,46 @@
-"""The bytecode of the running CPython version: `current` is that version's file."""
+"""The bytecode of the supported CPython versions, a file each: `current` is the running version's."""
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from typing import Any, Protocol, cast
 
-if sys.version_info >= (3, 13):
-    from . import py313 as current
-elif sys.version_info >= (3, 12):
-    from . import py312 as current
-else:
-    from . import py311 as current
+from .common import Convert, Split
 
-SUPPORTED = (3, 11) <= sys.version_info[:2] <= (3, 13)
-"""Whether this CPython version's bytecode is known."""
+__all__ = ["Version", "current"]
 
-__all__ = ["SUPPORTED", "current"]
+
+class Version(Protocol):
+    """What a version's file says."""
+
+    NULL_FIRST: bool
+    """A call's NULL lies under the callable, and not above it."""
+
+    END_FOR_LENGTH: int
+    """How many raw instructions an exhausted FOR_ITER steps over at its target."""
+
+    SEND_SKIPS_END: bool
+    """SEND's target is an END_SEND, which the canonical SEND includes."""
+
+    TAKE: tuple[str, ...]
+    """The raw instructions that push a local and unbind it."""
+
+    LOOKS_BEFORE_CALLS: bool
+    """The handler of what a called Python function raises is looked up one code unit before the call."""
+
+    CONVERT: dict[str, Convert]
+    """Each simple raw instruction: how it becomes a canonical one."""
+
+    SPLIT: dict[str, Split]
+    """The raw instructions that stand for several simple ones: which."""
+
+    JUMPS: dict[str, tuple[str, int]]
+    """Each raw jump: its canonical name and its direction."""
+
+    NOT_DECODED: dict[str, str]
+    """Raw opcodes that have no row in these tables, and why."""
+
+
+_module: Any = import_module(f".py{sys.version_info[0]}{sys.version_info[1]}", __name__)
+current = cast(Version, _module)

@@ -1,4 +1,4 @@
-"""CPython 3.11's bytecode."""
+"""CPython 3.11's bytecode; what each name says is in `versions.Version`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,10 @@ from . import common
 from .common import Convert, Split
 
 NULL_FIRST = True
-"""A call's NULL lies under the callable."""
-
 END_FOR_LENGTH = 0
-"""How many raw instructions an exhausted FOR_ITER steps over at its target."""
-
 SEND_SKIPS_END = False
-"""Whether SEND's target is an END_SEND, which the canonical SEND includes."""
-
 TAKE: tuple[str, ...] = ("LOAD_FAST", "DELETE_FAST")
-"""The raw instructions that push a local and unbind it."""
-
 LOOKS_BEFORE_CALLS = False
-"""Whether the handler of what a called Python function raises is looked up one code unit before the call."""
 
 _PLAIN = "UNARY_POSITIVE PRINT_EXPR LIST_TO_TUPLE IMPORT_STAR ASYNC_GEN_WRAP PREP_RERAISE_STAR LOAD_LOCALS"
 

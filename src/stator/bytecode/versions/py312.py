@@ -1,4 +1,4 @@
-"""CPython 3.12's bytecode."""
+"""CPython 3.12's bytecode; what each name says is in `versions.Version`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,10 @@ from . import common
 from .common import Convert, Split
 
 NULL_FIRST = True
-"""A call's NULL lies under the callable."""
-
 END_FOR_LENGTH = 1
-"""How many raw instructions an exhausted FOR_ITER steps over at its target."""
-
 SEND_SKIPS_END = True
-"""Whether SEND's target is an END_SEND, which the canonical SEND includes."""
-
 TAKE: tuple[str, ...] = ("LOAD_FAST_AND_CLEAR",)
-"""The raw instructions that push a local and unbind it."""
-
 LOOKS_BEFORE_CALLS = False
-"""Whether the handler of what a called Python function raises is looked up one code unit before the call."""
 
 _PLAIN = "END_SEND CLEANUP_THROW LOAD_LOCALS BINARY_SLICE STORE_SLICE"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from stator.bytecode.decode import Instr
 from stator.interp import matching
 from stator.interp.frame import Frame, opcode
-from stator.space.protocol import TRUE
 from stator.space.value import NULL, Constant, Value
 
 
@@ -214,6 +213,3 @@ def MATCH_CLASS(f: Frame, instr: Instr) -> None:
     """case C(a, b=c):"""
     subject, cls, names = f.popn(3)
     f.push(matching.match_class(f.space, subject, cls, instr.arg, names))
-
-
-__all__ = ["TRUE"]

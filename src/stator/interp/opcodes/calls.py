@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from stator import errors
 from stator.bytecode.decode import Instr
 from stator.interp.frame import Frame, opcode
-from stator.space.value import Unsupported, Value
+from stator.space.value import Value
 
 
 @opcode
@@ -82,33 +81,3 @@ def BEFORE_ASYNC_WITH(f: Frame, instr: Instr) -> None:
         raise _no_protocol(f, manager, " (missed __aexit__ method)", "asynchronous ")
     f.push(space.bind(exit_, manager))
     f.push(space.call(space.bind(enter, manager), [], {}))
-
-
-@opcode
-def IMPORT_STAR(f: Frame, instr: Instr) -> None:
-    """from module import *"""
-    raise Unsupported(errors.UnsupportedOpcode(instr.raw))
-
-
-def _unsupported(name: str) -> None:
-    def refuse(f: Frame, instr: Instr) -> None:
-        raise Unsupported(errors.UnsupportedOpcode(instr.raw))
-
-    refuse.__name__ = name
-    refuse.__doc__ = "Type parameters and interactive expressions run as ordinary Python."
-    opcode(refuse)
-
-
-for _name in [
-    "PRINT_EXPR",
-    "TYPEVAR",
-    "PARAMSPEC",
-    "TYPEVARTUPLE",
-    "SUBSCRIPT_GENERIC",
-    "TYPEALIAS",
-    "TYPEVAR_WITH_BOUND",
-    "TYPEVAR_WITH_CONSTRAINTS",
-    "SET_TYPEPARAM_DEFAULT",
-    "SET_FUNCTION_TYPE_PARAMS",
-]:
-    _unsupported(_name)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from stator import errors
 from stator._core import raise_unchanged
 from stator.bytecode.continuation import caught
 from stator.bytecode.decode import Instr
+from stator.host.version_facts import EXCEPT_STAR_COPIES_THE_REST
 from stator.interp.frame import ExcInfo, Frame, Lasti, opcode
 from stator.models.exceptions import exception
 from stator.space.protocol import FALSE, NONE, TRUE, builtin, register
@@ -85,8 +85,8 @@ def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
     rest, match = exception_group.match(f.space, value, pattern)
     if _WRAPPED_IS_TRACED and match is not NONE and not issubclass(value.cls, BaseExceptionGroup):
         match.add_traceback(f, instr)  # type: ignore[attr-defined]
-    if match is NONE and sys.version_info < (3, 12):
-        rest = value  # later it is what split() has made, a copy
+    if match is NONE and not EXCEPT_STAR_COPIES_THE_REST:
+        rest = value
     f.push(rest)
     f.push(match)
     if match is not NONE:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import types
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from stator import errors
 from stator.guards.guard import Distinct, Predicate
 from stator.guards.raw import class_dict, is_mutable_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, GetAttrSource, Source
+from stator.host.version_facts import CLASS_METHODS_CHAIN, TYPES_NAMED_IN_FULL
 from stator.models.functions.method import BoundMethod, Named
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed, part
@@ -35,16 +35,13 @@ class FieldDescriptor(Named):
     """
 
     __slots__ = ()
+    ALWAYS_EXISTING = True
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> FieldDescriptor:
         self = cls(host, source)
         space.guard_identity(self)
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     def describe(self) -> str:
         return f"attribute {self.qualname}"
@@ -107,8 +104,8 @@ class FieldDescriptor(Named):
         raise self._unset(space, instance)
 
     def _unset(self, space: Space, instance: Value) -> Raised:
-        """`PyMember_GetOne` names the class in full from 3.13 on."""
-        shown = space.full_name(instance.cls) if sys.version_info >= (3, 13) else None
+        """`PyMember_GetOne`."""
+        shown = space.full_name(instance.cls) if TYPES_NAMED_IN_FULL else None
         return space.attribute_error(instance, self.name, shown)
 
     def read_existing(self, space: Space, instance: Value) -> Value:
@@ -142,9 +139,9 @@ class FieldDescriptor(Named):
     def unmodelled(self, instance: Value) -> Unsupported:
         return Unsupported(errors.UnsupportedAttribute(instance.cls.__name__, self.name))
 
-    def __get__(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
         instance = instance.force()
-        if instance.cls is type(None):
+        if instance.is_none():
             return self
         return self.descr_get(space, instance, instance.cls, False)
 
@@ -156,10 +153,10 @@ class FieldDescriptor(Named):
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def __set__(self, space: Space, instance: Value, value: Value, /) -> Value:
+    def tp_set(self, space: Space, instance: Value, value: Value, /) -> Value:
         return self._assign(space, instance.force(), value)
 
-    def __delete__(self, space: Space, instance: Value, /) -> Value:
+    def tp_delete(self, space: Space, instance: Value, /) -> Value:
         return self._assign(space, instance.force(), None)
 
     def _assign(self, space: Space, instance: Value, value: Value | None) -> Value:
@@ -311,26 +308,19 @@ class _Wrapper(ExtensibleValue):
     """A callable wrapped into a static or class method."""
 
     __slots__ = ("_function", "slots")
+    ALWAYS_EXISTING = True
     FIELDS = frozenset({"__func__", "__isabstractmethod__", "__wrapped__"})
 
     def __init__(self, cls: type, function: Value | None = None) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self._function = function
-        self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Any:
         self = cls(space.guard_type(host, source), part(space, host, source, "__func__"))
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     @property
     def function(self) -> Value:
@@ -362,9 +352,7 @@ class _Wrapper(ExtensibleValue):
     def shell(self, writer: Writer) -> str:
         return f"{self.cls.__mro__[-2].__name__}.__new__({writer.const(self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self._function is None:
             return writer.shell_of(self) or writer.assign("method", self.shell(writer))
         function = writer.expr(self.function)
@@ -417,7 +405,7 @@ class ClassMethod(_Wrapper):
     def bound_to(self, space: Space, owner: Value) -> Value:
         """The function bound to the class."""
         function = self.function.force()
-        chained = sys.version_info < (3, 13) and space.host_lookup(function.cls, "__get__") is not MISSING
+        chained = CLASS_METHODS_CHAIN and space.host_lookup(function.cls, "__get__") is not MISSING
         if chained and function.cls is not types.FunctionType:
             getter = space.lookup(function.cls, "__get__")
             assert getter is not None
@@ -427,7 +415,7 @@ class ClassMethod(_Wrapper):
         return BoundMethod(function, owner)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
-        if owner.force().cls is type(None):
+        if owner.is_none():
             owner = space.class_value(instance.force().cls)
         return self.bound_to(space, owner)
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.raw import instance_dict, type_lookup
 from stator.space.attributes import MISSING, is_generic
+from stator.space.operands import host_errors
 from stator.space.protocol import models
-from stator.space.value import ExtensibleValue, Raised, Unsupported, Value
+from stator.space.value import ExtensibleValue, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from stator.guards.source import Source
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
@@ -32,28 +32,18 @@ class InstanceValue(ExtensibleValue):
     __slots__ = ("class_set", "slots")
 
     def __init__(self, cls: type) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
-        self._attrs: Any = None
+        super().__init__(cls)
         #: whether the traced program has assigned `__class__`
         self.class_set = False
         #: variables in `__slots__` that the traced program has set (or, with None, deleted), by their descriptor
         self.slots: dict[Any, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> InstanceValue:
-        self = cls(space.guard_type(host, source))
-        self.host = host
-        self.source = source
-        return self
-
-    @classmethod
     def from_fresh(cls, space: Space, host: Any) -> Value:
         """The result of a real computation: a member of an enumeration, or something nothing is known about."""
         if issubclass(type(host), enum.Enum):
             return space.existing(host)
-        raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
+        return super().from_fresh(space, host)
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name == "__weakref__" and self.source is None:
@@ -68,7 +58,7 @@ class InstanceValue(ExtensibleValue):
         if name != "__class__" or value is None:
             return False
         value = value.force()
-        if not issubclass(value.cls, type):
+        if not value.isa(type):
             text = f"__class__ must be set to a class, not '{value.type_name(space)}' object"
             raise space.error(TypeError, text)
         new: type = value.as_host(space)
@@ -86,9 +76,7 @@ class InstanceValue(ExtensibleValue):
     def shell(self, writer: Writer) -> str:
         return f"{writer.const(object)}.__new__({writer.const(self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         name: str = writer.early(self)
         fill(self, writer, name)
         return name
@@ -108,10 +96,8 @@ def _check_layouts(space: Space, old: type, new: type) -> None:
     if any(vars(base).get("__slots__") for cls in (old, new) for base in cls.__mro__):
         # The slots of the one class hold what the slots of the other held.
         raise Unsupported(errors.UnsupportedMutation("setting '__class__'", f"a {old.__name__} object"))
-    try:
+    with host_errors(space, TypeError):
         object.__dict__["__class__"].__set__(object.__new__(old), new)
-    except TypeError as e:
-        raise Raised(space.exception(e)) from None
 
 
 def held_attributes(value: Any) -> list[Value]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING
 
 from stator.models.classes.instance import InstanceValue
 from stator.space.deferred import DeferredStr, concatenated
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
 from stator.space.recursion import entered, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 @models(types.SimpleNamespace)
@@ -21,7 +18,6 @@ class NamespaceValue(InstanceValue):
     """A namespace: nothing but its attribute dict."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
 
     @classmethod
     def from_fresh(cls, space: Space, host: types.SimpleNamespace) -> Value:
@@ -44,7 +40,7 @@ class NamespaceValue(InstanceValue):
             given = args[0].force()
             if given.cls is not dict:
                 given = space.call(space.existing(dict), [given], {}).force()
-            if not all(issubclass(key.force().cls, str) for key in space.unpack(given)):
+            if not all(key.isa(str) for key in space.unpack(given)):
                 raise space.error(TypeError, "keywords must be strings")
             space.call_method(attrs.value(space), "update", given)
         for name, item in kwargs.items():

@@ -7,20 +7,17 @@ real on a host instance; those its class overrides are found by the ordinary loo
 from __future__ import annotations
 
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.raw import type_lookup
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.space.identity.keys import traced_key
+from stator.space.interfaces import Writer
+from stator.space.operands import host_errors
 from stator.space.protocol import MODELS
-from stator.space.value import ExtensibleValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import ExtensibleValue, Value
 
 _FIELDS = (GetSetDescriptorType, MemberDescriptorType)
 #: the plain equal of an instance is what its type makes of it; for the other types, of what `__reduce__` gives
@@ -34,13 +31,11 @@ class PayloadValue(ExtensibleValue):
     __slots__ = ("base", "payload", "payload_guarded")
 
     def __init__(self, base: type, host: Any) -> None:
-        self.cls = type(host)
-        self.source: Source | None = None
+        super().__init__(type(host))
         self.base = base
         self.host = host
         self.payload = plain(host)
         self.payload_guarded = False
-        self._attrs: Any = None
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> PayloadValue:
@@ -50,19 +45,17 @@ class PayloadValue(ExtensibleValue):
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> PayloadValue:
+    def from_fresh(cls, space: Space, host: Any) -> Value:
         """The result of a real computation, of a class that is made without the program's help."""
         if makes_itself(space, type(host)):
             return cls(base_of(host), host)
-        raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
+        return super().from_fresh(space, host)
 
     @classmethod
     def made(cls, space: Space, owner: type, base: type, payload: Any) -> PayloadValue:
         """`base.__new__(owner, payload)`."""
-        try:
+        with host_errors(space, TypeError):  # `tp_new_wrapper`: not the `__new__` of this class
             return cls(base, base.__new__(owner, payload))
-        except TypeError as e:  # `tp_new_wrapper`: not the `__new__` of this class
-            raise Raised(space.exception(e)) from None
 
     def as_host(self, space: Space) -> Any:
         if self.source is not None and not self.payload_guarded:
@@ -91,9 +84,7 @@ class PayloadValue(ExtensibleValue):
             return f"{self.base.__name__}.__new__({writer.const(self.cls)}, {writer.const(self.payload)})"
         return f"{writer.const(self.base)}.__new__({writer.const(self.cls)}, *{writer.const(_arguments(self.payload))})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         name: str = writer.early(self)
         if self._attrs is not None:
             self._attrs.write(writer, name)

@@ -13,6 +13,7 @@ from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.models.containers.mappingproxy import MappingProxyValue
 from stator.models.functions.method import DISALLOW_INSTANTIATION
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.operands import host_errors
 from stator.space.protocol import CALL_HOOKS, FALSE, IMMUTABLE, NONE, PURE, TRUE, builtin, handler_of, models
 from stator.space.skeleton import SKELETONS
 from stator.space.value import Constant, Known, NotKnown, Raised, Unsupported, Value
@@ -33,6 +34,7 @@ class ClassValue(Known):
     """A class: an existing one, or one that the traced program has made (`host` is then its skeleton)."""
 
     __slots__ = ("changed", "namespace", "recipe")
+    ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
 
     def __init__(self, host: type, source: Source | None = None) -> None:
@@ -50,10 +52,6 @@ class ClassValue(Known):
         space.guard_identity(self)
         space.guard_type(host, ConstSource(host, plain_name(host)))
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     def as_host(self, space: Space) -> Any:
         if self.recipe is not None and space.computing:
@@ -183,10 +181,8 @@ class ClassValue(Known):
         if name == "__annotations__" and is_mutable_type(host) and name not in type.__dict__["__dict__"].__get__(host):
             # CPython makes the dict when it is first asked for.
             raise Unsupported(errors.UnsupportedMutation("making '__annotations__'", f"class {plain_name(host)}"))
-        try:
+        with host_errors(space, AttributeError):
             found = type.__dict__[name].__get__(host)
-        except AttributeError as e:
-            raise Raised(space.exception(e)) from None
         if not is_mutable_type(host) or name == "__flags__":  # bits of the flags change all the time
             return space.existing(found) if isinstance(found, type) else space.fresh(found)
         return space.wrap(found, GetAttrSource(ConstSource(host, plain_name(host)), name))
@@ -211,11 +207,9 @@ class ClassValue(Known):
     # -- methods ----------------------------------------------------------------------------------------------------
 
     def mro(self, space: Space) -> Value:
-        try:
+        with host_errors(space, TypeError):
             space.mro(self.host)
             classes = type.mro(self.host)
-        except TypeError as e:
-            raise Raised(space.exception(e)) from None
         return space.new_list([space.class_value(cls) for cls in classes])
 
     def tp_subclasses(self, space: Space) -> Value:
@@ -234,7 +228,7 @@ class ClassValue(Known):
             return Constant(type.__repr__(self.host))
         getters = (space.existing(vars(type)[name]) for name in ("__qualname__", "__module__"))
         qualname, module = (getter.descr_get(space, self, self.cls, False) for getter in getters)  # type: ignore[attr-defined]
-        if not issubclass(module.force().cls, str) or space.str_(module) == "builtins":
+        if not module.isa(str) or space.str_(module) == "builtins":
             return Constant(f"<class '{space.type_name(self.host)}'>")
         return Constant(f"<class '{space.str_(module)}.{space.str_(qualname)}'>")
 
@@ -376,7 +370,7 @@ def initialise(space: Space, made: Value, args: list[Value], kwargs: dict[str, V
     if slot is None:
         raise space.error(TypeError, "'NoneType' object is not callable")
     result = space.call(slot, [made, *args], kwargs).force()
-    if result.cls is not type(None):
+    if not result.is_none():
         raise space.error(TypeError, f"__init__() should return None, not '{result.type_name(space)}'")
 
 

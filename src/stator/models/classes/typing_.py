@@ -5,19 +5,16 @@
 
 from __future__ import annotations
 
-import sys
 import typing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.source import ConstSource
+from stator.host.version_facts import TYPE_PARAMETER_DEFAULTS, TYPE_PARAMETERS
 from stator.models.classes.instance import InstanceValue
 from stator.space.protocol import models, register
-from stator.space.value import NotKnown, Unsupported
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import NotKnown, Unsupported, Value
 
 
 @models(typing._Final)
@@ -51,13 +48,13 @@ def _evaluated(cls: type, name: str) -> None:
     register(vars(cls)[name], model)
 
 
-if sys.version_info >= (3, 12):
-    _evaluated(typing.TypeAliasType, "__value__")
+if TYPE_PARAMETERS:
+    _evaluated(typing.TypeAliasType, "__value__")  # type: ignore[attr-defined]
     for _name in ("__bound__", "__constraints__"):
         _evaluated(typing.TypeVar, _name)
     _forward("__class_getitem__", typing._generic_class_getitem)  # type: ignore[attr-defined]
     _forward("__init_subclass__", typing._generic_init_subclass)  # type: ignore[attr-defined]
 
-if sys.version_info >= (3, 13):
+if TYPE_PARAMETER_DEFAULTS:
     for _kind in (typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple):
         _evaluated(_kind, "__default__")

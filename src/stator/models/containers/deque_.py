@@ -260,7 +260,7 @@ class DequeValue(Sequence):
                 raise space.error(RuntimeError, _MUTATED)
         return Constant(count)
 
-    def __contains__(self, space: Space, item: Value, /) -> Value:
+    def tp_contains(self, space: Space, item: Value, /) -> Value:
         return FALSE if self.search(space, item, 0, MAXSIZE) is None else TRUE
 
     def tp_len(self, space: Space) -> Value:
@@ -277,35 +277,35 @@ class DequeValue(Sequence):
             raise space.error(IndexError, "deque index out of range")
         return index
 
-    def __getitem__(self, space: Space, key: Value, /) -> Value:
+    def tp_getitem(self, space: Space, key: Value, /) -> Value:
         return self.items[self._where(space, key)]
 
-    def __setitem__(self, space: Space, key: Value, item: Value, /) -> Value:
+    def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
         where, state = self._where(space, key), self.state
         self.mutable(space)[where] = item
         self.state = state
         return NONE
 
-    def __delitem__(self, space: Space, key: Value, /) -> Value:
+    def tp_delitem(self, space: Space, key: Value, /) -> Value:
         where = self._where(space, key)
         del self.mutable(space)[where]
         return NONE
 
     # -- whole deques -----------------------------------------------------------------------------------------------
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return DequeIterator(self)
 
-    def __reversed__(self, space: Space) -> Value:
+    def tp_reversed(self, space: Space) -> Value:
         return DequeReverseIterator(self)
 
     def copy(self, space: Space) -> Value:
         return self._copied(space)
 
-    def __copy__(self, space: Space) -> Value:
+    def tp_copy(self, space: Space) -> Value:
         return self._copied(space)
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         args = [] if self.limit is None else [space.new_tuple([]), Constant(self.limit)]
         return reduction(space, self.cls, args, space.call_method(self, "__getstate__"), space.iter(self))
 
@@ -320,7 +320,7 @@ class DequeValue(Sequence):
             raise space.error(TypeError, text)
         return result
 
-    def __add__(self, space: Space, other: Value, /) -> Value:
+    def tp_add(self, space: Space, other: Value, /) -> Value:
         other = other.force()
         if not isinstance(other, DequeValue):
             raise space.error(TypeError, f'can only concatenate deque (not "{other.type_name(space)}") to deque')
@@ -332,14 +332,14 @@ class DequeValue(Sequence):
         self.extend(space, iterable)
         return self
 
-    def __mul__(self, space: Space, count: Value, /) -> Value:
+    def tp_mul(self, space: Space, count: Value, /) -> Value:
         times = self.repetitions(space, count)
         result = self._copied(space)
         result.repeat(space, times)
         return result
 
     def tp_rmul(self, space: Space, count: Value, /) -> Value:
-        return self.__mul__(space, count)
+        return self.tp_mul(space, count)
 
     def tp_imul(self, space: Space, count: Value, /) -> Value:
         self.repeat(space, self.repetitions(space, count))
@@ -478,7 +478,7 @@ class _DequeIterator(IteratorValue):
         made.index = min(max(steps, 0), made.size)
         return made
 
-    def __length_hint__(self, space: Space) -> Value:
+    def tp_length_hint(self, space: Space) -> Value:
         if self.source is not None:
             self.open(space)
         return Constant(max(self.size - self.index, 0))

@@ -396,9 +396,7 @@ def empty(space: Space, cls_value: Value) -> DictValue:
     if not isinstance(cls, type) or not issubclass(cls, dict):
         shown = space.class_name(cls) if isinstance(cls, type) else "X"
         raise space.error(TypeError, f"dict.__new__({shown}): {shown} is not a subtype of dict")
-    model = model_for(cls)
-    assert model is not None
-    return model(cls)  # type: ignore[call-arg, return-value]
+    return model_for(cls)(cls)  # type: ignore[call-arg, return-value]
 
 
 def union(space: Space, left: Value, right: Value) -> Value:

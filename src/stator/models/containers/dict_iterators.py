@@ -192,7 +192,7 @@ class DictIterator(ObjectValue):
             return space.fresh(0)
         return space.fresh(self.size - self.position)
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         mapping = self.mapping
         if mapping is not None and mapping.table.version != self._version:
             self._changed(space, mapping)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import sys
+import operator
 from typing import TYPE_CHECKING, Any
 
+from stator.host.version_facts import SORT_TAKES_TRUTH
+from stator.host.words import error_words
 from stator.models.classes.instance import fill
 from stator.models.containers.sequence import MAXSIZE, Sequence, is_slice, slice_of
 from stator.models.containers.sort import sorted_items
@@ -171,10 +173,10 @@ class ListValue(Sequence):
     def tp_len(self, space: Space) -> Value:
         return Constant(len(self.items))
 
-    def __getitem__(self, space: Space, key: Value, /) -> Value:
+    def tp_getitem(self, space: Space, key: Value, /) -> Value:
         return self.get(space, key)
 
-    def __setitem__(self, space: Space, key: Value, item: Value, /) -> Value:
+    def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
         key = key.force()
         if is_slice(key):
             return self._set_slice(space, slice_of(space, key), item)
@@ -192,10 +194,7 @@ class ListValue(Sequence):
     def _set_slice(self, space: Space, where: slice, item: Value) -> Value:
         step = where.step not in (None, 1)
         if not _iterable(space, item):
-            extended = step or sys.version_info >= (3, 13)
-            raise space.error(
-                TypeError, "must assign iterable to extended slice" if extended else "can only assign an iterable"
-            )
+            raise space.error(TypeError, error_words(operator.setitem, [], where, None))
         new = space.unpack(item)
         items = self.items
         if step:
@@ -206,7 +205,7 @@ class ListValue(Sequence):
         self.mutable(space)[where] = new
         return NONE
 
-    def __delitem__(self, space: Space, key: Value, /) -> Value:
+    def tp_delitem(self, space: Space, key: Value, /) -> Value:
         key = key.force()
         if is_slice(key):
             where = slice_of(space, key)
@@ -223,7 +222,7 @@ class ListValue(Sequence):
         return NONE
 
     def sort(self, space: Space, *, key: Value = NONE, reverse: Value = FALSE) -> Value:
-        backwards = space.truth(reverse) if sys.version_info >= (3, 12) else _c_int(space, reverse) != 0
+        backwards = space.truth(reverse) if SORT_TAKES_TRUTH else _c_int(space, reverse) != 0
         items = list(self.mutable(space))
         result = list(items)
         self._items = []
@@ -239,24 +238,24 @@ class ListValue(Sequence):
 
     # -- the rest ---------------------------------------------------------------------------------------------------
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return ListIterator(self)
 
-    def __reversed__(self, space: Space) -> Value:
+    def tp_reversed(self, space: Space) -> Value:
         return ListReverseIterator(self, len(self.items) - 1)
 
-    def __contains__(self, space: Space, item: Value, /) -> Value:
+    def tp_contains(self, space: Space, item: Value, /) -> Value:
         return FALSE if self.find(space, item) is None else TRUE
 
-    def __add__(self, space: Space, other: Value, /) -> Value:
+    def tp_add(self, space: Space, other: Value, /) -> Value:
         return self.concatenated(space, other)
 
-    def __mul__(self, space: Space, count: Value, /) -> Value:
+    def tp_mul(self, space: Space, count: Value, /) -> Value:
         times = self.repetitions(space, count)
         return ListValue(self.items * times)
 
     def tp_rmul(self, space: Space, count: Value, /) -> Value:
-        return self.__mul__(space, count)
+        return self.tp_mul(space, count)
 
     def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:
         found = self.find(space, item, *self.bounds(space, start, stop))

@@ -100,16 +100,16 @@ class TupleGetter(ObjectValue):
             raise space.error(IndexError, "tuple index out of range")
         return found
 
-    def __get__(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
         instance = instance.force()
         if instance.cls is type(None) and owner is not None:
             return self
         return self.descr_get(space, instance, instance.cls, False)
 
-    def __set__(self, space: Space, instance: Value, item: Value, /) -> Value:
+    def tp_set(self, space: Space, instance: Value, item: Value, /) -> Value:
         raise space.error(AttributeError, "can't set attribute")
 
-    def __delete__(self, space: Space, instance: Value, /) -> Value:
+    def tp_delete(self, space: Space, instance: Value, /) -> Value:
         raise space.error(AttributeError, "can't delete attribute")
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.host.version_facts import ORDERED_DICTS_NOTICE_CHANGES, ORDERED_DICTS_SHOW_A_DICT
 from stator.models.containers.dict_ import DictValue
 from stator.models.containers.dict_iterators import KeyIterator, ReverseKeyIterator, look_up
 from stator.models.containers.dict_merge import merge_mapping
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
     from stator.space.interfaces import Writer
     from stator.space.space import Space
-
-
-#: whether a comparison looks for changes that those of the keys have made
-_CHECKS_KEYS = sys.version_info >= (3, 13) or sys.version_info >= (3, 12, 4)
 
 
 @models(OrderedDict)
@@ -115,7 +111,7 @@ class OrderedDictValue(DictValue):
             mutation_count = space.trace.mutation_count
             same = space.equal(mine, theirs)
             if (
-                _CHECKS_KEYS
+                ORDERED_DICTS_NOTICE_CHANGES
                 and mutation_count != space.trace.mutation_count
                 and (self.unpack(space), other.unpack(space)) != keys
             ):
@@ -174,11 +170,11 @@ class OrderedDictValue(DictValue):
         if isinstance(self.table, ScatteredTable):
             if any(space.host_lookup(self.cls, name) is not getattr(OrderedDict, name) for name in _ITERATED):
                 raise _scattered()
-            pairs = [space.new_tuple([key, item]) for key, item in self.table.ordered(space)]
-            if sys.version_info >= (3, 12):
-                return repr_piece(space, space.new_dict([tuple(pair.items) for pair in pairs]))
-            return repr_piece(space, space.new_list(pairs))
-        if sys.version_info >= (3, 12):
+            items = list(self.table.ordered(space))
+            if ORDERED_DICTS_SHOW_A_DICT:
+                return repr_piece(space, space.new_dict(items))
+            return repr_piece(space, space.new_list([space.new_tuple([key, item]) for key, item in items]))
+        if ORDERED_DICTS_SHOW_A_DICT:
             return repr_piece(space, space.call(space.existing(dict), [self], {}))
         if self.cls is OrderedDict:
             pairs = []
@@ -256,7 +252,7 @@ class OrderedDictValue(DictValue):
         return self
 
     def tp_reduce(self, space: Space) -> Value:
-        state = space.call_method(self, "__getstate__") if sys.version_info >= (3, 11) else NONE
+        state = space.call_method(self, "__getstate__")
         items = space.iter(space.call_method(self, "items"))
         return space.new_tuple([space.class_value(self.cls), space.new_tuple([]), state, NONE, items])
 

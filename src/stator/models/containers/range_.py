@@ -174,12 +174,12 @@ class RangeIterator(IteratorValue):
         self.steps += 1
         return Constant(number)
 
-    def __length_hint__(self, space: Space) -> Value:
+    def tp_length_hint(self, space: Space) -> Value:
         if self.source is not None:
             self.open(space)
         return Constant(max(_length(self.numbers) - self.index, 0))
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         """Set the position: from the first number on in 3.11, from the present one on later."""
         host, position = self._host(), space.stand_in(state.force())
         if self.source is not None or type(iter(self.numbers)) is not self.cls:

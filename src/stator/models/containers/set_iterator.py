@@ -115,7 +115,7 @@ class SetIterator(ObjectValue):
             return space.fresh(0)
         return space.fresh(len(self._items) - self.position)
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         if self.shown is not None and self.shown.table.version != self._version:
             self._changed(space, self.shown)
         return reduction(space, iter, [space.new_list(self._items[self.position :] if self.shown is not None else [])])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
+from stator.host.version_facts import SLICES_HASH
 from stator.models.containers.part_hashes import hash_of_parts
 from stator.models.containers.sequence import slice_of
 from stator.space.facts import part
@@ -62,7 +62,7 @@ class SliceValue(ObjectValue):
         return slice(*(member.as_host(space) for member in self.members))
 
     def key(self, space: Space) -> Any:
-        if sys.version_info >= (3, 12):
+        if SLICES_HASH:
             return slice(*(member.force().key(space) for member in self.members))
         return super().key(space)
 

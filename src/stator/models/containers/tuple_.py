@@ -116,7 +116,7 @@ class TupleValue(Sequence):
     def tp_len(self, space: Space) -> Value:
         return Constant(len(self.items))
 
-    def __getitem__(self, space: Space, key: Value, /) -> Value:
+    def tp_getitem(self, space: Space, key: Value, /) -> Value:
         key = key.force()
         if key.cls is slice and self.cls is tuple:
             count = len(self.items)
@@ -124,13 +124,13 @@ class TupleValue(Sequence):
                 return self  # as CPython does for a slice of all of it
         return self.get(space, key)
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return TupleIterator(self)
 
-    def __contains__(self, space: Space, item: Value, /) -> Value:
+    def tp_contains(self, space: Space, item: Value, /) -> Value:
         return FALSE if self.find(space, item) is None else TRUE
 
-    def __add__(self, space: Space, other: Value, /) -> Value:
+    def tp_add(self, space: Space, other: Value, /) -> Value:
         other = other.force()
         if isinstance(other, TupleValue):
             if not self.items and other.cls is tuple:
@@ -139,12 +139,12 @@ class TupleValue(Sequence):
                 return self
         return self.concatenated(space, other)
 
-    def __mul__(self, space: Space, count: Value, /) -> Value:
+    def tp_mul(self, space: Space, count: Value, /) -> Value:
         times = self.repetitions(space, count)
         return self if times == 1 and self.cls is tuple else TupleValue(self.items * times)
 
     def tp_rmul(self, space: Space, count: Value, /) -> Value:
-        return self.__mul__(space, count)
+        return self.tp_mul(space, count)
 
     def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:
         found = self.find(space, item, *self.bounds(space, start, stop))
@@ -181,7 +181,7 @@ class TupleValue(Sequence):
     def tp_repr(self, space: Space) -> Value:
         return self.shown(space, "(", ")")
 
-    def __getnewargs__(self, space: Space) -> Value:
+    def tp_getnewargs(self, space: Space) -> Value:
         return TupleValue([TupleValue(self.items)])
 
     # -- structure sequences ----------------------------------------------------------------------------------------

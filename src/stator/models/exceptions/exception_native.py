@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
@@ -11,11 +11,10 @@ from stator.guards.source import CallSource
 from stator.models.exceptions.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of, native_base
 from stator.models.text.repr_ import repr_of
 from stator.space.attributes import MISSING
+from stator.space.operands import host_errors
 from stator.space.protocol import NONE, bad_call, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Any:
@@ -30,7 +29,7 @@ def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...]
             looked_at = [hosts[0], *items]
     named = {k: host_of(space, v) for k, v in kwargs.items()}
     holes = any(isinstance(h, Hole) for h in (*looked_at, *named.values()))
-    if holes and _parses(function) and any(isinstance(h, Hole) and issubclass(h.value.cls, _PARSED) for h in looked_at):
+    if holes and _parses(function) and any(isinstance(h, Hole) and h.value.isa(_PARSED) for h in looked_at):
         raise Unsupported(errors.UnsupportedUse(function.__qualname__, "with an argument that is not known"))
     try:
         return function(target, *hosts, **named)
@@ -65,10 +64,8 @@ def _new_model(native: type[BaseException]) -> Any:
     def new(space: Space, cls_value: Value, /, *args: Value, **kwargs: Value) -> Value:
         cls = space.known(cls_value)
         if cls is NotKnown or not isinstance(cls, type) or not issubclass(cls, native):
-            try:
+            with host_errors(space, TypeError):
                 function(cls)
-            except TypeError as e:
-                raise Raised(space.exception(e)) from None
         value = made_of(space, _construct(space, function, cls, args, kwargs))
         if issubclass(native, _UNPACKING):
             value.args = list(args)
@@ -136,7 +133,7 @@ def _reduce_model(native: type[BaseException]) -> Any:
 
     def reduce(space: Space, self: Value, /) -> Value:
         self = self.force()
-        if not isinstance(self, ExceptionValue) or not issubclass(self.cls, native):
+        if not isinstance(self, ExceptionValue) or not self.isa(native):
             return bad_call(space, native.__reduce__, [self], {})
         if self.source is not None and space.trace.effects.is_mutated(self):
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__reduce__"))

@@ -10,8 +10,9 @@ from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
 from stator.bytecode.runtime import Place
 from stator.models.functions.frame_ import Frames, FrameValue
+from stator.space.operands import host_errors
 from stator.space.protocol import bad_call, models
-from stator.space.value import Constant, ObjectValue, Raised, Value
+from stator.space.value import Constant, ObjectValue, Value
 
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
@@ -89,35 +90,30 @@ class TracebackValue(ObjectValue):
     FIELDS = frozenset({"tb_lasti", "tb_lineno", "tb_next"})
 
     def __init__(self, entries: list[Passed], exception: ExceptionValue | None = None) -> None:
-        self.cls = types.TracebackType
+        super().__init__(types.TracebackType)
         self.exception = exception
-        self.source: Source | None = None
         #: innermost first; the traceback object itself stands for the last
         self.entries = entries
         #: what follows, where the program has made the object itself
         self.inner: Value | None = None
-        self.host: Any = None
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> TracebackValue:
         space.guard_type(host, source)
         self = cls([])
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
 
     @staticmethod
     def tp_new(space: Space, cls: Value, tb_next: Value, tb_frame: Value, tb_lasti: Value, tb_lineno: Value) -> Value:
         inner, frame = tb_next.force(), tb_frame.force()
         entries = inner.entries if isinstance(inner, TracebackValue) else []
-        new = entries or inner.cls is type(None)
+        new = entries or inner.is_none()
         if not isinstance(frame, FrameValue) or not new or not _leads_to(frame.frame, entries):
             return bad_call(space, types.TracebackType, [tb_next, tb_frame, tb_lasti, tb_lineno], {})
         at, line = (space.int_(space.index(number)) for number in (tb_lasti, tb_lineno))
-        try:
+        with host_errors(space, OverflowError):
             types.TracebackType(None, sys._getframe(), at, line)
-        except OverflowError as e:
-            raise Raised(space.exception(e)) from None
         if line == -1:  # from 3.12 on: that of `at`
             return space.unmodelled(types.TracebackType, [tb_next, tb_frame, tb_lasti, tb_lineno], {})
         made = TracebackValue([*entries, Told(frame.frame, at, line)])
@@ -136,15 +132,13 @@ class TracebackValue(ObjectValue):
             return space.trace.extension(Frames).value(entry.frame)
         return Constant(entry.line if name == "tb_lineno" else entry.place().at)
 
-    def __dir__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_dir(self, space: Space) -> Value:
         """`tb_dir`: the same of all."""
         return space.new_list([Constant(name) for name in _NAMES])
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         exc = self.exception
         if exc is None or exc.source is not None or exc.tb_entries[: len(self.entries)] != self.entries:
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         outer = len(exc.tb_entries) - len(self.entries)
         return writer.assign("traceback", f"{writer.expr(exc)}.__traceback__{'.tb_next' * outer}")

@@ -6,14 +6,12 @@ The lock only kept two threads from computing the same value twice.
 from __future__ import annotations
 
 import functools
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stator.host.version_facts import CACHED_PROPERTIES_LOCK
 from stator.space.protocol import register
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import Value
 
 _MISSING = object()
 
@@ -47,5 +45,5 @@ def _model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return space.call(space.existing(cached), args, kwargs)
 
 
-if sys.version_info < (3, 12):
+if CACHED_PROPERTIES_LOCK:
     register(functools.cached_property.__get__, _model)

@@ -6,7 +6,7 @@ import functools
 import gc
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import IdIs, NoKey
@@ -18,14 +18,11 @@ from stator.models.functions.method import BoundMethod
 from stator.models.identity.weakref_ import RefValue
 from stator.space.attributes import MISSING
 from stator.space.facts import constant, plain_name
+from stator.space.interfaces import Trace, Writer
 from stator.space.operands import known_host
 from stator.space.protocol import MODELS, NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Trace, Writer
-    from stator.space.space import Space
 
 _CACHED = functools._lru_cache_wrapper
 
@@ -35,16 +32,6 @@ class Cached(ExtensibleValue):
     """A function with a cache."""
 
     __slots__ = ()
-
-    def __init__(self, host: Any, source: Source | None, cls: type) -> None:
-        self.cls = cls
-        self.host = host
-        self.source = source
-        self._attrs: Any = None
-
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        return ExistingCache(host, source, space.guard_type(host, source))
 
     @staticmethod
     def tp_new(
@@ -59,17 +46,17 @@ class Cached(ExtensibleValue):
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         return self if instance is None else BoundMethod(self, instance)
 
-    def __get__(self, space: Space, instance: Value, owner: Value = NONE) -> Value:
-        if not space.trace.is_none(instance):
+    def tp_get(self, space: Space, instance: Value, owner: Value = NONE) -> Value:
+        if not instance.is_none():
             return BoundMethod(self, instance)
-        if space.trace.is_none(owner):
+        if owner.is_none():
             raise space.error(TypeError, "__get__(None, None) is invalid")
         return self
 
-    def __copy__(self, space: Space, *ignored: Value) -> Value:
+    def tp_copy(self, space: Space, *ignored: Value) -> Value:
         return self
 
-    def __deepcopy__(self, space: Space, *ignored: Value) -> Value:
+    def tp_deepcopy(self, space: Space, *ignored: Value) -> Value:
         return self
 
     def tp_reduce(self, space: Space) -> Value:
@@ -168,9 +155,8 @@ class ExistingCache(Cached):
     def describe(self) -> str:
         return f"{_name(self.host)} with a cache"
 
-    def reconstruct(self, writer: Writer) -> str:
-        assert self.source is not None
-        return writer.source(self.source)
+
+MODELS[_CACHED] = ExistingCache
 
 
 class Taken:
@@ -213,7 +199,7 @@ class CountCall(CountHit):
 
 def _is_symbolic(space: Space, value: Value) -> bool:
     """Whether the value is a symbolic number, or a tuple with one."""
-    if issubclass(value.cls, tuple) and isinstance(value, MODELS[tuple]):
+    if value.isa(tuple) and isinstance(value, MODELS[tuple]):
         return any(_is_symbolic(space, item.force()) for item in space.unpack(value))
     return value.symbolic
 
@@ -222,7 +208,7 @@ def _refers_to_new_class(space: Space, value: Value) -> bool:
     """Whether the value is a weak reference to a class that the trace has made."""
     value = value.force()
     referent = value.referent if isinstance(value, RefValue) else None
-    return referent is not None and issubclass(referent.cls, type) and space.trace.is_fresh_class(referent.host)  # type: ignore[attr-defined]
+    return referent is not None and referent.isa(type) and space.trace.is_fresh_class(referent.host)  # type: ignore[attr-defined]
 
 
 def _share(space: Space, value: Value, step: int, name: str) -> None:
@@ -235,7 +221,7 @@ def _share(space: Space, value: Value, step: int, name: str) -> None:
         parts = [item for pair in value.pairs(space) for item in pair]  # type: ignore[attr-defined]
     else:
         raise Unsupported(errors.CachedFunction(name, f"gives {value.describe()}"))
-    if not issubclass(value.cls, tuple):
+    if not value.isa(tuple):
         space.trace.shared[id(value)] = value, step, name
     for part in parts:
         _share(space, part.force(), step, name)
@@ -324,7 +310,7 @@ class FreshCache(Cached):
     __slots__ = ("entries", "function", "hits", "info_type", "maxsize", "misses", "typed")
 
     def __init__(self, function: Value, maxsize: int | None, typed: bool, info_type: Value, cls: type) -> None:
-        super().__init__(None, None, cls)
+        super().__init__(cls)
         self.function = function
         self.maxsize = maxsize if maxsize is None else max(maxsize, 0)
         self.typed = typed
@@ -379,7 +365,7 @@ class FreshCache(Cached):
         parts = [writer.expr(self.function), repr(self.maxsize), repr(self.typed), writer.expr(self.info_type)]
         return f"{writer.const(self.cls)}({', '.join(parts)})"
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         text = self.shell(writer)
         name = writer.shell_of(self) or str(writer.assign("cached", text))
         writer.name_value(self, name)
@@ -461,7 +447,7 @@ def _operand(space: Space, value: Value, name: str) -> Any:
         return weakref.ref(_operand(space, value.referent, name))
     if type(value) in (Constant, FormValue) or value.cls in (type, frozenset, types.FunctionType):
         return known_host(space, value, name)
-    if issubclass(value.cls, tuple) and all(
+    if value.isa(tuple) and all(
         space.host_lookup(value.cls, name) is tuple.__dict__[name] for name in ("__hash__", "__eq__")
     ):
         return known_host(space, value, name)

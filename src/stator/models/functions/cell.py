@@ -24,16 +24,13 @@ class CellValue(ObjectValue):
     FIELDS = frozenset({"cell_contents"})
 
     def __init__(self, contents: Value | None = None) -> None:
-        self.cls = types.CellType
-        self.source: Source | None = None
+        super().__init__(types.CellType)
         self.contents = contents
-        self.host: Any = None
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source, contents_source: Source | None = None) -> CellValue:
         self = cls()
-        self.host = host
-        self.source = source
+        self.host, self.source = host, source
         try:
             contents = host.cell_contents
         except ValueError:
@@ -104,9 +101,7 @@ class CellValue(ObjectValue):
     def shell(self, writer: Writer) -> str:
         return f"{writer.const(types.CellType)}()"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         # Created before its contents, because a function in the cell may close over the cell.
         name = writer.early(self)
         self.fill(writer)

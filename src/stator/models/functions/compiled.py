@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator._core import Compiled
 from stator.models.classes.instance import InstanceValue
 from stator.models.functions.method import BoundMethod
 from stator.space.facts import attribute
 from stator.space.protocol import models
+from stator.space.space import Space
 from stator.space.value import Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 @models(Compiled)
@@ -36,4 +32,4 @@ class CompiledValue(InstanceValue):
 
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
-        return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)
+        return self if instance.is_none() and owner is not None else BoundMethod(self, instance)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextvars
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.space.facts import fixed
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 def current(variable: contextvars.ContextVar[Any]) -> Any:
@@ -109,7 +106,7 @@ class ContextVarValue(Value):
 
     def reset(self, space: Space, token: Value, /) -> Value:
         token = token.force()
-        if not issubclass(token.cls, contextvars.Token):
+        if not token.isa(contextvars.Token):
             text = f"expected an instance of Token, got {space.str_(space.repr(token))}"
             raise space.error(TypeError, text)
         if not isinstance(token, TokenValue) or token.source is not None:
@@ -147,9 +144,7 @@ class TokenValue(ObjectValue):
     FIELDS = frozenset({"var"})
 
     def __init__(self, variable: ContextVarValue | None, value: Value) -> None:
-        self.cls = contextvars.Token
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(contextvars.Token)
         self.variable = variable
         self.value = value
         self.used = False
@@ -158,18 +153,15 @@ class TokenValue(ObjectValue):
     def from_host(cls, space: Space, host: Any, source: Source) -> TokenValue:
         space.guard_type(host, source)
         self = cls(None, NONE)
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
 
     def get_field(self, space: Space, name: str) -> Value | None:
         return self.variable if name == "var" and self.source is None else None
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         assert self.variable is not None
         if self.used or self not in self.variable.live:
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         index = self.variable.live.index(self)
         return self.variable.perform(writer)[index]

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
+from stator.guards.source import Source
+from stator.host.version_facts import FRAME_LOCALS_ARE_A_VIEW
 from stator.models.classes.instance import InstanceValue
+from stator.space.interfaces import Frame, Trace
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import NULL, Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Trace
-    from stator.space.space import Space
-
-#: before 3.13, one dict shows the variables of a frame, brought up to date whenever it is asked for
-_ONE_LOCALS_DICT = sys.version_info < (3, 13)
 
 
 class Frames:
@@ -72,7 +67,9 @@ class FrameValue(Value):
             return space.trace.builtins_of(frame.globals).value(space)  # type: ignore[no-any-return]
         if name == "f_back":
             return self._back(space)
-        if name == "f_locals" and (_ONE_LOCALS_DICT or (frame.namespace is not None and not comprehended(frame))):
+        if name == "f_locals" and (
+            not FRAME_LOCALS_ARE_A_VIEW or (frame.namespace is not None and not comprehended(frame))
+        ):
             return self.locals(space)
         if name == "f_trace":
             return NONE
@@ -92,7 +89,7 @@ class FrameValue(Value):
         frame = self.frame
         if frame.namespace is not None:
             return _namespace(space, frame)
-        if self.shown is None or not _ONE_LOCALS_DICT:
+        if self.shown is None or FRAME_LOCALS_ARE_A_VIEW:
             self.shown = space.new_dict([])
         for name, value in variables(frame).items():
             key = Constant(name)
@@ -135,7 +132,7 @@ def variables(frame: Frame) -> dict[str, Value | None]:
     found = _own_variables(frame)
     for slot in free:
         name = slot.rstrip("'")  # see bytecode.versions.common.local_slots
-        if _ONE_LOCALS_DICT or found.get(name) is None:
+        if not FRAME_LOCALS_ARE_A_VIEW or found.get(name) is None:
             found[name] = _contents(cells[slot].contents) if slot in cells else None
     return found
 
@@ -158,7 +155,7 @@ def _namespace(space: Space, frame: Frame) -> Value:
     if not inner:
         return namespace
     shown = space.new_dict([])
-    if _ONE_LOCALS_DICT:
+    if not FRAME_LOCALS_ARE_A_VIEW:
         space.call_method(shown, "update", namespace)
     for name, value in inner.items():
         space.setitem(shown, Constant(name), value)

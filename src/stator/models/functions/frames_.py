@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
@@ -13,11 +13,8 @@ from stator.models.exceptions.exception import exc_info
 from stator.models.functions.frame_ import Frames
 from stator.space.operands import refuse
 from stator.space.protocol import NONE, builtin
-from stator.space.value import Constant, Unsupported
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import Constant, Unsupported, Value
 
 
 @builtin(sys.exc_info)
@@ -82,7 +79,7 @@ def sys_exception(space: Space) -> Value:
     return space.trace.current_frame.being_handled() or NONE
 
 
-if sys.version_info >= (3, 12):
+if hasattr(sys, "_getframemodulename"):
 
     @builtin(sys._getframemodulename)
     def sys_getframemodulename(space: Space, depth: Value = Constant(0)) -> Value:  # noqa: B008

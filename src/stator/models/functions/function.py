@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import sys
 import types
 from collections.abc import Iterable
 from functools import partial
@@ -13,12 +12,14 @@ from stator import errors
 from stator._core import runs_its_code
 from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey, TypeIs
 from stator.guards.source import ConstSource, DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
+from stator.host.version_facts import CHANGED_KIND_OF_CODE_WARNS, FUNCTIONS_TAKE_KEYWORD_DEFAULTS
 from stator.models.functions.cell import CellValue
 from stator.models.functions.method import BoundMethod
 from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
+from stator.space.operands import host_errors
 from stator.space.protocol import NONE, TailCall, bad_call, handler_of, models
-from stator.space.value import Constant, Raised, Unsupported, Value
+from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.space.interfaces import Writer
@@ -42,29 +43,28 @@ _MUST_BE: dict[str, tuple[type, str]] = {
 #: those that None, or deleting them, empties
 _PARTS = frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
 
-#: what makes a function from some version on
-_NEWER_PARTS = frozenset({"kwdefaults"} if sys.version_info >= (3, 13) else ())
+#: what makes a function in some versions only
+_NEWER_PARTS = frozenset({"kwdefaults"} if FUNCTIONS_TAKE_KEYWORD_DEFAULTS else ())
 
 #: flags of code that makes generators and coroutines
 _SUSPENDS = 0x20 | 0x80 | 0x200
 
 
 @models(types.FunctionType)
-class FunctionValue(Value):
+class FunctionValue(ObjectValue):
     """A function: an existing one (`host`), or one made by the traced program."""
 
     __slots__ = (
         *("_attrs", "_cells", "_defaults", "_guarded", "_kwdefaults"),
-        *("annotations", "code", "fields", "globals", "host"),
+        *("annotations", "code", "fields", "globals"),
     )
+    ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
     FIELDS = frozenset({"__name__", "__qualname__", "__module__", "__doc__", "__globals__", "__code__", "__closure__"})
     FIELDS |= frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any], name: str) -> None:
-        self.cls = types.FunctionType
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(types.FunctionType)
         self.code = code
         self.globals = globals_
         self.fields: dict[str, Value] = {"__name__": Constant(name)}
@@ -79,17 +79,12 @@ class FunctionValue(Value):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> FunctionValue:
         self = cls(host.__code__, fixed(host, "__globals__"), "")
-        self.host = host
-        self.source = source
+        self.host, self.source = host, source
         self.fields = {}
         self._cells = self._defaults = self._kwdefaults = None
         if type(source) is not ConstSource:
             space.trace.guard(TypeIs(source, types.FunctionType))
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     @staticmethod
     def tp_new(
@@ -118,11 +113,11 @@ class FunctionValue(Value):
         usual = inherited is space.trace.globals_of(vars(builtins))
         if names.get_str(space, "__builtins__") is None and not usual:
             raise Unsupported(errors.UnsupportedUse("function.__new__", "in a frame with builtins of its own"))
-        if parts[2].cls is not type(None):
+        if not parts[2].is_none():
             made.fields["__name__"] = parts[2]
         made.fields["__module__"] = names.get_str(space, "__name__") or NONE
         for flag, value in ((1, parts[3]), (2, more.get("kwdefaults", NONE).force()), (8, parts[4])):
-            if value.cls is not type(None):
+            if not value.is_none():
                 made.set_part(space, flag, value)
         return made
 
@@ -234,8 +229,8 @@ class FunctionValue(Value):
         if not isinstance(value, Constant) or self._cells is None:
             return False
         code: types.CodeType = value.host
-        if (code.co_flags ^ self.code.co_flags) & _SUSPENDS and sys.version_info >= (3, 13):
-            return False  # of which CPython warns
+        if (code.co_flags ^ self.code.co_flags) & _SUSPENDS and CHANGED_KIND_OF_CODE_WARNS:
+            return False
         own, new = len(self._cells), len(code.co_freevars)
         if own != new:
             name = space.str_(space.getattr(self, "__name__"))
@@ -334,11 +329,11 @@ class FunctionValue(Value):
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         return self if instance is None else BoundMethod(self, instance)
 
-    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
-        return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)
+        return self if instance.is_none() and owner is not None else BoundMethod(self, instance)
 
-    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         return self.call(space, list(args), kwargs, False)
 
     # -- host and residual ------------------------------------------------------------------------------------------
@@ -349,15 +344,10 @@ class FunctionValue(Value):
         space.guard_identity_of(self.source, self.host)
         return self.host
 
-    def identity(self, space: Space) -> Any:
-        return self if self.host is None else self.host
-
     def describe(self) -> str:
         return f"function {self.qualname}"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         empty = [cell for cell in self._cells or () if cell.source is None and not writer.is_made(cell)]
         closure = [
             writer.expr(c) if c.source is not None or writer.is_made(c) else writer.early(c) for c in self._cells or ()
@@ -401,14 +391,12 @@ class FunctionValue(Value):
 def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> None:
     """Let CPython make a function of the same kinds of things: it words the error."""
     *hosts, closure = [space.stand_in(part) for part in parts]
-    if issubclass(parts[4].cls, tuple):
+    if parts[4].isa(tuple):
         items = [item.force() for item in space.unpack(parts[4])]
         closure = tuple(types.CellType() if isinstance(item, CellValue) else space.stand_in(item) for item in items)
-    try:
+    with host_errors(space, TypeError, ValueError):
         function: Any = types.FunctionType
         function(*hosts, closure, **{key: space.stand_in(v) for key, v in more.items()})
-    except (TypeError, ValueError) as e:
-        raise Raised(space.exception(e)) from None
 
 
 def _with_usual_builtins(*parts: Any) -> types.FunctionType:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import functools
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.guard import Equals
 from stator.guards.raw import lacks_dict
-from stator.guards.source import CallSource
+from stator.guards.source import CallSource, Source
+from stator.host.version_facts import TYPES_NAMED_IN_FULL
 from stator.models.classes.attr_dict import assign_dict
 from stator.models.functions.method import explicit_call
 from stator.models.iterators.iterator import reduction
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.facts import attribute
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse_object, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, models
 from stator.space.recursion import entered, repr_piece
-from stator.space.value import Constant, ExtensibleValue, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import Constant, ExtensibleValue, ObjectValue, Raised, Value
 
 _KEY = type(functools.cmp_to_key(lambda a, b: 0))
 
@@ -36,20 +33,17 @@ class PartialValue(ExtensibleValue):
     FIELDS = frozenset({"args", "func", "keywords"})
 
     def __init__(self, cls: type, function: Value | None, args: Value | None, keywords: Value | None) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self._function = function
         self._args = args
         self._keywords = keywords
-        self._attrs: Any = None
         #: whether there was a `__dict__` before the trace asked for it
         self._had_dict = False
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> PartialValue:
         self = cls(space.guard_type(host, source), None, None, None)
-        self.source, self.host = source, host
+        self.host, self.source = host, source
         return self
 
     @staticmethod
@@ -103,7 +97,7 @@ class PartialValue(ExtensibleValue):
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs}, tail)
 
-    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs})
 
@@ -111,7 +105,7 @@ class PartialValue(ExtensibleValue):
         return self.part(space, name) if name in ("func", "args", "keywords") else None
 
     def tp_repr(self, space: Space) -> Value:
-        name = space.full_name(self.cls) if sys.version_info >= (3, 13) else self.type_name(space)
+        name = space.full_name(self.cls) if TYPES_NAMED_IN_FULL else self.type_name(space)
         with entered(space, self) as again:
             if again:
                 return Constant("...")
@@ -122,38 +116,36 @@ class PartialValue(ExtensibleValue):
                 parts += (f", {space.str_(space.str(key))}=", repr_piece(space, value))
         return concatenated(f"{name}(", *parts, ")")
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         attrs = NONE if self.is_bare(space) else space.getattr(self, "__dict__")
         parts = [self.part(space, name) for name in ("func", "args", "keywords")]
         return reduction(space, self.cls, [parts[0]], space.new_tuple([*parts, attrs]))
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         state = state.force()
-        parts = [part.force() for part in space.unpack(state)] if issubclass(state.cls, tuple) else []
+        parts = [part.force() for part in space.unpack(state)] if state.isa(tuple) else []
         if self.source is not None:
             raise refuse_use("functools.partial.__setstate__", "of an object that was made outside")
         function, args, keywords, attrs = parts if len(parts) == 4 else (NONE, NONE, NONE, NONE)
         callable_ = space.host_lookup(function.cls, "__call__") is not MISSING
-        if not callable_ or not issubclass(args.cls, tuple) or not issubclass(keywords.cls, (dict, type(None))):
+        if not callable_ or not args.isa(tuple) or not keywords.isa((dict, type(None))):
             raise space.error(TypeError, "invalid partial state")
         space.mark_mutated(self)
         self._function = function
         self._args = args if args.cls is tuple else space.new_tuple(space.unpack(args))
-        named = space.new_dict([]) if keywords.cls is type(None) else keywords
+        named = space.new_dict([]) if keywords.is_none() else keywords
         self._keywords = named if named.cls is dict else space.call(space.existing(dict), [named], {})
         if self._attrs is not None:
             self._attrs.dict_owner = None
             self._attrs = None
-        if attrs.cls is not type(None) and not assign_dict(space, self, attrs):
+        if not attrs.is_none() and not assign_dict(space, self, attrs):
             raise refuse_use("functools.partial.__setstate__", "with a dict of another kind")
         return NONE
 
     def describe(self) -> str:
         return "a functools.partial object"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         assert self._function is not None and self._args is not None and self._keywords is not None
         # The constructor would see through a function that is itself a partial; and the parts may refer to the object.
         name: str = writer.assign("partial", f"{writer.const(self.cls)}({writer.const(callable)})")
@@ -170,7 +162,7 @@ def reduce_(space: Space, function: Value, iterable: Value, initial: Value | Non
     try:
         iterator = space.iter(iterable)
     except Raised as e:
-        if not issubclass(e.value.cls, TypeError):
+        if not e.matches(TypeError):
             raise
         raise space.error(TypeError, "reduce() arg 2 must support iteration") from None
     result = initial
@@ -185,15 +177,14 @@ def reduce_(space: Space, function: Value, iterable: Value, initial: Value | Non
 
 
 @models(_KEY)
-class KeyValue(Value):
+class KeyValue(ObjectValue):
     """What `cmp_to_key` returns, and what that returns for an object."""
 
     __slots__ = ("compare", "obj")
     FIELDS = frozenset({"obj"})
 
     def __init__(self, compare: Value, obj: Value | None) -> None:
-        self.cls = _KEY
-        self.source: Source | None = None
+        super().__init__(_KEY)
         self.compare = compare
         self.obj = obj
 
@@ -210,7 +201,7 @@ class KeyValue(Value):
     def get_field(self, space: Space, name: str) -> Value | None:
         return (self.obj or NONE) if name == "obj" else None
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         key = f"{writer.const(functools.cmp_to_key)}({writer.expr(self.compare)})"
         return str(writer.assign("key", key if self.obj is None else f"{key}({writer.expr(self.obj)})"))
 

@@ -6,22 +6,19 @@ import inspect
 import sys
 import types
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.bytecode.decode import decode
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
+from stator.host.version_facts import CLOSE_RETURNS_A_VALUE
 from stator.models.exceptions import exception
-from stator.models.functions.frame_ import Frames
 from stator.models.functions.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
+from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import NONE, model_for, models
-from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import ObjectValue, Raised, Unsupported, Value
 
 
 def _depth(_: Any) -> int:
@@ -83,18 +80,18 @@ class GeneratorValue(Suspendable):
         try:
             return self.send(space, NONE)
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration) and not self.is_coroutine:
+            if e.matches(StopIteration) and not self.is_coroutine:
                 space.stopped_by(e.value)
                 return None
             raise
 
-    def __next__(self, space: Space) -> Value:
+    def tp_next(self, space: Space) -> Value:
         return self.send(space, NONE)
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return self
 
-    def __await__(self, space: Space) -> Value:
+    def tp_await(self, space: Space) -> Value:
         return CoroutineWrapper(self)
 
     def send(self, space: Space, value: Value) -> Value:
@@ -118,9 +115,9 @@ class GeneratorValue(Suspendable):
         try:
             self.throw_in(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration) and sys.version_info >= (3, 13):
+            if e.matches(StopIteration) and CLOSE_RETURNS_A_VALUE:
                 return space.getattr(e.value, "value")
-            if issubclass(e.value.cls, (GeneratorExit, StopIteration)):
+            if e.matches((GeneratorExit, StopIteration)):
                 return NONE
             raise
         raise space.error(RuntimeError, f"{self.kind} ignored GeneratorExit")
@@ -144,21 +141,7 @@ class GeneratorValue(Suspendable):
     # -- attributes and the rest ------------------------------------------------------------------------------------
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        if self.source is not None:
-            return None
-        if name == "cr_origin":
-            return NONE
-        if name in ("gi_running", "cr_running"):
-            return Constant(self.running)
-        if name in ("gi_suspended", "cr_suspended"):
-            return Constant(self.frame is not None and self.started and not self.running)
-        if name in ("gi_frame", "cr_frame"):
-            return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
-        if name in ("gi_yieldfrom", "cr_await"):
-            return self.delegate() or NONE
-        if name in ("gi_code", "cr_code"):
-            return Constant(self.code)
-        return self.name_of(space, name) if name in ("__name__", "__qualname__") else None
+        return NONE if name == "cr_origin" and self.source is None else super().get_field(space, name)
 
     def describe(self) -> str:
         return f"a {self.kind}"
@@ -166,9 +149,7 @@ class GeneratorValue(Suspendable):
     def first_step(self, writer: Writer, name: str) -> str:
         return f"{name}.send(None)" if self.is_coroutine else f"next({name})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         return writer.generator(self)
 
 
@@ -187,19 +168,17 @@ class CoroutineWrapper(ObjectValue):
     __slots__ = ("coroutine",)
 
     def __init__(self, coroutine: GeneratorValue) -> None:
-        self.cls = _WRAPPER
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(_WRAPPER)
         self.coroutine = coroutine
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return self
 
-    def __next__(self, space: Space) -> Value:
+    def tp_next(self, space: Space) -> Value:
         return self.coroutine.send(space, NONE)
 
     def send(self, space: Space, value: Value, /) -> Value:
@@ -211,7 +190,7 @@ class CoroutineWrapper(ObjectValue):
     def close(self, space: Space) -> Value:
         return self.coroutine.close(space)
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         return writer.assign("awaited", f"{writer.expr(self.coroutine)}.__await__()")
 
 
@@ -250,7 +229,7 @@ def send(space: Space, receiver: Value, value: Value) -> Value:
     receiver = receiver.force()
     if isinstance(receiver, GeneratorValue):
         return receiver.send(space, value)
-    if space.trace.is_none(value):
+    if value.is_none():
         return space.advance(receiver)
     return space.call_method(receiver, "send", value)
 
@@ -259,7 +238,7 @@ def make(frame: Frame) -> Value:
     """The generator or coroutine that calling such a function gives."""
     flags = frame.code.co_flags
     if flags & inspect.CO_ASYNC_GENERATOR:
-        return model_for(types.AsyncGeneratorType)(frame)  # type: ignore[call-arg, misc]
+        return model_for(types.AsyncGeneratorType)(frame)  # type: ignore[call-arg]
     if not flags & inspect.CO_COROUTINE:
         return GeneratorValue(frame)
     _refuse_origins(frame.space)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
@@ -11,14 +12,21 @@ from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
-from stator.space.protocol import FALSE, NOT_IMPLEMENTED, TRUE, bad_call, builtin, handler_of, models, register
-from stator.space.value import Constant, Known, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.identity.keys import IdentityKey
+from stator.space.interfaces import Writer
+from stator.space.operands import host_errors
+from stator.space.protocol import (
+    FALSE,
+    NOT_IMPLEMENTED,
+    TRUE,
+    bad_call,
+    builtin,
+    handler_of,
+    models,
+    register,
+)
+from stator.space.space import Space
+from stator.space.value import Constant, Known, ObjectValue, Unsupported, Value
 
 
 @models(types.MethodType)
@@ -29,18 +37,15 @@ class BoundMethod(ObjectValue):
     FIELDS = frozenset({"__doc__", "__func__", "__self__"})
 
     def __init__(self, function: Value, instance: Value) -> None:
-        self.cls = types.MethodType
-        self.source: Source | None = None
+        super().__init__(types.MethodType)
         self.function = function
         self.instance = instance
-        self.host: Any = None
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
         space.guard_type(host, source)
         self = cls(*(part(space, host, source, name) for name in ("__func__", "__self__")))
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
 
     @classmethod
@@ -51,7 +56,7 @@ class BoundMethod(ObjectValue):
     def tp_new(space: Space, cls: Value, function: Value, instance: Value) -> Value:
         if space.special(function.force(), "__call__") is None:
             raise space.error(TypeError, "first argument must be callable")
-        if instance.force().cls is type(None):
+        if instance.is_none():
             raise space.error(TypeError, "instance must not be None")
         return BoundMethod(function, instance)
 
@@ -61,10 +66,10 @@ class BoundMethod(ObjectValue):
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         return space.call(self.function, [self.instance, *args], kwargs, tail)
 
-    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         return self.call(space, list(args), kwargs, False)
 
-    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         """From 3.13 on: it stays bound to what it is bound to."""
         return self
 
@@ -91,29 +96,14 @@ class BoundMethod(ObjectValue):
         return equal if equal is NOT_IMPLEMENTED else FALSE if equal is TRUE else TRUE
 
     def key(self, space: Space) -> Any:
-        return ("bound method", _IdentityOf(space.identity(self.instance)), _IdentityOf(space.identity(self.function)))
+        return ("bound method", *(IdentityKey(space.identity(part)) for part in (self.instance, self.function)))
 
     def describe(self) -> str:
         return f"method {self.function.force().describe()}"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         parts = f"{writer.expr(self.function)}, {writer.expr(self.instance)}"
         return writer.assign("method", f"{writer.const(types.MethodType)}({parts})")
-
-
-class _IdentityOf:
-    __slots__ = ("anchor",)
-
-    def __init__(self, anchor: Any) -> None:
-        self.anchor = anchor
-
-    def __hash__(self) -> int:
-        return id(self.anchor) >> 4
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _IdentityOf) and other.anchor is self.anchor
 
 
 class Named(Known):
@@ -147,6 +137,7 @@ class BuiltinValue(Named):
     """A C function or an unbound C method: what it does is in the table of `protocol`."""
 
     __slots__ = ()
+    ALWAYS_EXISTING = True
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
@@ -159,10 +150,6 @@ class BuiltinValue(Named):
         space.guard_identity(self)
         return self
 
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
-
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         host = self.host
         if self.cls is types.BuiltinFunctionType and fixed(host, "__name__") == "__new__":
@@ -171,19 +158,17 @@ class BuiltinValue(Named):
             self._check_class(space, args)
         return space.call_builtin(host, args, kwargs)
 
-    def __call__(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
         return self.call(space, list(args), kwargs, False)
 
     def _check_class(self, space: Space, args: list[Value]) -> None:
         """`classmethod_get`: the class must be one whose method this is; CPython words the TypeError."""
         host = self.host
         given = args[0].force() if args else None
-        if given is not None and issubclass(given.cls, type) and is_subtype(space.stand_in(given), self.owner):
+        if given is not None and given.isa(type) and is_subtype(space.stand_in(given), self.owner):
             return
-        try:
+        with host_errors(space, TypeError):
             host() if given is None else host.__get__(None, space.stand_in(given))
-        except TypeError as e:
-            raise Raised(space.exception(e)) from None
         raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
@@ -200,13 +185,13 @@ class BuiltinValue(Named):
             raise space.error(TypeError, f"{name} doesn't apply to a '{instance.type_name(space)}' object")
         return BoundBuiltin(self, instance)
 
-    def __get__(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
+    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
         if self.cls is types.ClassMethodDescriptorType:
-            cls = space.class_value(instance.cls) if owner is None or owner.force().cls is type(None) else owner.force()
+            cls = space.class_value(instance.cls) if owner is None or owner.is_none() else owner.force()
             self._check_class(space, [cls])
             return BoundBuiltin(self, cls)
-        return self if instance.cls is type(None) and owner is not None else self._bound(space, instance)
+        return self if instance.is_none() and owner is not None else self._bound(space, instance)
 
     def describe(self) -> str:
         return f"builtin {self.qualname}"
@@ -221,7 +206,7 @@ def explicit_call(*classes: Any) -> None:
 def _explicit_call(cls: type, host: Any) -> None:
     def call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         value: Any = args[0].force() if args else None
-        if value is None or not issubclass(value.cls, cls) or not hasattr(value, "call"):
+        if value is None or not value.isa(cls) or not hasattr(value, "call"):
             return bad_call(space, host, args, kwargs)
         return value.call(space, args[1:], kwargs, False)  # type: ignore[no-any-return]
 
@@ -237,7 +222,7 @@ def _equality(host: Any, equal: bool) -> None:
     @builtin(host)
     def compare(space: Space, self: Value, other: Value, /) -> Value:
         self, other = self.force(), other.force()
-        if not issubclass(other.cls, host.__objclass__):
+        if not other.isa(host.__objclass__):
             return NOT_IMPLEMENTED
         if isinstance(self, BoundBuiltin) and isinstance(other, BoundBuiltin):
             same = space.is_(self.instance, other.instance) and _same_function(space, self, other)
@@ -296,13 +281,11 @@ DISALLOW_INSTANTIATION = 1 << 7
 def check_new(space: Space, host: Any, args: list[Value]) -> None:
     """`tp_new_wrapper`: the class must be one that this `__new__` can allocate; CPython words the TypeError."""
     cls = args[0].force() if args else None
-    fits = cls is not None and issubclass(cls.cls, type) and is_subtype(space.stand_in(cls), host.__self__)
+    fits = cls is not None and cls.isa(type) and is_subtype(space.stand_in(cls), host.__self__)
     if fits and not space.stand_in(cls).__flags__ & DISALLOW_INSTANTIATION:  # type: ignore[arg-type]
         return
-    try:
+    with host_errors(space, TypeError):
         host(*[space.stand_in(a) for a in args])
-    except TypeError as e:
-        raise Raised(space.exception(e)) from None
     raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
 
@@ -330,9 +313,7 @@ class BoundBuiltin(BoundMethod):
             return space.getattr(self.function, name)
         return self.instance if name == "__self__" else None
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         host = self.function.force().host  # type: ignore[attr-defined]
         instance = self.instance.force()
         if self.function.force().cls is types.ClassMethodDescriptorType:

@@ -6,21 +6,19 @@ import builtins
 import importlib
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.source import ConstSource, GlobalSource, Source
+from stator.host.version_facts import MODULE_CALLS_GIVE_HINTS
 from stator.models.classes.attr_dict import AttrDict, AttrTable
 from stator.models.classes.instance import InstanceValue
 from stator.models.containers.dict_table import Entry
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, bad_call, models
+from stator.space.space import Space
 from stator.space.value import NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
 
 #: the builtins that the tracer itself runs on: where the program has replaced one, nothing is traced
 RELIED_ON: dict[str, Any] = {
@@ -30,9 +28,6 @@ RELIED_ON: dict[str, Any] = {
     or (type(host) is type and not issubclass(host, BaseException))
 }
 
-
-#: whether CPython guesses what a program means that calls a module
-_HINTS = sys.version_info >= (3, 12)
 
 #: what int and str call for long numbers, from 3.12 on
 _LONG_NUMBERS = ("int_to_decimal_string", "int_from_string", "int_divmod")
@@ -90,7 +85,6 @@ class ModuleDict(AttrDict):
     """The `__dict__` of a module: what LOAD_GLOBAL, attribute access and `globals()` share."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
 
     def __init__(self, owner: Value, module: types.ModuleType) -> None:
         super().__init__(owner)
@@ -105,8 +99,8 @@ class ModuleValue(InstanceValue):
     """A module. Which one an existing module is, is guarded, so that it is known."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
     FIELDS = frozenset({"__annotations__"})
+    ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
 
     @classmethod
@@ -125,10 +119,6 @@ class ModuleValue(InstanceValue):
             self.host = host
             self.source = ConstSource(host, _name(host))
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     def as_host(self, space: Space) -> Any:
         return super().as_host(space) if self.source is None else self.host
@@ -158,7 +148,8 @@ class ModuleValue(InstanceValue):
 
     def call_hint(self, space: Space) -> str:
         """`object_is_not_callable`: a function of the module's own name may be meant."""
-        name = self.attr_dict(space).get_str(space, "__name__") if _HINTS and self.cls is types.ModuleType else None
+        hints = MODULE_CALLS_GIVE_HINTS and self.cls is types.ModuleType
+        name = self.attr_dict(space).get_str(space, "__name__") if hints else None
         known = None if name is None else space.known(name)
         found = space.getattr_or_none(self, known) if type(known) is str else None
         if found is None or space.host_lookup(found.force().cls, "__call__") is MISSING:
@@ -179,7 +170,7 @@ class ModuleValue(InstanceValue):
             try:
                 return space.generic_getattr(self, name, tail)
             except Raised as e:
-                if not issubclass(e.value.cls, AttributeError):
+                if not e.matches(AttributeError):
                     raise
         hook = self.attr_dict(space).get_str(space, "__getattr__")
         if hook is not None:
@@ -191,7 +182,7 @@ class ModuleValue(InstanceValue):
         likeness = types.ModuleType.__new__(types.ModuleType)
         attrs = self.attr_dict(space)
         own, spec = attrs.get_str(space, "__name__"), attrs.get_str(space, "__spec__")
-        if own is not None and issubclass(own.force().cls, str):
+        if own is not None and own.isa(str):
             likeness.__dict__["__name__"] = space.str_(own)
         if spec is not None:
             likeness.__dict__["__spec__"] = _likeness_of(space, spec.force())
@@ -209,7 +200,7 @@ class ModuleValue(InstanceValue):
         return ModuleValue(cls.force().as_host(space))
 
     def tp_init(self, space: Space, name: Value, doc: Value = NONE) -> Value:
-        if not issubclass(name.force().cls, str):
+        if not name.isa(str):
             return bad_call(space, types.ModuleType.__init__, [self, name, doc], {})
         for key, value in zip(_FIRST, (name, doc, NONE, NONE, NONE), strict=True):
             self.attr_dict(space).set_str(space, key, value)
@@ -226,7 +217,7 @@ class ModuleValue(InstanceValue):
         if hook is not None:
             return space.call(hook, [], {})
         names = space.getattr(self, "__dict__").force()
-        if not issubclass(names.cls, dict):
+        if not names.isa(dict):
             raise space.error(TypeError, f"{self.type_name(space)}.__dict__ is not a dictionary")
         return space.new_list(list(space.unpack(names)))
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from types import NoneType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
+from stator.bytecode.decode import Instr
+from stator.guards.source import Source
+from stator.host.version_facts import BODIES_CONVERT_STOP_ITERATION, THROW_WARNS_OF_PARTS
 from stator.models.exceptions import exception
+from stator.models.functions.frame_ import Frames
 from stator.space.facts import plain_name
-from stator.space.value import ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.bytecode.decode import Instr
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
+from stator.space.interfaces import Frame, Writer
+from stator.space.protocol import NONE
+from stator.space.space import Space
+from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 
 class Suspendable(ObjectValue):
@@ -27,9 +27,7 @@ class Suspendable(ObjectValue):
     kind: str
 
     def __init__(self, frame: Frame | None, cls: type) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.frame = frame
         if frame is not None:
             frame.generator = self
@@ -44,8 +42,7 @@ class Suspendable(ObjectValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         self = cls(None, space.guard_type(host, source))
-        self.host = host
-        self.source = source
+        self.host, self.source = host, source
         return self
 
     def __del__(self) -> None:
@@ -85,6 +82,28 @@ class Suspendable(ObjectValue):
         function = self.frame.function
         return space.getattr(function, field)
 
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """`gi_running`, `cr_running`, `ag_running` …, and the names."""
+        if self.source is not None:
+            return None
+        if name in ("__name__", "__qualname__"):
+            return self.name_of(space, name)
+        name = name[3:]
+        if name == "running":
+            return Constant(self.is_running)
+        if name == "suspended":
+            return Constant(self.frame is not None and self.started and not self.running)
+        if name == "frame":
+            return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
+        if name in ("yieldfrom", "await"):
+            return self.delegate() or NONE
+        return Constant(self.code) if name == "code" else None
+
+    @property
+    def is_running(self) -> bool:
+        """What `gi_running` and its like show."""
+        return self.running
+
     # -- resuming ---------------------------------------------------------------------------------------------------
 
     def exhausted(self, space: Space) -> Raised:
@@ -100,7 +119,7 @@ class Suspendable(ObjectValue):
         self.own()
         if self.frame is None:
             raise self.exhausted(space)
-        if not self.started and not self.running and not space.trace.is_none(value):
+        if not self.started and not self.running and not value.is_none():
             raise space.error(TypeError, f"can't send non-None value to a just-started {self.kind}")
         frame = self._enter(space)
         if self.started:
@@ -160,7 +179,7 @@ class Suspendable(ObjectValue):
             result = frame.run()
         except Raised as e:
             self.finish(space)
-            if sys.version_info < (3, 12):  # later, the body's own code does this
+            if not BODIES_CONVERT_STOP_ITERATION:
                 raise Raised(exception.stop_iteration_error(space, e.value, frame.code)) from None
             raise
         finally:
@@ -179,7 +198,7 @@ class Suspendable(ObjectValue):
         frame = self._enter(space)
         receiver = receiver.force()
         try:
-            if closing and issubclass(raised.value.cls, GeneratorExit):
+            if closing and raised.matches(GeneratorExit):
                 close(space, receiver)
                 return self._run(space, frame, raised)
             thrower = space.getattr_or_none(receiver, "throw")
@@ -189,7 +208,7 @@ class Suspendable(ObjectValue):
         except Raised as inner:
             if self.frame is None:
                 raise
-            if not issubclass(inner.value.cls, StopIteration):
+            if not inner.matches(StopIteration):
                 return self._run(space, frame, inner)
             frame.pop()
             frame.push(stop_value(space, inner.value))
@@ -248,14 +267,14 @@ def protects(instrs: Sequence[Instr], suspended_at: Instr) -> bool:
 def stop_with(space: Space, value: Value) -> Raised:
     """`_PyGen_SetStopIterationValue`: the StopIteration that brings a value; without one for None."""
     stop = space.error(StopIteration)
-    if not space.trace.is_none(value):
+    if not value.is_none():
         stop.value.set_args(space, [value])  # type: ignore[attr-defined]
     return stop
 
 
 def warn_of_parts(space: Space, method: str, value: Value | None) -> None:
-    """From 3.12 on, exceptions are not to be thrown in as type, value and traceback."""
-    if value is not None and sys.version_info >= (3, 12):
+    """Exceptions are not to be thrown in as type, value and traceback."""
+    if value is not None and THROW_WARNS_OF_PARTS:
         text = f"the (type, exc, tb) signature of {method}() is deprecated, use the single-arg signature instead."
         space.warn(DeprecationWarning, text)
 

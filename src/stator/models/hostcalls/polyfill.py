@@ -11,14 +11,11 @@ import importlib.util
 import pickle
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.space.protocol import register
-from stator.space.value import Raised
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import Raised, Value
 
 
 def twin(module: types.ModuleType, c_name: str) -> types.ModuleType:
@@ -43,7 +40,7 @@ def _use(host: Any, python: Any, listed: bool) -> None:
     """Trace `python` wherever the program calls `host`."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if listed and args and not issubclass(args[0].force().cls, list):
+        if listed and args and not args[0].isa(list):
             given = args[0].force().type_name(space)
             raise space.error(TypeError, f"{host.__name__}() argument must be list, not {given}")
         return space.call(space.existing(python), args, kwargs)

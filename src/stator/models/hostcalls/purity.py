@@ -19,22 +19,19 @@ import types
 import unicodedata
 import zlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator._core import has_buffer
 from stator.guards.guard import Equals, IdIs
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.models.classes.instance import InstanceValue
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.space.facts import fixed
-from stator.space.operands import known_host, refuse_object, refuse_use
+from stator.space.interfaces import Writer
+from stator.space.operands import host_errors, known_host, refuse_object, refuse_use
 from stator.space.protocol import IMMUTABLE, NONE, REALISERS, builtin, folds_if, is_immutable, pure, register
-from stator.space.value import Constant, NotKnown, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import Constant, NotKnown, Value
 
 __all__ = ["as_constant", "frozen", "pure_python"]
 
@@ -180,7 +177,7 @@ def _substitute(host: Any, counted: bool) -> None:
         count: Value = Constant(0),  # noqa: B008 (immutable)
     ) -> Value:
         repl = repl.force()
-        if issubclass(repl.cls, (str, bytes)) or space.special(repl, "__call__") is None:
+        if repl.isa((str, bytes)) or space.special(repl, "__call__") is None:
             return space.run_known(host, [pattern.force(), repl, string.force(), count.force()])
         text = known_host(space, string, "re.sub")
         pieces: list[Any] = []
@@ -189,7 +186,7 @@ def _substitute(host: Any, counted: bool) -> None:
         for match in known_host(space, space.run_known(_matches, [pattern.force(), string.force()]), "re.sub"):
             pieces.append(text[at : match.start()])
             piece = space.call(repl, [Constant(match)], {}).force()
-            if piece.cls is not type(None):
+            if not piece.is_none():
                 pieces.append(known_host(space, piece, "re.sub"))
             at = match.end()
             made += 1
@@ -236,7 +233,5 @@ def finditer(space: Space, pattern: Value, string: Value, *bounds: Value) -> Val
     args = [pattern.force(), string.force(), *(bound.force() for bound in bounds)]
     hosts = [known_host(space, arg, "re.Pattern.finditer") for arg in args]
     fixed_texts(space, hosts, {})
-    try:
+    with host_errors(space, Exception):
         return Matches(args, list(re.Pattern.finditer(*hosts)))
-    except Exception as e:
-        raise Raised(space.exception(e)) from None

@@ -10,7 +10,7 @@ import _thread
 import sys
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
@@ -18,14 +18,11 @@ from stator.guards.source import CallSource, ConstSource
 from stator.models.functions.method import BoundMethod
 from stator.space.identity.aliasing import separate, used_as_key
 from stator.space.identity.keys import IdKey
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, hooked, refuse_use
 from stator.space.protocol import bad_call, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
 
 #: references to the value of an object that only its id leads to: that of the id, the variable and the argument
 _HELD_HERE_ONLY = 3
@@ -158,7 +155,7 @@ def _method_hash(host: Any) -> None:
     def model(space: Space, method: Value, /) -> Value:
         """Two are equal only if they are bound to one object."""
         method = method.force()
-        if not issubclass(method.cls, host.__objclass__):
+        if not method.isa(host.__objclass__):
             return bad_call(space, host, [method], {})
         if isinstance(method, BoundMethod):
             if space.host_lookup(method.function.force().cls, "__hash__") is not object.__hash__:

@@ -41,14 +41,11 @@ class RefValue(ExtensibleValue):
     FIELDS = frozenset({"__callback__"})
 
     def __init__(self, referent: Value | None, callback: Value = NONE, cls: type = weakref.ref) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self._target = WeakTarget(referent)
         #: the key, with the hash that references keep once they have been asked for it
         self._key: RefKey | None = None
         self.callback = callback
-        self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
 
     @property
@@ -65,8 +62,7 @@ class RefValue(ExtensibleValue):
         else:
             callback = CallSource(_callback, source, "callback")
             self = cls(space.wrap(referent, WeakrefSource(source)), space.wrap(_callback(host), callback), own)
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
 
     @staticmethod
@@ -77,9 +73,9 @@ class RefValue(ExtensibleValue):
             raise space.error(TypeError, f"cannot create weak reference to '{referent.type_name(space)}' object")
         if referent.source is None:
             refer_to_new(space, referent, callback)
-        elif callback.cls is not type(None):
+        elif not callback.is_none():
             call_back_for(space, referent)
-        if host is weakref.ref and callback.cls is type(None):
+        if host is weakref.ref and callback.is_none():
             # One object is referred to by one plain reference.
             known = space.trace.extension(PlainRefs).refs
             found = known.get(id(referent))
@@ -136,9 +132,7 @@ class RefValue(ExtensibleValue):
     def get_field(self, space: Space, name: str) -> Value | None:
         return self.callback if name == "__callback__" else None
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         referent = self.referent
         shown = f"{writer.const(_Mortal)}()" if referent is None else writer.expr(referent)
         parts = [shown, writer.expr(self.callback)]
@@ -155,7 +149,7 @@ class _Mortal:
 
 def refer_to_new(space: Space, referent: Value, callback: Value) -> None:
     """A weak reference to an object made by the trace, which may die unseen."""
-    if callback.cls is not type(None) and not issubclass(referent.cls, type):  # a class waits for the collector
+    if not callback.is_none() and not referent.isa(type):  # a class waits for the collector
         raise Unsupported(errors.LifetimeObserved("a callback for the death of a new object"))
     # What is resumed after a break need not hold the object as long as the frame would.
     space.trace.unresumable = errors.LifetimeObserved("a weak reference to a new object")
@@ -171,7 +165,7 @@ def call_back_for(space: Space, referent: Value) -> None:
 
 def _may_have_died(space: Space, referent: Value) -> bool:
     """Whether the traced program has dropped a reference to the existing object, which the running frame keeps."""
-    if space.trace.first_guards:
+    if space.trace.prologue is not None:
         return True  # only garbage may have led to it
     host = referent.host if isinstance(referent, Lazy) else space.identity(referent)
     trace = space.trace

@@ -200,7 +200,7 @@ class ZipValue(_Composed):
     def reduced(self, space: Space) -> Value:
         return reduction(space, self.cls, list(self.iterators), *[TRUE] * self.strict)
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         strict = space.truth(state)
         if self.source is not None:
             raise Unsupported(errors.UnsupportedMethod("zip", "__setstate__"))

@@ -68,7 +68,7 @@ class Arrangements(ItertoolsIterator):
         pools: list[Value] = [space.new_tuple(pool) for pool in self.pools]
         return reduction(space, self.cls, [*pools, *map(Constant, self.options)], *map(space.fresh, state))
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         self.warn_of_copies(space)
         if self.source is not None:
             raise refuse(f"itertools.{self.cls.__name__}.__setstate__")
@@ -241,7 +241,7 @@ class GroupBy(ItertoolsIterator):
         whole = [space.new_tuple(known)] if len(known) == len(state) else []
         return reduction(space, self.cls, [self.iterator, self.function], *whole)
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         self.warn_of_copies(space)
         state = state.force()
         if not issubclass(state.cls, tuple):
@@ -367,7 +367,7 @@ class Tee(IteratorValue):
             self.index += 1
         return item
 
-    def __copy__(self, space: Space) -> Value:
+    def tp_copy(self, space: Space) -> Value:
         if self.source is not None:
             self.open(space)
         return Tee(self.shared, self.index)

@@ -16,6 +16,7 @@ from stator import errors
 from stator._core import exchange
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
+from stator.host.version_facts import LIST_ITERATORS_END_BELOW
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.space.protocol import MODELS, NONE, NOT_IMPLEMENTED, builtin, models
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
@@ -40,8 +41,6 @@ __all__ = [
     "iterator_type",
     "reduction",
 ]
-
-_ENDS_BELOW = sys.version_info >= (3, 13)
 
 I = TypeVar("I", bound="type[IteratorValue]")  # noqa: E741
 
@@ -154,6 +153,27 @@ class IteratorValue(ExtensibleValue):
     def held(self) -> Iterable[Value]:
         return held_attributes(self)
 
+    # -- the slots ----------------------------------------------------------------------------------------------------
+
+    def tp_iter(self, space: Space) -> Value:
+        return self
+
+    def tp_next(self, space: Space) -> Value:
+        if self.source is not None:
+            self.open(space)
+        if self.passes_stop:
+            return space.passed_on(lambda: self.produce(space))
+        found = self.produce(space)
+        if found is None:
+            raise space.error(StopIteration)
+        return found
+
+    def tp_reduce(self, space: Space) -> Value:
+        self.warn_of_copies(space)
+        if self.source is not None:
+            self.open(space)
+        return self.reduced(space)
+
     # -- generated code -----------------------------------------------------------------------------------------------
 
     def reconstruct(self, writer: Writer) -> str:
@@ -198,28 +218,6 @@ def native(cls: type) -> type:
     return next(base for base in cls.__mro__ if base in MODELS)
 
 
-def _iter(self: IteratorValue, space: Space) -> Value:
-    return self
-
-
-def _next(self: IteratorValue, space: Space) -> Value:
-    if self.source is not None:
-        self.open(space)
-    if self.passes_stop:
-        return space.passed_on(lambda: self.produce(space))
-    found = self.produce(space)
-    if found is None:
-        raise space.error(StopIteration)
-    return found
-
-
-def _reduce(self: IteratorValue, space: Space) -> Value:
-    self.warn_of_copies(space)
-    if self.source is not None:
-        self.open(space)
-    return self.reduced(space)
-
-
 def reduction(space: Space, maker: Any, args: list[Value], *state: Value) -> Value:
     """What `__reduce__` gives: how an equal object is made."""
     made = space.class_value(maker) if isinstance(maker, type) else space.existing(maker)
@@ -230,15 +228,10 @@ def iterator_type(*hosts: type) -> Callable[[I], I]:
     """Class decorator: the class models these iterator types."""
 
     def decorate(value_class: I) -> I:
-        value_class.__iter__ = _iter  # type: ignore[attr-defined]
-        value_class.__next__ = _next  # type: ignore[attr-defined]
+        inherited = ["tp_iter", "tp_next", "tp_length_hint", "tp_setstate"]
         if value_class.reduced is not IteratorValue.reduced:
-            value_class.__reduce__ = _reduce  # type: ignore[assignment, method-assign]
-        for name in ("__length_hint__", "__setstate__"):
-            inherited = getattr(value_class, name, None)
-            if inherited is not None:
-                setattr(value_class, name, inherited)  # a model's methods are those of its own class
-        return models(*hosts)(value_class)
+            inherited.append("tp_reduce")
+        return models(*hosts, inherited=inherited)(value_class)
 
     return decorate
 
@@ -325,7 +318,7 @@ class PositionIterator(IteratorValue):
         """How many items are left."""
         return space.int_(space.len(target)) - self.index
 
-    def __length_hint__(self, space: Space) -> Value:
+    def tp_length_hint(self, space: Space) -> Value:
         if self.source is not None:
             self.open(space)
         return Constant(0 if self.target is None else max(self.remaining(space, self.target), 0))
@@ -335,7 +328,7 @@ class PositionIterator(IteratorValue):
             return reduction(space, self.exhausted_maker, [space.fresh(self.empty)])
         return reduction(space, self.maker, [self.target], Constant(self.index))
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         index = state_number(space, state)
         if self.source is not None:
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
@@ -398,7 +391,7 @@ class ListIterator(_ItemIterator):
     host_type: ClassVar[Any] = type(iter([]))
     base = list
     empty: ClassVar[Any] = []
-    ends_below: ClassVar[bool] = _ENDS_BELOW
+    ends_below: ClassVar[bool] = LIST_ITERATORS_END_BELOW
 
 
 @iterator_type(type(iter(())))
@@ -418,9 +411,9 @@ class ListReverseIterator(PositionIterator):
     host_type: ClassVar[Any] = type(reversed([]))
     base = list
     maker: ClassVar[Any] = reversed
-    exhausted_maker: ClassVar[Any] = reversed if _ENDS_BELOW else iter
+    exhausted_maker: ClassVar[Any] = reversed if LIST_ITERATORS_END_BELOW else iter
     empty: ClassVar[Any] = []
-    ends_below: ClassVar[bool] = _ENDS_BELOW
+    ends_below: ClassVar[bool] = LIST_ITERATORS_END_BELOW
     step = -1
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
@@ -520,7 +513,7 @@ class SequenceIterator(IteratorValue):
         self.index += 1
         return item
 
-    def __length_hint__(self, space: Space) -> Value:
+    def tp_length_hint(self, space: Space) -> Value:
         if self.source is not None:
             self.open(space)
         if self.target is None:
@@ -535,7 +528,7 @@ class SequenceIterator(IteratorValue):
             return reduction(space, iter, [space.new_tuple([])])
         return reduction(space, iter, [self.target], Constant(self.index))
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         index = state_number(space, state)
         if self.source is not None:
             self.open(space)

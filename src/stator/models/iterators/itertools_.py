@@ -4,11 +4,11 @@ of items in `combinatorics`."""
 from __future__ import annotations
 
 import itertools
-import sys
 import types
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from stator.host.version_facts import ITERTOOLS_WARN_OF_COPIES
 from stator.models.containers.sequence import MAXSIZE
 from stator.models.iterators.builtins_iter import own_class
 from stator.models.iterators.iterator import IteratorValue, advance, advanced, iterator_type, reduction, state_number
@@ -51,7 +51,7 @@ class ItertoolsIterator(IteratorValue):
     __slots__ = ()
 
     def warn_of_copies(self, space: Space) -> None:
-        if sys.version_info >= (3, 12):
+        if ITERTOOLS_WARN_OF_COPIES:
             words = "Pickle, copy, and deepcopy support will be removed from itertools in Python 3.14."
             space.warn(DeprecationWarning, words)
 
@@ -131,7 +131,7 @@ class Repeat(ItertoolsIterator):
         pieces = [Constant(f"{space.class_name(self.cls)}("), space.repr(self.object), Constant(f"{end})")]
         return space.join_strings(pieces)
 
-    def __length_hint__(self, space: Space) -> Value:
+    def tp_length_hint(self, space: Space) -> Value:
         if self.source is not None:
             self.open(space)
         if self.left is None:
@@ -203,7 +203,7 @@ class Cycle(ItertoolsIterator):
             space.call_method(iterator, "__setstate__", Constant(self.index))
         return reduction(space, self.cls, [iterator], space.new_tuple([self.saved, TRUE]))
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         self.warn_of_copies(space)
         state = state.force()
         if not issubclass(state.cls, tuple):
@@ -273,7 +273,7 @@ class Chain(ItertoolsIterator):
         parts = [self.rest] if self.active is None else [self.rest, self.active]
         return reduction(space, self.cls, [], space.new_tuple(parts))
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         self.warn_of_copies(space)
         state = state.force()
         parts = [part.force() for part in space.unpack(state)] if issubclass(state.cls, tuple) else []
@@ -361,7 +361,7 @@ class ISlice(ItertoolsIterator):
         args = [self.iterator, Constant(self.wanted), stop, Constant(self.step)]
         return reduction(space, self.cls, args, Constant(self.taken))
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         self.warn_of_copies(space)
         count = state_number(space, state)
         if self.source is not None or not 0 <= count <= self.wanted:
@@ -437,7 +437,7 @@ class ZipLongest(ItertoolsIterator):
         parts = [space.new_tuple([]) if iterator is None else iterator for iterator in self.iterators]
         return reduction(space, self.cls, parts, self.fill)
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         self.warn_of_copies(space)
         if self.source is not None:
             raise refuse("itertools.zip_longest.__setstate__")
@@ -537,7 +537,7 @@ class Pairwise(IteratorValue):
         return f"{begin}{writer.const(itertools.accumulate)}({parts}))"
 
 
-if sys.version_info >= (3, 12):
+if hasattr(itertools, "batched"):
 
     @iterator_type(itertools.batched)
     class Batched(IteratorValue):

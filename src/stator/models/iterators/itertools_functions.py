@@ -52,7 +52,7 @@ class _Switching(_OverOne):
     def reduced(self, space: Space) -> Value:
         return reduction(space, self.cls, [self.function, self.iterator], Constant(int(self.switched)))
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         self.warn_of_copies(space)
         if self.source is not None:
             raise refuse(f"itertools.{self.cls.__name__}.__setstate__")
@@ -200,7 +200,7 @@ class Accumulate(ItertoolsIterator):
     def _after(self, space: Space, first: Value) -> Value:
         return space.call(space.existing(itertools.chain), [space.new_tuple([first]), self.iterator], {})
 
-    def __setstate__(self, space: Space, state: Value, /) -> Value:
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
         self.warn_of_copies(space)
         if self.source is not None:
             raise refuse("itertools.accumulate.__setstate__")

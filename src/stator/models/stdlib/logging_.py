@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
@@ -19,10 +19,8 @@ from stator.models.stdlib.text_files import SINKS
 from stator.models.text.repr_ import str_of
 from stator.space.operands import known_host, literal, refuse_use
 from stator.space.protocol import FALSE, NONE, register
+from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 _OWN = frozenset({"logging", "logging.handlers"})
 _METHODS = ("_log", "makeRecord", "handle", "callHandlers", "filter", "findCaller")
@@ -184,7 +182,7 @@ def _snapshot(space: Space, message: Value, args: Value) -> tuple[Value, Value]:
     text = str_of(space, message)
     if items:
         operand: Value = space.new_tuple(items)
-        mapping = items[0] if len(items) == 1 and issubclass(items[0].cls, dict) else None
+        mapping = items[0] if len(items) == 1 and items[0].isa(dict) else None
         text = space.binary("%", text, operand if mapping is None or not space.truth(mapping) else mapping)
     return Constant(str.__str__(known_host(space, text, "logging"))), space.new_tuple([])
 

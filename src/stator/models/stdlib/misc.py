@@ -14,14 +14,12 @@ import itertools
 import sys
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from stator.space.operands import known_host, refuse_use
+from stator.space.operands import host_errors, known_host, refuse_use
 from stator.space.protocol import NONE, pure, register
-from stator.space.value import Raised, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import Value
 
 _ALIASED: tuple[type, ...] = (
     itertools.chain,
@@ -57,10 +55,8 @@ def _find_spec(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
         return space.existing(importlib.util.find_spec).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
     if "." in name and name.rpartition(".")[0] not in sys.modules:
         raise refuse_use("importlib.util.find_spec", "in a package that is not imported yet")
-    try:
+    with host_errors(space, Exception):
         spec = importlib.util.find_spec(name)
-    except Exception as e:
-        raise Raised(space.exception(e)) from None
     return NONE if spec is None else space.existing(spec, f"spec of {name}")
 
 
@@ -72,7 +68,7 @@ def _import_module(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     name = known_host(space, args[0], "importlib.import_module") if len(args) == 1 and not kwargs else None
     if isinstance(name, str):
         module = space.trace.loaded(name)
-        if module is not None and issubclass(module.force().cls, types.ModuleType):
+        if module is not None and module.isa(types.ModuleType):
             return module
         if not name.startswith("."):
             space.trace.first_import(name)

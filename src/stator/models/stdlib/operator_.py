@@ -5,77 +5,53 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.guard import Length
-from stator.guards.source import CallSource, ItemSource
+from stator.guards.source import CallSource, ItemSource, Source
 from stator.models.functions.method import explicit_call
 from stator.models.iterators.iterator import reduction
 from stator.space.deferred import concatenated
 from stator.space.facts import answer
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.length_hint import length_hint
 from stator.space.operands import bool_value, known_host, refuse_object
 from stator.space.operators import BINARY, COMPARE, INPLACE
 from stator.space.protocol import NONE, builtin, models
 from stator.space.recursion import entered, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Value
 
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
-
-def _binary(host: Any, symbol: str) -> None:
-    def model(space: Space, left: Value, right: Value, /) -> Value:
-        return space.binary(symbol, left, right)
-
-    builtin(host)(model)
-
-
-def _compare(host: Any, symbol: str) -> None:
-    def model(space: Space, left: Value, right: Value, /) -> Value:
-        return space.compare(symbol, left, right)
-
-    builtin(host)(model)
-
-
-def _unary(host: Any, symbol: str) -> None:
-    def model(space: Space, value: Value, /) -> Value:
-        return space.unary(symbol, value)
-
-    builtin(host)(model)
+def _operation(host: Host, asked: str, symbol: str) -> None:
+    """A function of two operands is `space.binary` or `space.compare` of its symbol."""
+    builtin(host)(lambda space, left, right, /: getattr(space, asked)(symbol, left, right))
 
 
 for _symbol, _entry in BINARY.items():
-    _binary(_entry[0], _symbol)
+    _operation(_entry[0], "binary", _symbol)
 for _symbol, _method in INPLACE.items():
-    _binary(getattr(operator, _method.strip("_")), _symbol)
-for _symbol, _compared in COMPARE.items():
-    _compare(_compared[0], _symbol)
-_UNARY = ((operator.neg, "-"), (operator.pos, "+"), (operator.invert, "~"), (operator.inv, "~"), (operator.abs, "abs"))
-for _host, _symbol in _UNARY:
-    _unary(_host, _symbol)
+    _operation(getattr(operator, _method.strip("_")), "binary", _symbol)
+for _symbol, _entry in COMPARE.items():
+    _operation(_entry[0], "compare", _symbol)
 
-
-@builtin(operator.not_)
-def not_(space: Space, value: Value, /) -> Value:
-    return bool_value(not space.truth(value))
-
-
-@builtin(operator.truth)
-def truth(space: Space, value: Value, /) -> Value:
-    return bool_value(space.truth(value))
-
-
-@builtin(operator.is_)
-def is_(space: Space, left: Value, right: Value, /) -> Value:
-    return bool_value(space.is_(left, right))
-
-
-@builtin(operator.is_not)
-def is_not(space: Space, left: Value, right: Value, /) -> Value:
-    return bool_value(not space.is_(left, right))
+_FUNCTIONS: dict[Host, Callable[..., Value]] = {
+    operator.neg: lambda space, value, /: space.unary("-", value),
+    operator.pos: lambda space, value, /: space.unary("+", value),
+    operator.inv: lambda space, value, /: space.unary("~", value),
+    operator.invert: lambda space, value, /: space.unary("~", value),
+    operator.abs: lambda space, value, /: space.unary("abs", value),
+    operator.not_: lambda space, value, /: bool_value(not space.truth(value)),
+    operator.truth: lambda space, value, /: bool_value(space.truth(value)),
+    operator.is_: lambda space, left, right, /: bool_value(space.is_(left, right)),
+    operator.is_not: lambda space, left, right, /: bool_value(not space.is_(left, right)),
+    operator.contains: lambda space, container, item, /: bool_value(space.truth(space.contains(container, item))),
+    operator.getitem: lambda space, container, key, /: space.getitem(container, key),
+    operator.call: lambda space, function, /, *args, **kwargs: space.call(function, list(args), kwargs),
+}
+for _host, _model in _FUNCTIONS.items():
+    builtin(_host)(_model)
 
 
 @builtin(operator.index)
@@ -86,16 +62,6 @@ def index(space: Space, value: Value, /) -> Value:
     if result.symbolic:
         return Constant(operator.index(space.trace.decide(result)))
     return space.run_known(operator.index, [result])
-
-
-@builtin(operator.contains)
-def contains(space: Space, container: Value, item: Value, /) -> Value:
-    return bool_value(space.truth(space.contains(container, item)))
-
-
-@builtin(operator.getitem)
-def getitem(space: Space, container: Value, key: Value, /) -> Value:
-    return space.getitem(container, key)
 
 
 @builtin(operator.setitem)
@@ -110,7 +76,7 @@ def delitem(space: Space, container: Value, key: Value, /) -> Value:
     return NONE
 
 
-def _concat(host: Any, symbol: str) -> None:
+def _concat(host: Host, symbol: str) -> None:
     def model(space: Space, left: Value, right: Value, /) -> Value:
         if space.special(left.force(), "__getitem__") is None:
             raise space.error(TypeError, f"'{left.force().type_name(space)}' object can't be concatenated")
@@ -136,14 +102,9 @@ def index_of(space: Space, container: Value, item: Value, /) -> Value:
     raise space.error(ValueError, "sequence.index(x): x not in sequence")
 
 
-@builtin(operator.call)
-def call(space: Space, function: Value, /, *args: Value, **kwargs: Value) -> Value:
-    return space.call(function, list(args), kwargs)
-
-
 @builtin(operator.length_hint)
 def operator_length_hint(space: Space, value: Value, default: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
-    if not issubclass(default.force().cls, int):
+    if not default.isa(int):
         raise space.error(TypeError, f"'{default.force().type_name(space)}' object cannot be interpreted as an integer")
     return length_hint(space, value.force(), default.force())
 
@@ -159,9 +120,7 @@ class Getter(ObjectValue):
     kind: type
 
     def __init__(self, args: list[Value], kwargs: dict[str, Value] | None = None, cls: type | None = None) -> None:
-        self.cls = cls or self.kind
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls or self.kind)
         self.args = args
         self.kwargs = kwargs or {}
 
@@ -172,13 +131,11 @@ class Getter(ObjectValue):
         parts = _parts(host)
         base = CallSource(_parts, source, "parts")
         self = cls([space.wrap(part, ItemSource(base, i)) for i, part in enumerate(parts)], cls=own)
-        space.trace.guard(_same_length(base, parts))
-        self.source, self.host = source, host
+        space.trace.guard(Length(base, len(parts)))
+        self.host, self.source = host, source
         return self
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         parts = [writer.expr(arg) for arg in self.args]
         parts += [f"{name}={writer.expr(value)}" for name, value in self.kwargs.items()]
         return str(writer.assign(self.kind.__name__, f"{writer.const(self.cls)}({', '.join(parts)})"))
@@ -204,10 +161,6 @@ class Getter(ObjectValue):
     def get(self, space: Space, value: Value) -> Value:
         """What the getter fetches from the value."""
         raise NotImplementedError
-
-
-def _same_length(base: Source, parts: tuple[Any, ...]) -> Any:
-    return Length(base, len(parts))
 
 
 def _parts(host: Any) -> tuple[Any, ...]:
@@ -236,7 +189,7 @@ class ItemGetter(Getter):
     def get(self, space: Space, value: Value) -> Value:
         return _each(space, self.args, lambda key: space.getitem(value, key))
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         return reduction(space, self.cls, self.args)
 
     def tp_repr(self, space: Space) -> Value:
@@ -253,7 +206,7 @@ class AttrGetter(Getter):
     @staticmethod
     def tp_new(space: Space, cls: Value, attr: Value, /, *attrs: Value) -> Value:
         names = [attr.force(), *(a.force() for a in attrs)]
-        if not all(issubclass(name.cls, str) for name in names):
+        if not all(name.isa(str) for name in names):
             raise space.error(TypeError, "attribute name must be a string")
         return AttrGetter(names, cls=known_host(space, cls, "operator.attrgetter"))
 
@@ -266,7 +219,7 @@ class AttrGetter(Getter):
 
         return _each(space, self.args, follow)
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         return reduction(space, self.cls, self.args)
 
     def tp_repr(self, space: Space) -> Value:
@@ -293,7 +246,7 @@ class MethodCaller(Getter):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, name: Value, /, *args: Value, **kwargs: Value) -> Value:
-        if not issubclass(name.force().cls, str):
+        if not name.isa(str):
             raise space.error(TypeError, "method name must be a string")
         return MethodCaller([name, *args], kwargs, cls=known_host(space, cls, "operator.methodcaller"))
 
@@ -302,7 +255,7 @@ class MethodCaller(Getter):
         method = space.getattr(value, str(known_host(space, name, "operator.methodcaller")))
         return space.call(method, args, self.kwargs)
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         if not self.kwargs:
             return reduction(space, self.cls, self.args)
         name, *args = self.args

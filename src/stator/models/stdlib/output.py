@@ -5,7 +5,7 @@ from __future__ import annotations
 import _warnings
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
@@ -15,11 +15,9 @@ from stator.models.text.repr_ import str_of
 from stator.space.deferred import DeferredStr
 from stator.space.operands import known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
 from stator.space.warning_trap import is_redirected
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 @builtin(print)
@@ -27,9 +25,9 @@ def print_(
     space: Space, *args: Value, sep: Value = NONE, end: Value = NONE, file: Value = NONE, flush: Value = FALSE
 ) -> Value:
     target = file.force()
-    if target.cls is type(None):
+    if target.is_none():
         target = space.getattr(space.existing(sys), "stdout").force()
-        if target.cls is type(None):
+        if target.is_none():
             return NONE
     separator = _separator(space, sep, "sep", " ")
     ending = _separator(space, end, "end", "\n")
@@ -68,9 +66,9 @@ def _plain(space: Space, text: Value) -> str:
 
 def _separator(space: Space, value: Value, name: str, default: str) -> Constant:
     value = value.force()
-    if value.cls is type(None):
+    if value.is_none():
         return Constant(default)
-    if not issubclass(value.cls, str):
+    if not value.isa(str):
         raise space.error(TypeError, f"{name} must be None or a string, not {value.type_name(space)}")
     return Constant(_plain(space, value))
 

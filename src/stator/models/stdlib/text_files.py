@@ -10,18 +10,15 @@ import codecs
 import io
 import os
 import stat
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from stator.guards.guard import Predicate
 from stator.guards.raw import type_lookup
 from stator.space.operands import known_host, refuse
 from stator.space.protocol import NONE, builtin, register
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.space.space import Space
 
 __all__ = ["SINKS", "can_take", "write_later"]
 
@@ -93,7 +90,7 @@ def _is_plain(buffer: Any) -> bool:
 def write_later(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`host(file, text)`, the `write` of a text file: known text goes out after the graph."""
     file, text = (arg.force() for arg in args) if len(args) == 2 and not kwargs else (None, None)
-    if file is None or text is None or not issubclass(text.cls, str) or not issubclass(file.cls, host.__objclass__):
+    if file is None or text is None or not text.isa(str) or not file.isa(host.__objclass__):
         return space.unmodelled(host, args, kwargs)
     written = str.__str__(known_host(space, text, "write"))
     if file.source is None or not can_take(space, file, [written]):
@@ -113,7 +110,7 @@ register(io.TextIOWrapper.write, _write)
 def flush(space: Space, file: Value, /) -> Value:
     """After the graph, as what is written."""
     file = file.force()
-    if file.source is None or not issubclass(file.cls, io.TextIOWrapper) or not can_take(space, file, ()):
+    if file.source is None or not file.isa(io.TextIOWrapper) or not can_take(space, file, ()):
         return space.unmodelled(io.TextIOWrapper.flush, [file], {})
     space.trace.defer(io.TextIOWrapper.flush, [file])
     return NONE

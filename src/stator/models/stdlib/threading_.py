@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import _thread
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stator.guards.source import Source
 from stator.models.classes.instance import InstanceValue
-from stator.space.operands import bool_value, known_host, refuse, refuse_use
+from stator.space.interfaces import Writer
+from stator.space.operands import bool_value, host_errors, known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, TRUE, builtin, models
-from stator.space.value import Constant, ObjectValue, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import Constant, ObjectValue, Value
 
 _LOCK = type(_thread.allocate_lock())
 _RLOCK = type(threading.RLock())
@@ -32,9 +30,7 @@ class LockValue(ObjectValue):
     maker: Any
 
     def __init__(self) -> None:
-        self.cls = self.kind
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(self.kind)
         self.depth = 0
 
     @classmethod
@@ -42,7 +38,7 @@ class LockValue(ObjectValue):
         if space.guard_type(host, source) is not cls.kind:
             return InstanceValue.from_host(space, host, source)
         self = cls()
-        self.source, self.host = source, host
+        self.host, self.source = host, source
         return self
 
     def take(self, space: Space) -> Value:
@@ -58,10 +54,8 @@ class LockValue(ObjectValue):
         """Whether `acquire(*args)` would wait; arguments that do not go together are refused by a lock that is free."""
         self.check_fresh("acquire")
         blocking, timeout = (known_host(space, arg, f"{self.kind.__name__}.acquire") for arg in args)
-        try:
+        with host_errors(space, Exception):
             type(self).maker().acquire(blocking, timeout)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
         return bool(blocking)
 
     def give(self, space: Space) -> Value:
@@ -79,9 +73,7 @@ class LockValue(ObjectValue):
         if self.source is not None:
             raise refuse(f"{self.kind.__name__}.{method}")
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         shell = writer.shell_of(self)
         if shell is not None:
             return shell
@@ -117,10 +109,10 @@ class PlainLock(LockValue):
         self.check_fresh("locked")
         return bool_value(self.depth > 0)
 
-    def __enter__(self, space: Space) -> Value:
+    def tp_enter(self, space: Space) -> Value:
         return self.take(space)
 
-    def __exit__(self, space: Space, *exc_info: Value) -> Value:
+    def tp_exit(self, space: Space, *exc_info: Value) -> Value:
         return self.give(space)
 
 
@@ -145,10 +137,10 @@ class ReentrantLock(LockValue):
     def release(self, space: Space) -> Value:
         return self.give(space)
 
-    def __enter__(self, space: Space) -> Value:
+    def tp_enter(self, space: Space) -> Value:
         return self.take(space)
 
-    def __exit__(self, space: Space, *exc_info: Value) -> Value:
+    def tp_exit(self, space: Space, *exc_info: Value) -> Value:
         return self.give(space)
 
     def _is_owned(self, space: Space) -> Value:

@@ -6,12 +6,12 @@ is text that is computed when the object has been made.
 
 from __future__ import annotations
 
-import sys
 import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.raw import is_heap_type
+from stator.host.version_facts import TYPES_NAMED_IN_FULL
 from stator.models.functions.cell import CellValue
 from stator.models.identity.id_ import IdValue
 from stator.models.identity.weakref_ import RefValue
@@ -25,7 +25,7 @@ from stator.space.value import Constant, Raised, Value
 if TYPE_CHECKING:
     from stator.space.space import Space
 
-__all__ = ["QUALIFIED", "address", "joined_text", "referent_type"]
+__all__ = ["address", "joined_text", "referent_type"]
 
 _METHOD_WRAPPER = type(object().__str__)
 
@@ -154,13 +154,9 @@ def frame_repr(space: Space, frame: Value, /) -> Value:
     return joined_text(space, "<frame at ", address(space, frame), where)
 
 
-#: how a type is named by `%T`, where messages and texts use that
-QUALIFIED = sys.version_info >= (3, 13)
-
-
 def referent_type(space: Space, referent: Value) -> str:
     """How the text of a weak reference names the type of what it leads to."""
-    if not QUALIFIED or not is_heap_type(referent.cls):
+    if not TYPES_NAMED_IN_FULL or not is_heap_type(referent.cls):
         return referent.type_name(space)
     cls = space.class_value(referent.cls)
     module, name = _text(space, cls, "__module__"), _text(space, cls, "__qualname__")

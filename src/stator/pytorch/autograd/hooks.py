@@ -9,7 +9,7 @@ from torch.utils.hooks import RemovableHandle
 
 from stator import errors
 from stator.models.classes.instance import InstanceValue
-from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import NONE, Handler, bad_call, register

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.calls import function_handler, method_handler
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import Handler, register

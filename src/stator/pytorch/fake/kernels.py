@@ -18,6 +18,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.fake.quiet import warnings_of_torch
 
 __all__ = ["examine"]
 
@@ -310,8 +311,6 @@ def _controls(tensors: list[Any]) -> list[_Types]:
 
 def _failure(func: Any, args: Any, kwargs: Any, filling: int, dtype: _Types) -> Exception | None:
     """The error of the operator on tensors of one element."""
-    from stator.pytorch.fake.fake_executor import warnings_of_torch
-
     try:
         with warnings_of_torch(set()):
             schema = internals.schema(func)

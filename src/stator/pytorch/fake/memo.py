@@ -16,7 +16,8 @@ from typing import Any
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake import small
-from stator.pytorch.fake.fake_executor import FakeExecutor, describe_callable
+from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.fake_executor import FakeExecutor
 from stator.pytorch.fake.metadata import NumberMeta, TensorMeta, meta_of
 from stator.pytorch.fake.outcome import HostResult, Outcome, outcome_of, versions_of
 from stator.space.value import Unsupported

@@ -8,9 +8,9 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import OpObservation
 from stator.pytorch.fake.metadata import TensorMeta, meta_of
 from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.fake.watcher import OpObservation
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from stator.pytorch.fake.metadata import TensorMeta, hint_of, meta_of
 from stator.pytorch.fake.storage import storage_of
 
 if TYPE_CHECKING:
-    from stator.pytorch.fake.fake_executor import OpObservation
+    from stator.pytorch.fake.watcher import OpObservation
 
 __all__ = ["agree", "as_numbers"]
 

@@ -16,8 +16,9 @@ from typing import Any
 import torch
 
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import OpObservation, Watcher, casts_not_kept, warnings_of_torch
 from stator.pytorch.fake.metadata import TensorMeta
+from stator.pytorch.fake.quiet import casts_not_kept, warnings_of_torch
+from stator.pytorch.fake.watcher import OpObservation, Watcher
 
 __all__ = ["observe", "preferable"]
 

@@ -16,7 +16,7 @@ import torch.autograd
 
 from stator import errors
 from stator.interp.policy import worth_tracing
-from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.attributes import is_leaf
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import Restart

@@ -10,10 +10,11 @@ import torch
 import torch.fx
 
 from stator import errors
-from stator.guards.guard import Guard
+from stator.guards.base import Guard
 from stator.pytorch import internals
 from stator.pytorch.autograd import saved_hooks
-from stator.pytorch.fake.fake_executor import FakeExecutor, describe_callable
+from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.fake_executor import FakeExecutor
 from stator.pytorch.fake.memo import MEMO, Memo
 from stator.pytorch.fake.metadata import TensorMeta, hint_of, meta_of
 from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of

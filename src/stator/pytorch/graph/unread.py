@@ -15,7 +15,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import Restart

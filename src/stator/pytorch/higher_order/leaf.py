@@ -13,7 +13,7 @@ import torch
 from stator import errors
 from stator.marks.functions import Leaf
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import Failure
+from stator.pytorch.fake.failure import Failure
 from stator.pytorch.graph.subgraph import record_module
 from stator.pytorch.tensors.lowering import Call, Lowering, Operand, fill
 from stator.space.value import Unsupported, Value

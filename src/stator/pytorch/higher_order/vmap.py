@@ -8,7 +8,7 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import Failure
+from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.metadata import meta_of
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.tensors.classes import PLAIN_CLASSES

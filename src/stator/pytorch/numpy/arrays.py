@@ -14,7 +14,7 @@ from stator.guards.source import CallSource, ConstSource
 from stator.interp.trace import INTERCEPTS
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import Failure
+from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.numpy import array_calls
 from stator.pytorch.numpy.array_calls import (
@@ -34,9 +34,10 @@ from stator.pytorch.numpy.loops import refused, types_of, ufunc_of
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.state.global_state import function_modes
 from stator.pytorch.tensors import attributes
-from stator.pytorch.tensors.calls import function_handler, record
+from stator.pytorch.tensors.calls import function_handler
 from stator.pytorch.tensors.lowering import Call, lower_call
-from stator.pytorch.tensors.specials import scalar
+from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.scalars import scalar
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import AMBIENT, CALL_HOOKS, IMMUTABLE, MODELS, NOT_IMPLEMENTED, REALISERS, register
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value

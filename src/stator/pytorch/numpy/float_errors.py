@@ -23,8 +23,8 @@ from stator.pytorch.graph.undo import only_contents
 from stator.pytorch.numpy import float_flags
 from stator.pytorch.numpy.array_calls import numpy_dtype
 from stator.pytorch.numpy.loops import ufunc_of
-from stator.pytorch.tensors.calls import record
 from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import MODELS
 from stator.space.signals import Restart

@@ -73,13 +73,13 @@ class OverridesDisabled(OpenContext):
     def tp_new(space: Space, cls: Value) -> Value:
         return OverridesDisabled()
 
-    def __enter__(self, space: Space) -> Value:
+    def tp_enter(self, space: Space) -> Value:
         self.enter(space)
         state = space.trace.extension(FunctionState)
         self.before, state.enabled = state.enabled, False
         return NONE
 
-    def __exit__(self, space: Space, *exc: Value) -> Value:
+    def tp_exit(self, space: Space, *exc: Value) -> Value:
         self.leave(space)
         space.trace.extension(FunctionState).enabled = self.before
         return FALSE

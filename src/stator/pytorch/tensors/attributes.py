@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.pytorch.tensors.calls import record
 from stator.pytorch.tensors.latent import rely_on_leaf
 from stator.pytorch.tensors.lowering import Call, lower_call
+from stator.pytorch.tensors.recording import record
 from stator.space.facts import attribute
 from stator.space.protocol import FALSE, NONE, TRUE
 from stator.space.value import Constant, Unsupported, Value

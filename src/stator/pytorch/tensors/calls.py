@@ -12,14 +12,13 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import Failure, describe_callable
+from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.higher_order.leaf import handler_of as leaf_handler
+from stator.pytorch.shapes import symbols
 from stator.pytorch.state.global_state import SETTERS
 from stator.pytorch.tensors import tables
-from stator.pytorch.tensors.failures import eager_error
-from stator.pytorch.tensors.known import with_numbers
-from stator.pytorch.tensors.latent import rely_on_all
-from stator.pytorch.tensors.lowering import Call, lower_call
+from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.subclass import dispatched
 from stator.space.protocol import HANDLERS, Handler
 from stator.space.value import Constant, Unsupported, Value
@@ -27,7 +26,7 @@ from stator.space.value import Constant, Unsupported, Value
 if TYPE_CHECKING:
     from stator.space.space import Space
 
-__all__ = ["call_hook", "function_handler", "intercept", "method_handler", "record"]
+__all__ = ["call_hook", "function_handler", "intercept", "method_handler"]
 
 _known: dict[int, Handler] = {}
 _kept: list[Any] = []
@@ -49,8 +48,6 @@ def call_hook(space: Space, host: Any, args: list[Value], kwargs: dict[str, Valu
 @functools.cache
 def symbol_models() -> dict[int, Any]:
     """The models of the methods of numbers, for those that are symbols."""
-    from stator.pytorch.shapes import symbols
-
     return symbols.models()
 
 
@@ -100,32 +97,6 @@ def _tensor_function(host: Any, name: str) -> Handler | None:
     if name in tables.REFUSED:
         return _refusal(host, name)
     return None
-
-
-#: how operations word that they cannot be run on symbolic sizes at all
-_STATIC_ONLY = ("on tensor with symbolic sizes", "expected to contain only concrete integers")
-
-
-def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """Record a call with these arguments; the program's own errors are raised in it."""
-    lower_call(space, call, args, kwargs)
-    recorder = space.trace.recorder
-    try:
-        return recorder.record(call)
-    except Failure as failure:
-        if any(words in str(failure.error) for words in _STATIC_ONLY):
-            recorder.shapes.need_numbers(call.operands)
-        rely_on_all(call.operands)
-        raise eager_error(space, call, failure) from None
-    except Unsupported as e:
-        if isinstance(e.brk, errors.UnsupportedTensorOperation) and any(words in e.brk.why for words in _STATIC_ONLY):
-            recorder.shapes.need_numbers(call.operands)
-        if not isinstance(e.brk, errors.DataDependentValue):
-            raise
-        again = with_numbers(space, call)
-        if again is None:
-            raise
-        return recorder.record(again)
 
 
 def function_handler(host: Any) -> Callable[[Space, list[Value], dict[str, Value]], Value]:

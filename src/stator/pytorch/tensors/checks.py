@@ -17,8 +17,9 @@ import torch
 from stator import errors
 from stator.interp.trace import BRANCH_HOOKS
 from stator.pytorch import internals
-from stator.pytorch.tensors.calls import function_handler, record
+from stator.pytorch.tensors.calls import function_handler
 from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import Handler, register
 from stator.space.signals import Restart

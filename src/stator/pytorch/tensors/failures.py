@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.pytorch.fake.fake_executor import Failure, describe_callable, warnings_of_torch
+from stator.pytorch.fake.failure import Failure, describe_callable, first_line
 from stator.pytorch.fake.metadata import TensorMeta
+from stator.pytorch.fake.quiet import warnings_of_torch
 from stator.pytorch.tensors.lowering import Call, fill
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Raised, Unsupported
@@ -33,7 +34,7 @@ def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
     """
     name = describe_callable(call.function)
     left_to_run_time(space, failure.warned, name)
-    refusal = Unsupported(errors.UnsupportedTensorOperation(name, _first_line(failure.error)))
+    refusal = Unsupported(errors.UnsupportedTensorOperation(name, first_line(failure.error)))
     if not _can_be_asked(call):
         return refusal
     if _writes(call) and any(meta.is_view for meta in call.metas if isinstance(meta, TensorMeta)):
@@ -103,8 +104,3 @@ def _real(meta: Any, cls: type, filling: int) -> Any:
     if meta.requires_grad and not meta.is_leaf:
         return tensor.requires_grad_().clone()
     return tensor
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0][:200] if text else type(error).__name__

@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Guard, Predicate
+from stator.guards.base import Guard
+from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
-from stator.pytorch import internals
 from stator.pytorch.graph.contract import is_member
 from stator.pytorch.shapes import dynamism
-from stator.pytorch.tensors.lowering import Call, Operand, fill
+from stator.pytorch.tensors.lowering import fill
 from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Operation, Recorder
-    from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["contents", "with_numbers"]
+__all__ = ["contents"]
 
 #: elements of a tensor that is worth computing while tracing
 _MOST = 1024
@@ -112,51 +111,3 @@ class _Holds(Interned):
 
     def __call__(self, tensor: Any) -> bool:
         return bool(tensor.item() == self.number)
-
-
-def with_numbers(space: Space, call: Call) -> Call | None:
-    """The call with its operands of one integer as numbers, as C code reads sizes and bounds; None if there are none.
-
-    The number is known, or read from the tensor in the graph. The first argument stays the tensor it is.
-    """
-    from stator.pytorch.tensors.specials import number_in
-
-    if call.function in (torch.tensor, torch.as_tensor) and any(operand.symbolic for operand in call.operands):
-        return _from_symbols(call)
-    chosen: dict[int, Any] = {}
-    for index, operand in enumerate(call.operands):
-        if isinstance(operand, TensorValue) and not _is_first(call, index) and _is_integer(operand):
-            number = number_in(space, operand)
-            if number is None:
-                return None
-            chosen[index] = number
-    if not chosen:
-        return None
-    again = Call(call.function, call.kind, call.target, call.swap)
-    items: list[Any] = []
-    for index, operand in enumerate(call.operands):
-        number = chosen.get(index, operand)
-        if number is not operand and not number.symbolic:
-            items.append(number.as_host(space))
-            continue
-        items.append(Operand(len(again.operands)))
-        again.operands.append(number)
-        again.metas.append(getattr(number, "meta", None))
-    again.args, again.kwargs = fill(call.args, items), fill(call.kwargs, items)
-    return again
-
-
-def _from_symbols(call: Call) -> Call:
-    """`torch.tensor([n, …])` with symbols among the numbers: torch's own definition of it in Python takes them."""
-    again = Call(internals.refs.tensor, "call_function", internals.refs.tensor)
-    again.args, again.kwargs, again.operands, again.metas = call.args, call.kwargs, call.operands, call.metas
-    return again
-
-
-def _is_first(call: Call, index: int) -> bool:
-    first = call.args[0] if call.args else None
-    return type(first) is Operand and first.index == index
-
-
-def _is_integer(operand: TensorValue) -> bool:
-    return len(operand.shape) == 0 and not (operand.dtype.is_floating_point or operand.dtype.is_complex)

@@ -14,7 +14,7 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import MODELS
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value

@@ -16,6 +16,8 @@ import torch.overrides
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.tensors.classes import has_dispatch
+from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.attributes import MISSING
 from stator.space.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, builtin, pure, register
@@ -243,9 +245,6 @@ def as_subclass(space: Space, tensor: TensorValue, cls: type) -> TensorValue:
     if has_dispatch(cls):
         raise Unsupported(errors.UnsupportedTensorSubclass(cls.__qualname__))
     if tensor.operation is None:
-        from stator.pytorch.tensors.calls import record
-        from stator.pytorch.tensors.lowering import Call
-
         alias = torch.ops.aten.alias
         tensor = record(space, Call(alias, "call_function", alias), [tensor], {})  # type: ignore[assignment]
     made = as_plain(tensor)

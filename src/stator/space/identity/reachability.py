@@ -73,7 +73,7 @@ def noticing(container: Any, watched: tuple[Any, ...]) -> list[Any]:
 
 def _notices(item: Any) -> bool:
     cls = type(item)
-    if is_immutable(cls) or getattr(model_for(cls), "CACHED_WEAKLY", False):
+    if is_immutable(cls) or model_for(cls).CACHED_WEAKLY:
         return False
     if type_lookup(cls, "__del__") is not MISSING:
         return True

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type, reduction
 from stator.space.attributes import attribute_name
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host
 from stator.space.protocol import bad_call, builtin
-from stator.space.value import Constant, Raised
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import Constant, Raised, Value
 
 _ITER: Any = iter
 _ALIAS_ITERATOR = type(_ITER(list[int]))
@@ -52,7 +49,7 @@ def alias_call(space: Space, alias: Value, /, *args: Value, **kwargs: Value) -> 
     try:
         space.setattr(made, "__orig_class__", alias)
     except Raised as e:
-        if not issubclass(e.value.cls, (AttributeError, TypeError)):
+        if not e.matches((AttributeError, TypeError)):
             raise
     return made
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from stator import errors
+from stator.guards.source import Source
 from stator.models.functions.generator import awaitable
 from stator.models.functions.suspendable import stop_with
 from stator.space.protocol import builtin, models
+from stator.space.space import Space
 from stator.space.value import ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stator.guards.source import Source
-    from stator.space.space import Space
 
 
 async def _nothing() -> Any:
@@ -53,9 +50,7 @@ class AnextAwaitable(ObjectValue):
     __slots__ = ("default", "wrapped")
 
     def __init__(self, wrapped: Value, default: Value) -> None:
-        self.cls = _ANEXT_AWAITABLE
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(_ANEXT_AWAITABLE)
         self.wrapped = wrapped
         self.default = default
 
@@ -63,13 +58,13 @@ class AnextAwaitable(ObjectValue):
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
         raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
 
-    def __await__(self, space: Space) -> Value:
+    def tp_await(self, space: Space) -> Value:
         return self
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return self
 
-    def __next__(self, space: Space) -> Value:
+    def tp_next(self, space: Space) -> Value:
         return self._or_default(space, space.advance)
 
     def send(self, space: Space, value: Value, /) -> Value:
@@ -86,7 +81,7 @@ class AnextAwaitable(ObjectValue):
         try:
             return ask(waiting)
         except Raised as e:
-            if not issubclass(e.value.cls, StopAsyncIteration):
+            if not e.matches(StopAsyncIteration):
                 raise
         raise stop_with(space, self.default)
 

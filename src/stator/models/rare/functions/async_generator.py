@@ -5,27 +5,19 @@ from __future__ import annotations
 import contextlib
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource
-from stator.models.functions.frame_ import Frames
+from stator.guards.source import CallSource, ConstSource, Source
+from stator.host.version_facts import ASYNC_STEPS_THROW_FIRST, ASYNC_STEPS_WARN
 from stator.models.functions.suspendable import Suspendable, stop_with, thrown, warn_of_parts
+from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import NONE, models
-from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
+from stator.space.space import Space
+from stator.space.value import ObjectValue, Raised, Unsupported, Value
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
-
-#: whether what was never awaited may be thrown into, and closing it throws GeneratorExit
-_THROWS_FIRST = sys.version_info >= (3, 13)
-#: whether it is warned about where it is let go of
-_WARNS = sys.version_info >= (3, 13)
 _ENDS = (StopAsyncIteration, GeneratorExit)
 
 
@@ -80,7 +72,7 @@ class AsyncGeneratorValue(Suspendable):
         try:
             found = advance()
         except Raised as e:
-            if issubclass(e.value.cls, _ENDS):
+            if e.matches(_ENDS):
                 self.closed = True
             self.awaited = False
             raise
@@ -100,10 +92,10 @@ class AsyncGeneratorValue(Suspendable):
 
     # -- methods ----------------------------------------------------------------------------------------------------
 
-    def __aiter__(self, space: Space) -> Value:
+    def tp_aiter(self, space: Space) -> Value:
         return self
 
-    def __anext__(self, space: Space) -> Value:
+    def tp_anext(self, space: Space) -> Value:
         self._begin(space)
         return SendValue(self, NONE)
 
@@ -129,27 +121,16 @@ class AsyncGeneratorValue(Suspendable):
         try:
             self.throw_in(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, _ENDS):
+            if e.matches(_ENDS):
                 return NONE
             raise
         raise space.error(RuntimeError, "async generator ignored GeneratorExit")
 
     # -- attributes and the rest ------------------------------------------------------------------------------------
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if self.source is not None:
-            return None
-        if name == "ag_running":
-            return Constant(self.awaited)
-        if name == "ag_suspended":
-            return Constant(self.frame is not None and self.started and not self.running)
-        if name == "ag_await":
-            return self.delegate() or NONE
-        if name == "ag_frame":
-            return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
-        if name == "ag_code":
-            return Constant(self.code)
-        return self.name_of(space, name) if name in ("__name__", "__qualname__") else None
+    @property
+    def is_running(self) -> bool:
+        return self.awaited
 
     def describe(self) -> str:
         return "an async generator"
@@ -157,9 +138,7 @@ class AsyncGeneratorValue(Suspendable):
     def first_step(self, writer: Writer, name: str) -> str:
         return f"{writer.const(advance)}({name})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self.awaited:
             raise Unsupported(errors.NotReconstructible("an async generator that is awaited"))
         return writer.generator(self)
@@ -176,9 +155,7 @@ class _Awaitable(ObjectValue):
     method: str
 
     def __init__(self, generator: AsyncGeneratorValue, cls: type) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.generator = generator
         self.state = "created"
 
@@ -199,13 +176,13 @@ class _Awaitable(ObjectValue):
         if self.state == "closed":
             raise space.error(RuntimeError, f"cannot reuse already awaited {self.reused}")
 
-    def __await__(self, space: Space) -> Value:
+    def tp_await(self, space: Space) -> Value:
         return self
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return self
 
-    def __next__(self, space: Space) -> Value:
+    def tp_next(self, space: Space) -> Value:
         return self.send(space, NONE)
 
     def send(self, space: Space, value: Value, /) -> Value:
@@ -220,7 +197,7 @@ class _Awaitable(ObjectValue):
         raise NotImplementedError
 
     def close(self, space: Space) -> Value:
-        if not _THROWS_FIRST or self.state == "closed":
+        if not ASYNC_STEPS_THROW_FIRST or self.state == "closed":
             space.mark_mutated(self)
             self.state = "closed"
             return NONE
@@ -228,14 +205,14 @@ class _Awaitable(ObjectValue):
             self.check_open(space)
             self.thrown(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, (StopIteration, *_ENDS)):
+            if e.matches((StopIteration, *_ENDS)):
                 return NONE
             raise
         raise space.error(RuntimeError, "coroutine ignored GeneratorExit")
 
     def __del__(self) -> None:
         frame = self.generator.frame
-        if _WARNS and self.state == "created" and frame is not None:
+        if ASYNC_STEPS_WARN and self.state == "created" and frame is not None:
             frame.trace.lose(self)
 
     def tp_del(self, space: Space) -> Value:
@@ -268,12 +245,12 @@ class SendValue(_Awaitable):
         self.check_open(space)
         if self.state == "created":
             self.begin(space, "anext")
-            if space.trace.is_none(value):
+            if value.is_none():
                 value = self.sent
         return self._step(space, lambda: self.generator.resume(space, value))
 
     def thrown(self, space: Space, raised: Raised) -> Value:
-        if _THROWS_FIRST and self.state == "created":
+        if ASYNC_STEPS_THROW_FIRST and self.state == "created":
             self.begin(space, "anext")
         return self._step(space, lambda: self.generator.throw_in(space, raised))
 
@@ -284,9 +261,9 @@ class SendValue(_Awaitable):
             self.state = "closed"
             raise
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         if self.state != "created":
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         return writer.assign("send", f"{writer.expr(self.generator)}.asend({writer.expr(self.sent)})")
 
 
@@ -315,7 +292,7 @@ class ThrowValue(_Awaitable):
             if not target.awaited and target.closed:
                 self.state = "closed"
                 raise space.error(StopAsyncIteration)
-            if not target.awaited and not space.trace.is_none(value):
+            if not target.awaited and not value.is_none():
                 raise space.error(RuntimeError, "can't send non-None value to a just-started coroutine")
             self.begin(space, self.method)
             return self._step(space, lambda: self._throw_first(space))
@@ -334,7 +311,7 @@ class ThrowValue(_Awaitable):
         return target.throw_in(space, thrown(space, self.thrown_in[0], value, traceback), closing=False)
 
     def thrown(self, space: Space, raised: Raised) -> Value:
-        if _THROWS_FIRST and self.state == "created":
+        if ASYNC_STEPS_THROW_FIRST and self.state == "created":
             self.begin(space, self.method)
         return self._step(space, lambda: self.generator.throw_in(space, raised))
 
@@ -347,7 +324,7 @@ class ThrowValue(_Awaitable):
         except Raised as e:
             target.awaited = False
             self.state = "closed"
-            if self.thrown_in is None and issubclass(e.value.cls, _ENDS):
+            if self.thrown_in is None and e.matches(_ENDS):
                 raise space.error(StopIteration) from None
             raise
         if type(found) is not Wrapped:
@@ -356,9 +333,9 @@ class ThrowValue(_Awaitable):
         self.state = "closed"
         raise space.error(RuntimeError, "async generator ignored GeneratorExit")
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         if self.state != "created":
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         args = ", ".join([writer.expr(part) for part in self.thrown_in or ()])
         return writer.assign(self.method, f"{writer.expr(self.generator)}.{self.method}({args})")
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host
 from stator.space.protocol import register
+from stator.space.space import Space
 from stator.space.value import Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _METHODS = (types.CodeType.co_positions, types.CodeType.co_lines)
 

@@ -12,26 +12,24 @@ import itertools
 import struct
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from stator import errors
 from stator.bytecode.continuation import original_of
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource
+from stator.host.version_facts import WEAK_REFERENCES_BEFORE_OBJECTS
 from stator.models.containers.tuple_ import TupleValue
 from stator.models.functions.frame_ import FrameValue
 from stator.models.functions.suspendable import Suspendable
 from stator.models.iterators.combinatorics import Arrangements
 from stator.space.protocol import bad_call, builtin, of_existing
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from stator.space.space import Space
-
 _WORD = struct.calcsize("P")
-_IS_GC, _MANAGED = 1 << 14, (1 << 4) | (1 << 3 if sys.version_info >= (3, 12) else 0)
+_IS_GC, _MANAGED = 1 << 14, (1 << 4) | (1 << 3 if WEAK_REFERENCES_BEFORE_OBJECTS else 0)
 _BASICSIZE: Any = vars(type)["__basicsize__"]
 _ITEMSIZE: Any = vars(type)["__itemsize__"]
 
@@ -66,7 +64,7 @@ def _model(method: Any, own: Callable[[Space, Any], int | None], measure: Callab
     @builtin(method)
     def sizeof(space: Space, value: Value, /) -> Value:
         value = value.force()
-        if not issubclass(value.cls, method.__objclass__):
+        if not value.isa(method.__objclass__):
             return bad_call(space, method, [value], {})
         size = own(space, value)
         return _measured(space, method, value, measure) if size is None else Constant(size)
@@ -81,7 +79,7 @@ def _by_class(space: Space, value: Value) -> int | None:
         return int(basic)
     if isinstance(value, TupleValue):
         return int(basic + item * len(value.items))
-    if issubclass(value.cls, type) and space.trace.is_fresh_class(value.as_host(space)):
+    if value.isa(type) and space.trace.is_fresh_class(value.as_host(space)):
         return None
     try:
         return object.__sizeof__(value.as_host(space))
@@ -185,10 +183,10 @@ def getsizeof(space: Space, object: Value, default: Value | None = None) -> Valu
     try:
         size = _asked(space, value)
     except Raised as e:
-        if default is None or not issubclass(e.value.cls, TypeError):
+        if default is None or not e.matches(TypeError):
             raise
         return default
-    if issubclass(value.cls, type):
+    if value.isa(type):
         return Constant(size + sys.getsizeof(value.as_host(space)) - _in_memory(value.as_host(space)))
     flags = value.cls.__flags__
     before = 2 * _WORD * (bool(flags & _IS_GC) + bool(flags & _MANAGED))
@@ -200,7 +198,7 @@ def _asked(space: Space, value: Value) -> int:
     if slot is None:
         raise space.error(TypeError, f"Type {space.type_name(value.cls)} doesn't define __sizeof__")
     found = space.call(slot, [value], {}).force()
-    if not issubclass(found.cls, int):
+    if not found.isa(int):
         raise space.error(TypeError, "an integer is required")
     size = space.int_(found)
     if not -sys.maxsize - 1 <= size <= sys.maxsize:

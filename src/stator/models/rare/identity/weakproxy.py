@@ -5,19 +5,18 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
+from stator.host.version_facts import WEAK_PROXIES_SHOW_LIKE_REFERENCES
 from stator.models.identity.weakref_ import PlainRefs, refer_to_new
-from stator.models.text.addresses import QUALIFIED, address, joined_text, referent_type
+from stator.models.text.addresses import address, joined_text, referent_type
 from stator.space.attributes import MISSING
 from stator.space.identity.reachability import WeakTarget, is_alive
+from stator.space.interfaces import Writer
 from stator.space.protocol import MODELS, NONE, bad_call, builtin, register
+from stator.space.space import Space
 from stator.space.value import ObjectValue, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 #: method → the function that asks the referent for it
 _ASKED: dict[str, Callable[..., Any]] = {
@@ -47,9 +46,7 @@ class ProxyValue(ObjectValue):
     __slots__ = ("_target", "callback")
 
     def __init__(self, cls: type, referent: Value | None, callback: Value = NONE) -> None:
-        self.cls = cls
-        self.source = None
-        self.host: Any = None
+        super().__init__(cls)
         self._target = WeakTarget(referent)
         self.callback = callback
 
@@ -60,12 +57,10 @@ class ProxyValue(ObjectValue):
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Any) -> ProxyValue:
         self = cls(space.guard_type(host, source), None)
-        self.source, self.host = source, host
+        self.host, self.source = host, source
         return self
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         referent = self.referent
         if referent is None:
             raise Unsupported(errors.LifetimeObserved("a weak proxy of an object that is gone"))
@@ -161,5 +156,5 @@ def proxy_repr(space: Space, proxy: Value, /) -> Value:
         return bad_call(space, weakref.ProxyType.__repr__, [proxy], {})
     referent = referent_of(space, proxy)
     name = referent_type(space, referent)
-    to = f"; to '{name}' at " if QUALIFIED else f" to {name} at "
+    to = f"; to '{name}' at " if WEAK_PROXIES_SHOW_LIKE_REFERENCES else f" to {name} at "
     return joined_text(space, "<weakproxy at ", address(space, proxy), to, address(space, referent), ">")

@@ -178,11 +178,11 @@ class ManagerValue(ObjectValue):
         self.source, self.host = source, host
         return self
 
-    def __enter__(self, space: Space) -> Value:
+    def tp_enter(self, space: Space) -> Value:
         arithmetic(space).set(self.inner)
         return self.inner
 
-    def __exit__(self, space: Space, /, *raised: Value) -> Value:
+    def tp_exit(self, space: Space, /, *raised: Value) -> Value:
         arithmetic(space).set(self.outer)
         return NONE
 

@@ -323,7 +323,7 @@ class ContextValue(ExtensibleValue):
     def copy(self, space: Space) -> Value:
         return self.copied()
 
-    def __copy__(self, space: Space) -> Value:
+    def tp_copy(self, space: Space) -> Value:
         return self.copied()
 
     def clear_flags(self, space: Space) -> Value:
@@ -335,7 +335,7 @@ class ContextValue(ExtensibleValue):
         self.changing(space).clear_traps()
         return NONE
 
-    def __reduce__(self, space: Space) -> Value:  # type: ignore[override]
+    def tp_reduce(self, space: Space) -> Value:
         if self.cls is not decimal.Context:
             raise refuse_use("decimal.Context.__reduce__", "of a subclass")
         return space.run_known(decimal.Context.__reduce__, [Known(self.load_flags(space))])
@@ -427,19 +427,19 @@ class SignalsValue(ObjectValue):
         except NotKnown:
             raise refuse(f"decimal.SignalDictMixin.{name}") from None
 
-    def __getitem__(self, space: Space, key: Value, /) -> Value:
+    def tp_getitem(self, space: Space, key: Value, /) -> Value:
         return self._run(space, "__getitem__", key)
 
-    def __setitem__(self, space: Space, key: Value, item: Value, /) -> Value:
+    def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
         return self._run(space, "__setitem__", key, item, change=True)
 
-    def __delitem__(self, space: Space, key: Value, /) -> Value:
+    def tp_delitem(self, space: Space, key: Value, /) -> Value:
         return self._run(space, "__delitem__", key)
 
     def tp_len(self, space: Space) -> Value:
         return self._run(space, "__len__")
 
-    def __iter__(self, space: Space) -> Value:
+    def tp_iter(self, space: Space) -> Value:
         return space.iter(space.fresh(tuple(self.host)))
 
     def tp_eq(self, space: Space, other: Value, /) -> Value:

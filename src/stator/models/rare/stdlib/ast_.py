@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.source import ConstSource
 from stator.models.classes.instance import InstanceValue
+from stator.space.interfaces import Writer
 from stator.space.protocol import models
+from stator.space.space import Space
 from stator.space.value import NotKnown, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 #: the compiler has one object of each of these
 _SHARED = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
@@ -42,7 +40,7 @@ class NodeValue(InstanceValue):
 
     def as_host(self, space: Space) -> Any:
         """A copy of the tree, for the compiler."""
-        if issubclass(self.cls, _SHARED):
+        if self.isa(_SHARED):
             return super().as_host(space) if type(self.source) is not ConstSource else self.host
         if self.source is not None or self.class_set or self._busy or self.cls.__module__ != "ast":
             raise NotKnown(self)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stator.guards.source import Source
 from stator.models.classes.payload import PayloadValue, makes_itself, payload_type
 from stator.models.hostcalls.purity import frozen
-from stator.space.operands import hooked, known_host, refuse_use
+from stator.space.operands import hooked, host_errors, known_host, refuse_use
 from stator.space.protocol import builtin, impure, register
-from stator.space.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import Constant, Value
 
 
 def _date_state(host: Any) -> Any:
@@ -55,10 +53,8 @@ def _derived(cls: Any, state: Callable[[Any], Any] | None, *remaking: str) -> No
         name = f"{cls.__name__}.__new__"
         hosts = [known_host(space, arg, name) for arg in args]
         named = {key: known_host(space, arg, name) for key, arg in kwargs.items()}
-        try:
+        with host_errors(space, TypeError, ValueError, OverflowError):
             return PayloadValue(cls, cls.__new__(made, *hosts, **named))
-        except (TypeError, ValueError, OverflowError) as e:
-            raise Raised(space.exception(e)) from None
 
     for name in remaking:
         _remaking(cls.__dict__[name])

@@ -6,44 +6,25 @@ What is written to files that existed before goes out after the graph; reading t
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from stator import errors
+from stator.guards.source import Source
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.slice_ import SliceValue
 from stator.models.rare.text.memoryview_ import MemoryView
 from stator.models.stdlib.text_files import SINKS, write_later
-from stator.space.operands import known_host, refuse, refuse_use
+from stator.space.interfaces import Writer
+from stator.space.operands import host_errors, known_host, refuse, refuse_use
 from stator.space.protocol import NONE, models, register
-from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import Constant, ExtensibleValue, Unsupported, Value
 
 #: methods that a host file in memory may run: what they do depends on the file and on known operands
-_METHODS = (
-    *(
-        "__init__",
-        "write",
-        "writelines",
-        "getvalue",
-        "read",
-        "readline",
-        "readlines",
-        "seek",
-        "tell",
-        "truncate",
-        "close",
-        "flush",
-    ),
-    *("close", "flush", "isatty", "readable", "writable", "seekable", "__enter__", "__exit__", "__next__", "__iter__"),
-)
-
-
+_OF_STREAMS = ("__init__", "__enter__", "__exit__", "__iter__", "__next__", "close", "flush")
+_OF_CONTENTS = ("read", "readline", "readlines", "getvalue", "write", "writelines", "truncate", "seek", "tell")
+_METHODS = (*_OF_STREAMS, *_OF_CONTENTS, "isatty", "readable", "writable", "seekable")
 _CHANGING = ("__init__", "write", "writelines", "truncate", "close", "__exit__")
 
 
@@ -54,10 +35,8 @@ class MemoryFile(ExtensibleValue):
     kind: Any
 
     def __init__(self, host: Any) -> None:
-        self.cls = self.kind
-        self.source: Source | None = None
+        super().__init__(self.kind)
         self.host = host
-        self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
 
     @classmethod
@@ -84,23 +63,17 @@ class MemoryFile(ExtensibleValue):
         hosts = [known_host(space, arg, function) for arg in args]
         named = {name: known_host(space, value, function) for name, value in (kwargs or {}).items()}
         space.mark_mutated(self)
-        try:
+        with host_errors(space, Exception):
             result = getattr(self.host, method)(*hosts, **named)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
         return self if result is self.host else space.fresh(result)
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name != "closed" or self.source is not None:
             return None
-        try:
+        with host_errors(space, ValueError):  # one that has not been initialised
             return Constant(self.host.closed)
-        except ValueError as e:  # one that has not been initialised
-            raise Raised(space.exception(e)) from None
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         shell = writer.shell_of(self)
         if shell is not None:
             return shell
@@ -200,10 +173,8 @@ class BytesFile(MemoryFile):
         """A view of what it holds now; it cannot change while the view is there."""
         if self.source is not None:
             raise refuse("BytesIO.getbuffer")
-        try:
+        with host_errors(space, ValueError):
             made = MemoryView(memoryview(bytearray(self.host.getvalue())), self)
-        except ValueError as e:
-            raise Raised(space.exception(e)) from None
         self.views.append(made)
         return made
 
@@ -240,7 +211,7 @@ _register(BytesFile)
 def _write(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`write` of a file that existed before goes out after the graph."""
     file = args[0].force() if len(args) == 2 and not kwargs else None
-    if isinstance(file, MemoryFile) and file.source is None and issubclass(args[1].force().cls, str):
+    if isinstance(file, MemoryFile) and file.source is None and args[1].isa(str):
         return file.run(space, "write", args[1:])
     return write_later(space, io.StringIO.write, args, kwargs)
 

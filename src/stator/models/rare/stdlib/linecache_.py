@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import linecache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.space.operands import literal
 from stator.space.protocol import register
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import Value
 
 
 def _filling(function: Any) -> None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import _stat
 import os
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
-from stator.space.operands import known_host, literal
+from stator.space.operands import host_errors, known_host, literal
 from stator.space.protocol import TRUE, builtin, pure
-from stator.space.value import Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import Unsupported, Value
 
 
 class _Status:
@@ -49,10 +47,8 @@ def _status(space: Space, function: Any, path: Value) -> Value:
     host = known_host(space, path, f"os.{function.__name__}")
     status = _STATUS[function]
     space.trace.guard(Equals(CallSource(status, ConstSource(host, repr(host)), function.__name__), status(host)))
-    try:
+    with host_errors(space, Exception):
         found = function(host)
-    except Exception as e:
-        raise Raised(space.exception(e)) from None
     return space.existing(found, f"os.{function.__name__}({host!r})")
 
 
@@ -72,14 +68,14 @@ pure(*(host for host in vars(_stat).values() if isinstance(host, types.BuiltinFu
 @builtin(os.fspath)
 def fspath(space: Space, path: Value) -> Value:
     path = path.force()
-    if issubclass(path.cls, (str, bytes)):
+    if path.isa((str, bytes)):
         return path
     slot = space.special(path, "__fspath__")
     if slot is None:
         words = "expected str, bytes or os.PathLike object, not"
         raise space.error(TypeError, f"{words} {path.type_name(space)}")
     result = space.call(slot, [path], {}).force()
-    if not issubclass(result.cls, (str, bytes)):
+    if not result.isa((str, bytes)):
         words = f"expected {path.type_name(space)}.__fspath__() to return str or bytes, not {result.type_name(space)}"
         raise space.error(TypeError, words)
     return result

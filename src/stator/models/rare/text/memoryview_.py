@@ -125,13 +125,13 @@ class MemoryView(Value):
         equal = self.tp_eq(space, other)
         return equal if space.is_not_implemented(equal) else bool_value(not space.truth(equal))
 
-    def __len__(self, space: Space) -> Value:
+    def tp_len(self, space: Space) -> Value:
         return self.run(space, len)
 
-    def __getitem__(self, space: Space, key: Value, /) -> Value:
+    def tp_getitem(self, space: Space, key: Value, /) -> Value:
         return self.run(space, memoryview.__getitem__, key)
 
-    def __setitem__(self, space: Space, key: Value, item: Value, /) -> Value:
+    def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
         if not isinstance(self.obj, ByteArrayValue) and not self.released and not self.host.readonly:
             raise refuse("memoryview.__setitem__")  # a view of a copy
         space.mark_mutated(self.obj)
@@ -156,11 +156,11 @@ class MemoryView(Value):
             raise Raised(space.exception(e)) from None
         return MemoryIterator(self)
 
-    def __enter__(self, space: Space) -> Value:
+    def tp_enter(self, space: Space) -> Value:
         self.check(space)
         return self
 
-    def __exit__(self, space: Space, *args: Value) -> Value:
+    def tp_exit(self, space: Space, *args: Value) -> Value:
         return self.release(space)
 
     # -- methods ----------------------------------------------------------------------------------------------------

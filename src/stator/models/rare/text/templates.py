@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import _string  # type: ignore[import-not-found]
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.models.iterators.iterator import IteratorValue, iterator_type
 from stator.space.operands import known_host
 from stator.space.protocol import bad_call, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 class Parsed(IteratorValue):
@@ -54,7 +52,7 @@ class ParsedField(Parsed):
 
 
 def _parsed(space: Space, parser: Any, text: Value) -> Any:
-    if not issubclass(text.force().cls, str):
+    if not text.isa(str):
         bad_call(space, parser, [text], {})
     return parser(known_host(space, text, f"_string.{parser.__name__}"))
 

@@ -1,0 +1,38 @@
+"""What annotations call things of torch's without a public name, and objects of which only the program knows the type.
+
+Nothing of this is there at run time: it is imported for annotations alone. To mypy torch's names are `Any`; to the
+reader they are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import torch
+
+#: an object of the process: what it is, the traced program decides
+Host: TypeAlias = Any
+#: a function or class of the process, that of the program or torch's
+Function: TypeAlias = Callable[..., Any]
+#: positional and named arguments; with places left open for tensors (see `tensors.lowering`), or without
+Args: TypeAlias = tuple[Any, ...]
+Kwargs: TypeAlias = dict[str, Any]
+#: arguments, results: tensors and other objects, nested in tuples, lists and dicts
+Nested: TypeAlias = Any
+
+#: a tensor without data (torch._subclasses.fake_tensor.FakeTensor), or a small real one that takes its place
+Fake: TypeAlias = torch.Tensor
+#: the mode that such tensors belong to (FakeTensorMode)
+FakeTensorMode: TypeAlias = Any
+#: a number, or a symbol of torch's in its place
+Number: TypeAlias = int | float | bool | torch.SymInt | torch.SymFloat | torch.SymBool
+#: what an operation is tried on: a fake tensor or a symbolic number
+Operand: TypeAlias = torch.Tensor | torch.SymInt | torch.SymFloat | torch.SymBool
+#: torch._ops.OpOverload
+Operator: TypeAlias = Any
+#: torch._C.FunctionSchema, and one of its arguments (torch._C.Argument)
+Schema: TypeAlias = Any
+Argument: TypeAlias = Any
+#: what the reference implementation calls the origin of an input (torch._guards.Source)
+Origin: TypeAlias = Any

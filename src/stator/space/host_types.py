@@ -1,0 +1,10 @@
+"""Types of what is not a traced value."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+__all__ = ["Host"]
+
+#: an object of the traced process, of any type: what is done with it is the business of the type's model
+Host: TypeAlias = Any
