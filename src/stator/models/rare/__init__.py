@@ -25,6 +25,9 @@ INDEX = {
     "identity.lifetimes": "gc sys.getrefcount",
     "identity.sizes": "*.__sizeof__ builtins.bytearray.__alloc__ sys.getsizeof",
     "identity.weakproxy": "weakref.ProxyType weakref.CallableProxyType _weakref.proxy",
+    "iterators.itertools_functions": (
+        "itertools.starmap itertools.filterfalse itertools.takewhile itertools.dropwhile itertools.accumulate"
+    ),
     "numbers.decimal_": "decimal _decimal",
     "numbers.decimal_context": "decimal _decimal",
     "stdlib.ast_": "ast _ast",
