@@ -57,7 +57,6 @@ _ROWS = {"tp": "slots", "am": "slots", "bf": "slots", "nb": "numbers", "sq": "it
 
 def builtin_types() -> list[type]:
     """The builtin types and the C types of the modules, iterators and views among them, ordered by name."""
-    importlib.import_module("stator.models")  # which registers them
     load_all()
     for name in _MODULES:
         importlib.import_module(name)
