@@ -70,6 +70,10 @@ class Value:
         """Whether the object is laid out as instances of `kind`: `__class__` and `__instancecheck__` are not asked."""
         return issubclass(self.cls, kind)
 
+    def is_none(self) -> bool:
+        """Whether the object is None."""
+        return self.cls is type(None)
+
     def force(self) -> Value:
         """The realised value; installs the guards that realising needs."""
         return self
