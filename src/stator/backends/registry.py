@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
+from stator.backends.inductor import Inductor
 from stator.errors import UnknownBackendError
 from stator.pytorch import internals
 
@@ -62,8 +63,6 @@ def resolve(backend: str | Backend, *, mode: str | None = None, options: dict[st
     if isinstance(backend, str):
         found = lookup_backend(backend)
         if backend == "inductor":
-            from stator.backends.inductor import Inductor
-
             return Inductor(mode, options or {})
     elif callable(backend):
         found = backend
@@ -105,8 +104,6 @@ def _aot_eager(gm: Any, example_inputs: Any) -> Any:
 
 def _inductor(gm: Any, example_inputs: Any) -> Any:
     """Compile with Inductor."""
-    from stator.backends.inductor import Inductor
-
     return Inductor(None, {})(gm, example_inputs)
 
 
