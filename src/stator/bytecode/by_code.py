@@ -76,7 +76,7 @@ class _Ref(weakref.ref[CodeType]):
         super().__init__(code, _forget)  # type: ignore[call-arg]
 
 
-def _forget(ref: Any) -> None:
+def _forget(ref: _Ref) -> None:
     table = ref.table()
     if table is not None and table._codes.get(ref.key) is ref:
         del table._codes[ref.key], table._known[ref.key]

@@ -33,7 +33,7 @@ from stator.models.functions.module import ModuleValue
 from stator.models.standard_space import StandardSpace
 from stator.space.globals_ import MadeGlobals, NamedItems
 from stator.space.identity.reachability import reaches, stands_for
-from stator.space.protocol import IMMUTABLE
+from stator.space.protocol import is_immutable
 from stator.space.signals import NearRecursionLimit, Restart
 from stator.space.skeleton import detach
 from stator.space.value import Constant, Lazy, NotKnown, Raised, Unsupported, Value
@@ -378,7 +378,7 @@ class Trace(OpcodeHelpers):
         self.drops_arguments = self._has_dropped(frames)
 
     def _has_dropped(self, frames: list[interfaces.Frame]) -> bool:
-        args = [arg for arg in self.root_args if type(arg) not in IMMUTABLE]
+        args = [arg for arg in self.root_args if not is_immutable(type(arg))]
         return not all(self._holds(frames, arg) for arg in args)
 
     # -- ending -----------------------------------------------------------------------------------------------------
@@ -542,4 +542,4 @@ class Trace(OpcodeHelpers):
     def _make_constant(self, host: Any) -> Any:
         if type(host) in (tuple, frozenset):
             return self.space.fresh(host)
-        return Constant(host) if type(host) in IMMUTABLE else self.space.existing(host)
+        return Constant(host) if is_immutable(type(host)) else self.space.existing(host)

@@ -2,6 +2,9 @@
 
 CPython resolves `a + b` to a descriptor in `type(a).__mro__`; so does Stator, and then looks that descriptor up here.
 A callable with no model runs for real where it is pure and its operands are known, and is a graph break otherwise.
+
+Models that few programs need are imported when they are first asked for (`rare.py`). So whoever wants to know whether
+there is a model asks `handler_of`, `model_for`, `is_immutable` or `is_pure`, and not the tables.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator.guards.raw import owner_of
+from stator.space.rare import load
 from stator.space.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
@@ -332,6 +336,8 @@ def is_pure(host: Any) -> bool:
         return True
     if id(host) in IMPURE:
         return False
+    if load(host):
+        return is_pure(host)
     owner = owner_of(host)
     if owner is None and not issubclass(type(host), type):
         owner = getattr(host, "__self__", None)
@@ -342,10 +348,25 @@ def is_pure(host: Any) -> bool:
     return owner in IMMUTABLE
 
 
+def handler_of(host: Any) -> Handler | None:
+    """The model of a host callable."""
+    handler = HANDLERS.get(id(host))
+    if handler is None and load(host):
+        handler = HANDLERS.get(id(host))
+    return handler
+
+
+def is_immutable(cls: type) -> bool:
+    """Whether instances of the host type are Constants."""
+    return cls in IMMUTABLE or (cls not in MODELS and load(cls) and cls in IMMUTABLE)
+
+
 def model_for(cls: type) -> type[Value]:
     """The model of instances of `cls`: that of the first class along the MRO that has one."""
     for base in cls.__mro__:
         model = MODELS.get(base)
+        if model is None and load(base):
+            model = MODELS.get(base)
         if model is not None:
             return model
     raise AssertionError("object has a model")

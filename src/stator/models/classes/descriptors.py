@@ -16,7 +16,7 @@ from stator.space.attributes import MISSING
 from stator.space.facts import fixed, part
 from stator.space.host_types import Host
 from stator.space.operands import bool_value
-from stator.space.protocol import HANDLERS, NONE, folds_if, is_pure, models, pure
+from stator.space.protocol import NONE, folds_if, handler_of, is_pure, models, pure
 from stator.space.samples import stand_in_of
 from stator.space.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
 from stator.space.wrapping import LITERALS
@@ -69,7 +69,7 @@ class FieldDescriptor(Named):
         instance = instance.force()
         self._check(space, instance)
         host = self.host
-        handler = HANDLERS.get(id(host))
+        handler = handler_of(host)
         if handler is not None:
             modelled = handler(space, [instance], {})
             if modelled is not None:

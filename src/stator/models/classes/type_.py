@@ -15,7 +15,7 @@ from stator.models.functions.method import DISALLOW_INSTANTIATION
 from stator.space.attributes import MISSING, attribute_name
 from stator.space.host_types import Host
 from stator.space.operands import host_errors
-from stator.space.protocol import CALL_HOOKS, FALSE, HANDLERS, IMMUTABLE, NONE, PURE, TRUE, builtin, models
+from stator.space.protocol import CALL_HOOKS, FALSE, IMMUTABLE, NONE, PURE, TRUE, builtin, handler_of, models
 from stator.space.skeleton import SKELETONS
 from stator.space.value import Constant, Known, NotKnown, Unsupported, Value
 from stator.space.wrapping import plain_name
@@ -297,7 +297,7 @@ def instantiate(space: Space, cls_value: ClassValue, args: list[Value], kwargs: 
     host = cls_value.host
     if host is type:
         return _call_type(space, cls_value, args, kwargs)
-    handler = HANDLERS.get(id(host))
+    handler = handler_of(host)
     if handler is not None:
         result = handler(space, args, kwargs)
         if result is not None:

@@ -563,17 +563,3 @@ def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
         return kind
     text = f"exceptions must be classes or instances deriving from BaseException, not {kind.type_name(space)}"
     raise space.error(TypeError, text)
-
-
-def match_group(space: Space, value: Value, pattern: Value) -> tuple[Value, Value]:
-    """`except* pattern:`: (rest, match)."""
-    from stator.models.exceptions import exception_group
-
-    return exception_group.match(space, value, pattern)
-
-
-def prepare_reraise(space: Space, original: Value, raised: Value) -> Value:
-    """The end of the `except*` clauses."""
-    from stator.models.exceptions import exception_group
-
-    return exception_group.prepare_reraise(space, original, raised)

@@ -19,7 +19,7 @@ from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
 from stator.space.host_types import Host
 from stator.space.operands import host_errors
-from stator.space.protocol import HANDLERS, NONE, TailCall, bad_call, models
+from stator.space.protocol import NONE, TailCall, bad_call, handler_of, models
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ class FunctionValue(ObjectValue):
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         if self.host is not None:
-            handler = HANDLERS.get(id(self.host)) or space.trace.intercept(self.host)
+            handler = handler_of(self.host) or space.trace.intercept(self.host)
             if handler is not None:
                 space.guard_identity_of(self.source, self.host)
                 result = handler(space, args, kwargs)

@@ -25,7 +25,7 @@ from stator.models.functions.suspendable import (
 )
 from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Writer
-from stator.space.protocol import MODELS, NONE, models
+from stator.space.protocol import NONE, model_for, models
 from stator.space.space import Space
 from stator.space.value import Raised, Unsupported, Value
 
@@ -233,7 +233,7 @@ def make(frame: Frame) -> Value:
     """The generator or coroutine that calling such a function gives."""
     flags = frame.code.co_flags
     if flags & inspect.CO_ASYNC_GENERATOR:
-        return MODELS[types.AsyncGeneratorType](frame)  # type: ignore[call-arg]
+        return model_for(types.AsyncGeneratorType)(frame)  # type: ignore[call-arg]
     if not flags & inspect.CO_COROUTINE:
         return GeneratorValue(frame)
     _refuse_origins(frame.space)

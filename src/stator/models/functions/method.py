@@ -16,7 +16,14 @@ from stator.space.host_types import Host
 from stator.space.identity.keys import IdentityKey
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, host_errors
-from stator.space.protocol import HANDLERS, MODELS, NOT_IMPLEMENTED, bad_call, builtin, models
+from stator.space.protocol import (
+    MODELS,
+    NOT_IMPLEMENTED,
+    bad_call,
+    builtin,
+    handler_of,
+    models,
+)
 from stator.space.space import Space
 from stator.space.value import Constant, Known, ObjectValue, Unsupported, Value
 
@@ -126,7 +133,7 @@ class BuiltinValue(Named):
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         owner = fixed(host, "__self__") if is_fixed(host, "__self__") else None  # a function, and no descriptor
-        if id(host) not in HANDLERS and owner is not None and not issubclass(type(owner), types.ModuleType):
+        if owner is not None and not issubclass(type(owner), types.ModuleType) and handler_of(host) is None:
             bound = _bound_builtin(space, host, owner, source)
             if bound is not None:
                 return bound

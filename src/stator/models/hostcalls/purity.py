@@ -30,14 +30,14 @@ from stator.space.facts import fixed
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors, known_host, refuse_object, refuse_use
-from stator.space.protocol import IMMUTABLE, NONE, REALISERS, builtin, folds_if, pure, register
+from stator.space.protocol import IMMUTABLE, NONE, REALISERS, builtin, folds_if, is_immutable, pure, register
 from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Value
 
-__all__ = ["frozen", "pure_python"]
+__all__ = ["as_constant", "frozen", "pure_python"]
 
 
-Foreign = Callable[["Space", Any, "Source"], Value]
+Realiser = Callable[["Space", Any, "Source"], Value]
 
 
 def _refuse_foreign(space: Space, host: Host, source: Source) -> Value:
@@ -46,13 +46,18 @@ def _refuse_foreign(space: Space, host: Host, source: Source) -> Value:
     )
 
 
-def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreign = _refuse_foreign) -> None:
+def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Realiser = _refuse_foreign) -> None:
     """Instances of the immutable C type are constants: known by identity, or by `state(instance)` where given.
 
     `foreign(space, host, source)` is the value of an instance of a subclass. A type whose equal instances are alike in
     all respects needs only `IMMUTABLE.add`.
     """
+    REALISERS[cls] = as_constant(cls, state, foreign)
     IMMUTABLE.add(cls)
+
+
+def as_constant(cls: type, state: Callable[[Any], Any] | None = None, foreign: Realiser = _refuse_foreign) -> Realiser:
+    """How `frozen` looks at an instance for the first time."""
 
     def realise(space: Space, host: Host, source: Source) -> Value:
         if space.guard_type(host, source) is not cls:
@@ -64,7 +69,7 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreig
                 space.trace.guard(Equals(CallSource(state, source, state.__name__.strip("_")), state(host)))
         return Constant(host, source)
 
-    REALISERS[cls] = realise
+    return realise
 
 
 IMMUTABLE.add(re.Pattern)
@@ -74,7 +79,7 @@ frozen(struct.Struct)
 frozen(types.GenericAlias)
 frozen(types.UnionType)
 
-pure(str.maketrans, bytes.maketrans)
+pure(str.maketrans, bytes.maketrans, bytearray.maketrans)
 pure(binascii.crc32, binascii.hexlify, binascii.unhexlify, binascii.a2b_base64, binascii.b2a_base64)
 pure(binascii.b2a_hex, binascii.a2b_hex, zlib.crc32, zlib.adler32)
 pure(struct.pack, struct.unpack, struct.calcsize)
@@ -117,7 +122,7 @@ def _inert_host(host: Host) -> bool:
     if type(host) is dict:
         return all(map(_inert_host, host)) and all(map(_inert_host, host.values()))
     # Flags of `re`, and its mark for a flag that is not given, are ints of classes of its own.
-    return type(host) in IMMUTABLE or (isinstance(host, int) and type(host).__module__ == "re")
+    return is_immutable(type(host)) or (isinstance(host, int) and type(host).__module__ == "re")
 
 
 _REGULAR: list[Any] = [re.compile, re.match, re.fullmatch, re.search, re.split, re.findall, re.sub, re.subn]

@@ -23,7 +23,7 @@ from stator.host.version_facts import WEAK_REFERENCES_BEFORE_OBJECTS
 from stator.models.containers.tuple_ import TupleValue
 from stator.models.functions.frame_ import FrameValue
 from stator.models.functions.suspendable import Suspendable
-from stator.models.iterators.combinatorics import Arrangements
+from stator.models.rare.iterators.combinatorics import Arrangements
 from stator.space.host_types import Host
 from stator.space.protocol import bad_call, builtin, of_existing
 from stator.space.space import Space

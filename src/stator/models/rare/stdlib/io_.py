@@ -13,8 +13,8 @@ from stator import errors
 from stator.guards.source import Source
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.slice_ import SliceValue
+from stator.models.rare.text.memoryview_ import MemoryView
 from stator.models.stdlib.text_files import SINKS, can_take
-from stator.models.text.memoryview_ import MemoryView
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors, known_host, refuse, refuse_use

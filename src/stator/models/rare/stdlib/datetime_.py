@@ -42,8 +42,8 @@ def _derived(cls: Any, state: Callable[[Any], Any] | None, *remaking: str) -> No
         _refuse_callbacks(space, space.guard_type(host, source), cls)
         return PayloadValue.from_host(space, host, source)
 
-    payload_type(cls)
     frozen(cls, state, foreign)
+    payload_type(cls)
 
     @builtin(cls.__new__)
     def new(space: Space, owner: Value, *args: Value, **kwargs: Value) -> Value:
