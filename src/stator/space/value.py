@@ -130,8 +130,11 @@ class Value:
 
     @classmethod
     def answers(cls, host: type, name: str) -> bool:
-        """Whether `get_field` answers for a C-level attribute of `host`, of whatever instance."""
-        return name in cls.FIELDS
+        """Whether `get_field` answers for a C-level attribute of `host`, of whatever instance, with what can be passed on.
+
+        A frame of the trace (`tb_frame`, `gi_frame` …) does not leave it.
+        """
+        return name in cls.FIELDS and not name.endswith("_frame")
 
     def held(self) -> Iterable[Value]:
         """Values that this one keeps alive, as far as the trace has met them; others may be missing."""
