@@ -130,7 +130,7 @@ class Value:
 
     @classmethod
     def answers(cls, host: type, name: str) -> bool:
-        """Whether `get_field` answers for a C-level attribute of `host`, of whatever instance, with what can be passed on.
+        """Whether a C-level attribute of `host` is answered for whatever instance, by what the program can pass on.
 
         A frame of the trace (`tb_frame`, `gi_frame` …) does not leave it.
         """
