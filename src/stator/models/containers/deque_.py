@@ -40,7 +40,7 @@ class DequeValue(Sequence):
     """A deque, or an instance of a subclass. What is only appended to an existing one waits in `_tail`, unguarded."""
 
     __slots__ = ("_limit", "_tail", "original", "version")
-    FIELDS = frozenset({"maxlen"})
+    FIELDS = {"maxlen": lambda self, space: Constant(self.limit)}
 
     kind = deque
     plain_iters = (deque.__iter__,)
@@ -100,9 +100,6 @@ class DequeValue(Sequence):
             assert self.source is not None
             self._limit = constant(self.space, self, "maxlen")
         return self._limit
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return Constant(self.limit) if name == "maxlen" else None
 
     def _child(self, index: int) -> Value:
         assert self.source is not None

@@ -27,7 +27,11 @@ class SliceValue(ObjectValue):
     """A slice: `start`, `stop` and `step`."""
 
     __slots__ = ("parts",)
-    FIELDS = frozenset({"start", "stop", "step"})
+    FIELDS = {
+        "start": lambda self, space: self.parts["start"],
+        "stop": lambda self, space: self.parts["stop"],
+        "step": lambda self, space: self.parts["step"],
+    }
 
     def __init__(self, start: Value, stop: Value, step: Value) -> None:
         self.cls = slice
@@ -54,9 +58,6 @@ class SliceValue(ObjectValue):
     def members(self) -> list[Value]:
         """start, stop and step."""
         return list(self.parts.values())
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.parts.get(name)
 
     def as_host(self, space: Space) -> Any:
         return slice(*(member.as_host(space) for member in self.members))

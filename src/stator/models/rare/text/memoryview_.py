@@ -18,27 +18,18 @@ from stator.space.value import Constant, Known, NotKnown, Raised, Value
 __all__ = ["MemoryView"]
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from stator.guards.source import Source
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
 #: attributes that follow from the bytes
-_FACTS = frozenset(
-    {
-        "c_contiguous",
-        "contiguous",
-        "f_contiguous",
-        "format",
-        "itemsize",
-        "nbytes",
-        "ndim",
-        "readonly",
-        "shape",
-        "strides",
-    }
-)
+_LAYOUT = ("c_contiguous", "contiguous", "f_contiguous", "format", "itemsize", "ndim", "shape", "strides")
+
+
+def _fact(name: str) -> Callable[[MemoryView, Space], Value]:
+    return lambda self, space: self.run(space, getattr, Constant(name))
 
 
 @models(memoryview)
@@ -46,7 +37,9 @@ class MemoryView(Value):
     """A view of bytes or of a bytearray of the trace; an existing one is opaque."""
 
     __slots__ = ("host", "obj")
-    FIELDS = _FACTS | {"obj"}
+    FIELDS = {name: _fact(name) for name in (*_LAYOUT, "nbytes", "readonly")} | {
+        "obj": lambda self, space: self.base(space)
+    }
     source: Source | None = None
 
     def __init__(self, host: memoryview, obj: Value) -> None:
@@ -107,11 +100,10 @@ class MemoryView(Value):
             self.obj.views.append(made)
         return made
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name == "obj":
-            self.check(space)
-            return self.obj
-        return self.run(space, getattr, Constant(name)) if name in _FACTS else None
+    def base(self, space: Space) -> Value:
+        """What has the bytes."""
+        self.check(space)
+        return self.obj
 
     # -- slots ------------------------------------------------------------------------------------------------------
 
