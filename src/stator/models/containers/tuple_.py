@@ -17,8 +17,8 @@ from stator.models.iterators.iterator import TupleIterator
 from stator.space.attributes import MISSING
 from stator.space.facts import attribute
 from stator.space.length_hint import iterate_sized
-from stator.space.protocol import FALSE, TRUE, models, pure
-from stator.space.value import Constant, NotKnown, Unsupported, Value
+from stator.space.protocol import models, pure
+from stator.space.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.space.interfaces import Writer
@@ -61,7 +61,7 @@ class TupleValue(Sequence):
     kind = tuple
     plain_iters = (tuple.__iter__,)
 
-    def __init__(self, items: list[Value] | None, cls: type = tuple) -> None:
+    def __init__(self, items: list[Value] | None, cls: type | None = None) -> None:
         super().__init__(None if items is None else list(items), cls)
         #: the fields of a new structure sequence that are no items, by name
         self.hidden: dict[str, Value] = {}
@@ -75,9 +75,6 @@ class TupleValue(Sequence):
         if host_cls is tuple and iterable.cls is tuple:
             return iterable
         return TupleValue(list(iterate_sized(space, iterable)), host_cls)
-
-    def build(self, space: Space, items: list[Value]) -> Value:
-        return TupleValue(items)
 
     # -- known ------------------------------------------------------------------------------------------------------
 
@@ -113,9 +110,6 @@ class TupleValue(Sequence):
 
     # -- the sequence -----------------------------------------------------------------------------------------------
 
-    def tp_len(self, space: Space) -> Value:
-        return Constant(len(self.items))
-
     def tp_getitem(self, space: Space, key: Value, /) -> Value:
         key = key.force()
         if key.cls is slice and self.cls is tuple:
@@ -127,9 +121,6 @@ class TupleValue(Sequence):
     def tp_iter(self, space: Space) -> Value:
         return TupleIterator(self)
 
-    def tp_contains(self, space: Space, item: Value, /) -> Value:
-        return FALSE if self.find(space, item) is None else TRUE
-
     def tp_add(self, space: Space, other: Value, /) -> Value:
         other = other.force()
         if isinstance(other, TupleValue):
@@ -137,43 +128,16 @@ class TupleValue(Sequence):
                 return other
             if not other.items and self.cls is tuple:
                 return self
-        return self.concatenated(space, other)
+        return super().tp_add(space, other)
 
     def tp_mul(self, space: Space, count: Value, /) -> Value:
         times = self.repetitions(space, count)
         return self if times == 1 and self.cls is tuple else TupleValue(self.items * times)
 
-    def tp_rmul(self, space: Space, count: Value, /) -> Value:
-        return self.tp_mul(space, count)
+    def not_in(self, space: Space, item: Value) -> Raised:
+        return space.error(ValueError, "tuple.index(x): x not in tuple")
 
-    def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:
-        found = self.find(space, item, *self.bounds(space, start, stop))
-        if found is None:
-            raise space.error(ValueError, "tuple.index(x): x not in tuple")
-        return Constant(found)
-
-    def count(self, space: Space, item: Value, /) -> Value:
-        return Constant(self.occurrences(space, item))
-
-    # -- comparing, hashing, showing --------------------------------------------------------------------------------
-
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self.compared(space, "==", other)
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self.compared(space, "!=", other)
-
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return self.compared(space, "<", other)
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return self.compared(space, "<=", other)
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return self.compared(space, ">", other)
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return self.compared(space, ">=", other)
+    # -- hashing, showing -------------------------------------------------------------------------------------------
 
     def tp_hash(self, space: Space) -> Value:
         return hash_of_parts(space, "tuple", tuple, self.items)
@@ -216,11 +180,9 @@ class TupleValue(Sequence):
         names = [name for name, index in structure_fields(self.cls).items() if index >= len(self.items)]
         return {name: space.getattr(self, name) for name in names}
 
-    # -- residual ---------------------------------------------------------------------------------------------------
+    # -- generated code ---------------------------------------------------------------------------------------------
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         parts = [writer.expr(item) for item in (*self.items, *self.hidden.values())]
         if self.host is not None:
             hidden = [name for name, index in structure_fields(self.cls).items() if index >= len(parts)]
