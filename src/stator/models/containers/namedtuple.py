@@ -6,6 +6,7 @@ from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
 from stator.models.containers.sequence import Sequence
+from stator.models.iterators.iterator import reduction
 from stator.space.protocol import models
 from stator.space.value import Constant, NotKnown, ObjectValue, Value
 
@@ -26,9 +27,7 @@ class TupleGetter(ObjectValue):
     __slots__ = ("doc", "index")
 
     def __init__(self, index: int, doc: Value | None) -> None:
-        self.cls = _TUPLEGETTER
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(_TUPLEGETTER)
         self.index = index
         self.doc = doc
 
@@ -65,7 +64,7 @@ class TupleGetter(ObjectValue):
 
     def tp_reduce(self, space: Space) -> Value:
         doc = space.getattr(self, "__doc__")
-        return space.new_tuple([space.class_value(self.cls), space.new_tuple([Constant(self.index), doc])])
+        return reduction(space, self.cls, [Constant(self.index), doc])
 
     def tp_repr(self, space: Space) -> Value:
         doc = space.str_(space.repr(space.getattr(self, "__doc__")))
@@ -74,9 +73,7 @@ class TupleGetter(ObjectValue):
     def held(self) -> tuple[Value, ...]:
         return () if self.doc is None else (self.doc,)
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         assert self.doc is not None
         return writer.assign("field", f"{writer.const(self.cls)}({self.index}, {writer.expr(self.doc)})")
 
@@ -102,7 +99,7 @@ class TupleGetter(ObjectValue):
 
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
         instance = instance.force()
-        if instance.cls is type(None) and owner is not None:
+        if instance.is_none() and owner is not None:
             return self
         return self.descr_get(space, instance, instance.cls, False)
 

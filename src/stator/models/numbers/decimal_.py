@@ -95,7 +95,7 @@ def _is_no_template(context: Any) -> bool:
 def setcontext(space: Space, context: Value, /) -> Value:
     """What new contexts are made after is not set itself: a copy of it without flags is."""
     context = context.force()
-    if not issubclass(context.cls, decimal.Context):
+    if not context.isa(decimal.Context):
         return bad_call(space, decimal.setcontext, [context], {})
     assert isinstance(context, ContextValue)
     state = arithmetic(space)
@@ -116,12 +116,12 @@ def localcontext(space: Space, ctx: Value = NONE, **kwargs: Value) -> Value:
     """A context manager for a copy of the context."""
     outer = arithmetic(space).current
     ctx = ctx.force()
-    given = outer if ctx.cls is type(None) else ctx
+    given = outer if ctx.is_none() else ctx
     if not isinstance(given, ContextValue):
         return bad_call(space, decimal.localcontext, [ctx], kwargs)
     flags = kwargs.get("flags", NONE).force()
     inner = given.copied()
-    if flags.cls is not type(None):
+    if not flags.is_none():
         inner.base = None
     if kwargs:
         made_so = compute(space, _local, [inner], kwargs)
@@ -161,9 +161,7 @@ class ManagerValue(ObjectValue):
     __slots__ = ("inner", "outer")
 
     def __init__(self, inner: Value, outer: Value) -> None:
-        self.cls = _ContextManager
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(_ContextManager)
         self.inner = inner
         self.outer = outer
         if isinstance(inner, ContextValue):
@@ -189,9 +187,7 @@ class ManagerValue(ObjectValue):
     def held(self) -> tuple[Value, ...]:
         return (self.inner, self.outer)
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         assert isinstance(self.inner, ContextValue)
         inner = f"{writer.const(made)}({self.inner.text(writer)})"
         return writer.assign("manager", f"{writer.const(_managing)}({writer.expr(self.outer)}, {inner})")

@@ -193,10 +193,7 @@ class ContextValue(ExtensibleValue):
     __slots__ = ("_signals", "base", "before", "manager", "noted", "shadow")
 
     def __init__(self, shadow: Any, cls: type = decimal.Context) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
-        self._attrs: Any = None
+        super().__init__(cls)
         self._signals: dict[str, SignalsValue] = {}
         self.shadow = shadow
         #: the shadow as it was when its flags were looked at last
@@ -342,9 +339,7 @@ class ContextValue(ExtensibleValue):
 
     # -- generated code ---------------------------------------------------------------------------------------------
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self.manager is not None:
             return writer.assign("context", f"{writer.const(inner_of)}({writer.expr(self.manager)})")
         return writer.assign("context", f"{writer.const(made)}({self.text(writer)})")
@@ -392,6 +387,15 @@ def inner_of(manager: Any) -> Any:
 # -- flags and traps ------------------------------------------------------------------------------------------------
 
 
+def _run_by_host(name: str) -> Callable[..., Value]:
+    """A method that the host's mapping has."""
+
+    def method(self: SignalsValue, space: Space, *args: Value) -> Value:
+        return self.run(space, name, *args)
+
+    return method
+
+
 @models(_SignalDict)
 class SignalsValue(ObjectValue):
     """`context.flags`, `context.traps`."""
@@ -421,38 +425,21 @@ class SignalsValue(ObjectValue):
     def as_host(self, space: Space) -> Any:
         return self._mapping(space)
 
-    def _run(self, space: Space, name: str, *args: Value, change: bool = False) -> Value:
+    def run(self, space: Space, name: str, *args: Value, change: bool = False) -> Value:
+        """Let the host's mapping do it."""
         try:
             return space.run_known(getattr(_SignalDict, name), [Known(self._mapping(space, change=change)), *args])
         except NotKnown:
             raise refuse(f"decimal.SignalDictMixin.{name}") from None
 
-    def tp_getitem(self, space: Space, key: Value, /) -> Value:
-        return self._run(space, "__getitem__", key)
-
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
-        return self._run(space, "__setitem__", key, item, change=True)
+        return self.run(space, "__setitem__", key, item, change=True)
 
-    def tp_delitem(self, space: Space, key: Value, /) -> Value:
-        return self._run(space, "__delitem__", key)
-
-    def tp_len(self, space: Space) -> Value:
-        return self._run(space, "__len__")
+    tp_getitem, tp_delitem, tp_len = map(_run_by_host, ("__getitem__", "__delitem__", "__len__"))
+    tp_eq, tp_ne, tp_repr, copy = map(_run_by_host, ("__eq__", "__ne__", "__repr__", "copy"))
 
     def tp_iter(self, space: Space) -> Value:
         return space.iter(space.fresh(tuple(self.host)))
-
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self._run(space, "__eq__", other)
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self._run(space, "__ne__", other)
-
-    def tp_repr(self, space: Space) -> Value:
-        return self._run(space, "__repr__")
-
-    def copy(self, space: Space) -> Value:
-        return self._run(space, "copy")
 
     def tp_init(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         return bad_call(space, _SignalDict.__init__, [self, *args], kwargs)

@@ -21,7 +21,6 @@ from stator.space.value import Constant, ExtensibleValue, NotKnown, Raised, Unsu
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from stator.guards.source import Source
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
@@ -43,31 +42,22 @@ class ByteArrayValue(ExtensibleValue):
 
     plain_iters = (bytearray.__iter__,)
 
-    def __init__(self, contents: bytearray | None, cls: type = bytearray) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+    def __init__(self, cls: type, contents: bytearray | None = None) -> None:
+        super().__init__(cls)
         self._contents = contents
-        self._attrs: Any = None
         self.slots: dict[Any, Value | None] = {}
         #: memory views of it that the trace has made
         self.views: list[Any] = []
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ByteArrayValue:
-        self = cls(None, space.guard_type(host, source))
-        self.source, self.host = source, host
-        return self
-
-    @classmethod
     def from_fresh(cls, space: Space, host: Any) -> ByteArrayValue:
         if type(host) is not bytearray:
             raise refuse_object("an object of a subclass of bytearray")
-        return cls(host)
+        return cls(bytearray, host)
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
-        return ByteArrayValue(bytearray(), known_host(space, cls, "bytearray.__new__"))
+        return ByteArrayValue(known_host(space, cls, "bytearray.__new__"), bytearray())
 
     def contents(self, space: Space) -> bytearray:
         """The contents as they are now."""
@@ -147,9 +137,7 @@ class ByteArrayValue(ExtensibleValue):
 
     # -- generated code ---------------------------------------------------------------------------------------------
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         shown = f"bytearray({bytes(self._contents or b'')!r})"
         if self.cls is bytearray:
             return writer.shell_of(self) or str(writer.assign("bytes", shown))

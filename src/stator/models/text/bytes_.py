@@ -24,9 +24,7 @@ def bytes_new(
         result = hooked(space, bytes, [] if source is None else [source], named)
     else:
         result = to_bytes(space, source)
-    if owner is bytes:
-        return result
-    return PayloadValue.made(space, owner, bytes, known_host(space, result, "bytes.__new__"))
+    return PayloadValue.of_class(space, owner, bytes, result)
 
 
 def to_bytes(space: Space, value: Value) -> Value:

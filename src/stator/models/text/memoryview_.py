@@ -17,7 +17,7 @@ from stator.space.value import Constant, Known, NotKnown, Raised, Value
 __all__ = ["MemoryView"]
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from stator.guards.source import Source
     from stator.space.interfaces import Writer
@@ -38,6 +38,16 @@ _FACTS = frozenset(
         "strides",
     }
 )
+
+
+def _run_by_host(name: str) -> Callable[..., Value]:
+    """A method that the host view has."""
+    host = vars(memoryview)[name]
+
+    def method(self: MemoryView, space: Space, *args: Value) -> Value:
+        return self.run(space, host, *args)
+
+    return method
 
 
 @models(memoryview)
@@ -114,33 +124,20 @@ class MemoryView(Value):
 
     # -- slots ------------------------------------------------------------------------------------------------------
 
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        if not has_buffer(other.cls):
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        if symbol not in ("==", "!=") or not has_buffer(other.cls):
             return NOT_IMPLEMENTED
-        return bool_value(self.as_host(space) == known_host(space, other, "memoryview.__eq__"))
+        equal: bool = self.as_host(space) == known_host(space, other, "memoryview.__eq__")
+        return bool_value(equal is (symbol == "=="))
 
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        equal = self.tp_eq(space, other)
-        return equal if space.is_not_implemented(equal) else bool_value(not space.truth(equal))
-
-    def tp_len(self, space: Space) -> Value:
-        return self.run(space, len)
-
-    def tp_getitem(self, space: Space, key: Value, /) -> Value:
-        return self.run(space, memoryview.__getitem__, key)
+    tp_len, tp_getitem, tp_delitem, tp_hash = map(_run_by_host, ("__len__", "__getitem__", "__delitem__", "__hash__"))
+    tolist, hex, toreadonly = map(_run_by_host, ("tolist", "hex", "toreadonly"))
 
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
         if not isinstance(self.obj, ByteArrayValue) and not self.released and not self.host.readonly:
             raise refuse("memoryview.__setitem__")  # a view of a copy
         space.mark_mutated(self.obj)
         return self.run(space, memoryview.__setitem__, key, item)
-
-    def tp_delitem(self, space: Space, key: Value, /) -> Value:
-        return self.run(space, vars(memoryview)["__delitem__"], key)
-
-    def tp_hash(self, space: Space) -> Value:
-        return self.run(space, memoryview.__hash__)
 
     def tp_iter(self, space: Space) -> Value:
         if self.released:
@@ -163,17 +160,8 @@ class MemoryView(Value):
     def tobytes(self, space: Space, order: Value = NONE) -> Value:
         return self.run(space, memoryview.tobytes, order)
 
-    def tolist(self, space: Space) -> Value:
-        return self.run(space, memoryview.tolist)
-
-    def hex(self, space: Space, *args: Value) -> Value:
-        return self.run(space, memoryview.hex, *args)
-
     def cast(self, space: Space, format: Value, shape: Value | None = None) -> Value:
         return self.run(space, memoryview.cast, format, *(() if shape is None else (shape,)))
-
-    def toreadonly(self, space: Space) -> Value:
-        return self.run(space, memoryview.toreadonly)
 
     def release(self, space: Space) -> Value:
         space.mark_mutated(self)

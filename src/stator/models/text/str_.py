@@ -24,6 +24,4 @@ def str_new(
         result = hooked(space, str, [] if object is None else [object], decoding)
     else:
         result = Constant("") if object is None else str_of(space, object)
-    if owner is str:
-        return result
-    return PayloadValue.made(space, owner, str, str.__str__(known_host(space, result, "str.__new__")))
+    return PayloadValue.of_class(space, owner, str, result)
