@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Self
 
 from stator import errors
-from stator.guards.source import CallSource, ItemSource
+from stator.guards.source import CallSource, ItemSource, Source
 from stator.models.containers.mutable_sequence import MutableSequence
 from stator.models.containers.sequence import MAXSIZE
 from stator.models.iterators.container_iterator import ContainerIterator, broken
 from stator.models.iterators.iterator import iterator_type, reduction
 from stator.space.facts import constant
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import NONE, bad_call, models, pure
 from stator.space.recursion import IN_REPR, nested
+from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
-
-    from stator.guards.source import Source
-    from stator.space.host_types import Host
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["DequeValue"]
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from stator import errors
+from stator.guards.source import Source
+from stator.models.containers.dict_base import DictBase
 from stator.models.containers.dict_table import Entry, key_error
 from stator.models.iterators.container_iterator import TableIterator, broken
 from stator.models.iterators.iterator import iterator_type
 from stator.space.identity.keys import TracedKey
+from stator.space.interfaces import Writer
+from stator.space.space import Space
 from stator.space.value import Unsupported, Value
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from stator.guards.source import Source
-    from stator.models.containers.dict_base import DictBase
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _D: dict[Any, Any] = {}
 #: over an OrderedDict, whatever they give

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from stator import errors
 from stator._core import dict_hashes, write_dict
@@ -28,12 +29,8 @@ from stator.space.identity.keys import (
     written_hash,
 )
 from stator.space.identity.reachability import missing
+from stator.space.space import Space
 from stator.space.value import Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stator.space.space import Space
 
 #: the number of entries that the smallest dict has room for, with those deleted meanwhile
 _FIRST_ROOM = 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
 
 from stator.host.version_facts import SORT_TAKES_TRUTH
 from stator.host.words import error_words
@@ -11,13 +10,11 @@ from stator.models.containers.mutable_sequence import MutableSequence
 from stator.models.containers.sequence import MAXSIZE, is_slice, slice_of
 from stator.models.containers.sort import sorted_items
 from stator.models.iterators.iterator import ListIterator, ListReverseIterator
+from stator.space.interfaces import Writer
 from stator.space.length_hint import iterate_sized
 from stator.space.protocol import FALSE, NONE, models, pure
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["ListValue"]
 

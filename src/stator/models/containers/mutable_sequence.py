@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Self
 
+from stator.guards.source import Source
 from stator.models.classes.instance import fill, slot_effects
 from stator.models.containers.sequence import Sequence
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE
+from stator.space.space import Space
 from stator.space.value import NotKnown, Value
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from stator.guards.source import Source
-    from stator.space.host_types import Host
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["MutableSequence"]
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stator.guards.source import Source
 from stator.models.containers.sequence import Sequence
 from stator.models.iterators.iterator import reduction
+from stator.space.interfaces import Writer
 from stator.space.protocol import models
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["TupleGetter"]
 

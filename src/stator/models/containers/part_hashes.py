@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 __all__ = ["hash_of_parts"]
 

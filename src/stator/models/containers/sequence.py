@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Self
 
 from stator import errors
 from stator.guards.guard import Distinct, Length
-from stator.guards.source import ConstSource, ItemSource
+from stator.guards.source import ConstSource, ItemSource, Source
 from stator.models.classes.instance import held_attributes
 from stator.space.deferred import DeferredStr, concatenated
+from stator.space.host_types import Host
 from stator.space.identity.reachability import missing
 from stator.space.operands import bool_value
 from stator.space.protocol import NOT_IMPLEMENTED
 from stator.space.recursion import acyclic, compared, entered, enumeration, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from stator.guards.source import Source
-    from stator.space.host_types import Host
-    from stator.space.space import Space
 
 __all__ = ["MAXSIZE", "Sequence", "is_slice", "slice_index", "slice_of", "too_long"]
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from stator import errors
 from stator._core import fill_table, set_table
+from stator.guards.source import Source
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.dict_ import DictValue, class_text
 from stator.models.containers.dict_table import key_error
 from stator.models.containers.set_table import Operands, SetTable
 from stator.models.iterators.container_iterator import TableIterator, broken
 from stator.models.iterators.iterator import iterator_type, reduction
+from stator.space.host_types import Host
 from stator.space.identity.reachability import missing
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, refuse
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, bad_call, model_for, models
 from stator.space.recursion import acyclic, entered, enumeration, list_pieces
+from stator.space.space import Space
 from stator.space.value import ExtensibleValue, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from stator.guards.source import Source
-    from stator.space.host_types import Host
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 def _operators(method: str, in_place: str) -> tuple[Callable[..., Value], ...]:

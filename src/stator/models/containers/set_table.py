@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from stator import errors
 from stator._core import fill_table, set_finger, set_layout, set_table
@@ -21,11 +21,8 @@ from stator.space.identity.keys import (
     runs_methods,
     stored_key,
 )
+from stator.space.space import Space
 from stator.space.value import Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-
 
 # -- what guards call ----------------------------------------------------------------------------------------------
 

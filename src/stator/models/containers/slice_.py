@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stator.guards.source import Source
 from stator.host.version_facts import SLICES_HASH
 from stator.models.containers.part_hashes import hash_of_parts
 from stator.models.containers.sequence import slice_of
 from stator.models.iterators.iterator import reduction
 from stator.space.facts import part
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
 from stator.space.recursion import entered, enumeration, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["SliceValue"]
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stator.space.space import Space
 from stator.space.value import NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 __all__ = ["sorted_items"]
 

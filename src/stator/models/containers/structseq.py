@@ -5,14 +5,12 @@ CPython itself makes them, of stand-ins for the items where those are more than 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.models.containers.tuple_ import TupleValue
 from stator.space.protocol import pure, register
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 class _Item:

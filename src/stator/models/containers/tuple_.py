@@ -7,7 +7,7 @@ import datetime
 import operator
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.models.classes.instance import fill
@@ -16,13 +16,11 @@ from stator.models.containers.sequence import Sequence, slice_of
 from stator.models.iterators.iterator import TupleIterator
 from stator.space.attributes import MISSING
 from stator.space.facts import attribute
+from stator.space.interfaces import Writer
 from stator.space.length_hint import iterate_sized
 from stator.space.protocol import models, pure
+from stator.space.space import Space
 from stator.space.value import NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["TupleValue", "structure_fields"]
 

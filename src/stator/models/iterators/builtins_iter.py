@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from stator import errors
 from stator.guards.guard import Equals, Length
@@ -16,14 +17,10 @@ from stator.models.iterators.iterator import (
     own_class,
     reduction,
 )
+from stator.space.interfaces import Writer
 from stator.space.protocol import FALSE, NONE, TRUE
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["CallableIterator"]
 

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self
 
 from stator import errors
 from stator._core import exchange
 from stator.guards.guard import Equals
 from stator.guards.raw import raw_length
-from stator.guards.source import CallSource
+from stator.guards.source import CallSource, Source
 from stator.models.iterators.iterator import IteratorValue, advance, advanced, reduction
-from stator.space.value import Unsupported
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.interfaces import Writer
+from stator.space.space import Space
+from stator.space.value import Unsupported, Value
 
 __all__ = ["ContainerIterator", "TableIterator", "broken"]
 

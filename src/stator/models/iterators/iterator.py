@@ -7,28 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from types import WrapperDescriptorType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource
+from stator.guards.source import CallSource, Source
 from stator.host.version_facts import LIST_ITERATORS_END_BELOW
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.space.attributes import MISSING
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host
 from stator.space.protocol import MODELS, NONE, NOT_IMPLEMENTED, builtin, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Self
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = [
     "BytesIterator",

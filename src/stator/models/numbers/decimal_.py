@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import decimal
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.guard import Predicate
-from stator.guards.source import CallSource
+from stator.guards.source import CallSource, Source
 from stator.models.hostcalls.purity import frozen
 from stator.models.numbers.decimal_context import ContextValue, arithmetic, compute, inner_of, is_template, made
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse_use
 from stator.space.protocol import HANDLERS, NONE, REALISERS, bad_call, builtin, models, register
+from stator.space.space import Space
 from stator.space.value import UNLIKE, Constant, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _ContextManager: Any = type(decimal.localcontext())
 

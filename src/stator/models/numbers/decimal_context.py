@@ -9,22 +9,18 @@ only where the program asks for them: what operations raise is added to them.
 from __future__ import annotations
 
 import decimal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource, GetAttrSource
+from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
+from stator.space.interfaces import Trace, Writer
 from stator.space.operands import known_host, refuse, refuse_object, refuse_use
 from stator.space.protocol import NONE, bad_call, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Known, NotKnown, ObjectValue, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Trace, Writer
-    from stator.space.space import Space
 
 __all__ = ["Arithmetic", "ContextValue", "arithmetic", "compute"]
 

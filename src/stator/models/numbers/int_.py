@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator._core import has_buffer
 from stator.models.classes.payload import PayloadValue
 from stator.space.operands import exact_number, hooked, known_host, literal
 from stator.space.protocol import FALSE, TRUE, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 _TEXTS = (str, bytes, bytearray)
 

@@ -7,15 +7,13 @@ import cmath
 import math
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.models.numbers.float_ import as_double
 from stator.space.operands import literal
 from stator.space.protocol import CALL_HOOKS, builtin, pure, register
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 Convert = Callable[["Space", Value], Value]
 

@@ -7,18 +7,16 @@ from then on what draws a number breaks the graph.
 from __future__ import annotations
 
 import _random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.models.classes.instance import InstanceValue
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host, literal
 from stator.space.protocol import NONE, bad_call, models
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["RandomValue"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.raw import is_heap_type
 from stator.host.version_facts import TYPES_NAMED_IN_FULL, WEAK_PROXIES_SHOW_LIKE_REFERENCES
@@ -22,10 +22,8 @@ from stator.models.text.str_format import text_of
 from stator.space.deferred import DeferredStr, joined
 from stator.space.operands import refuse_use
 from stator.space.protocol import bad_call, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 __all__ = ["address"]
 

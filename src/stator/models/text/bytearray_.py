@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator._core import has_buffer
@@ -14,15 +15,11 @@ from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import PositionIterator, iterator_type
 from stator.space.facts import answer
 from stator.space.identity.reachability import is_alive
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse, refuse_object
 from stator.space.protocol import NOT_IMPLEMENTED, bad_call, models, pure, register
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _SLOTS = frozenset({"__add__", "__mul__", "__rmul__", "__iadd__"})
 _SLOTS |= frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})

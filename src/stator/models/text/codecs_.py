@@ -8,15 +8,13 @@ import encodings.aliases
 import gc
 import pkgutil
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
 from stator.space.operands import refuse_use
 from stator.space.protocol import folds_if, pure
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
+from stator.space.space import Space
 
 #: what the standard library has codecs for; its search function is asked first
 _STANDARD = frozenset(module.name for module in pkgutil.iter_modules(encodings.__path__))

@@ -6,15 +6,13 @@ Each declines (None) where the answer depends on what is not known yet.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.space.deferred import DeferredStr, concatenated
 from stator.space.operands import bool_value, known_host
 from stator.space.protocol import builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 #: what `hex` gives begins with a zero, and consists of these
 _HEX = frozenset("0123456789abcdefx")

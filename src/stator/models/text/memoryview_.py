@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator._core import has_buffer
+from stator.guards.source import Source
 from stator.models.classes.instance import InstanceValue
 from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type
 from stator.models.text.bytearray_ import ByteArrayValue
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, known_host, refuse, refuse_object, refuse_use
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
+from stator.space.space import Space
 from stator.space.value import Constant, Known, NotKnown, Raised, Value
 
 __all__ = ["MemoryView"]
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 #: attributes that follow from the bytes
 _FACTS = frozenset(

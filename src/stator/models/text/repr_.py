@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator.space.operands import known_host, literal
 from stator.space.protocol import builtin
 from stator.space.recursion import IN_REPR, nested
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 __all__ = ["ascii_of", "repr_of", "str_of"]
 

@@ -6,16 +6,14 @@ import _string  # type: ignore[import-not-found]
 import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.models.text.repr_ import ascii_of, repr_of, str_of
 from stator.space.deferred import joined
 from stator.space.operands import hooked, known_host, literal
 from stator.space.protocol import NOT_IMPLEMENTED, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 __all__ = ["format_of", "format_value", "text_of"]
 
