@@ -9,7 +9,6 @@ from collections import Counter, OrderedDict, defaultdict, deque
 import pytest
 
 from stator.guards.guard import (
-    ABSENT,
     CodeIs,
     Distinct,
     Equals,
@@ -26,6 +25,7 @@ from stator.guards.guard import (
     TypeIs,
     guard_from_state,
 )
+from stator.guards.raw import ABSENT
 from stator.guards.source import AttrSource, ConstSource, ItemSource, LocalSource, TypeSource
 
 X, Y, Z = (LocalSource(i, name) for i, name in enumerate("xyz"))

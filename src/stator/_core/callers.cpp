@@ -81,14 +81,13 @@ class Callers {
 
     static bool fill(Frame* frame, PyObject* description, PyObject* values, Py_ssize_t& used) {
         PyCodeObject* code = code_of(description);
-        PyObject** slots = frame_slots(frame);
         PyObject* filled = PyTuple_GET_ITEM(description, 2);
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(filled); i++) {
             Py_ssize_t slot = PyLong_AsSsize_t(PyTuple_GET_ITEM(filled, i));
             if (slot < 0 || slot >= code->co_nlocalsplus || used >= PyTuple_GET_SIZE(values)) return refused();
-            Py_XSETREF(slots[slot], Py_NewRef(PyTuple_GET_ITEM(values, used++)));
+            set_frame_value(frame, slot, Py_NewRef(PyTuple_GET_ITEM(values, used++)));
         }
-        return fill_free_variables(code, slots);
+        return fill_free_variables(frame);
     }
 
     PyThreadState* thread_;

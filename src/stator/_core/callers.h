@@ -1,6 +1,6 @@
 // Frames for those who look: a call made by generated code shows the frames of the program that it stands for.
 #pragma once
-#include "compat.h"
+#include "versions.h"
 
 namespace stator {
 

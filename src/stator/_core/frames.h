@@ -1,5 +1,7 @@
 // All that depends on how a CPython version lays out and leaves a frame; implemented once per version.
 #pragma once
+#include <memory>
+
 #include "ref.h"
 
 struct _PyInterpreterFrame;
@@ -10,8 +12,31 @@ using Frame = _PyInterpreterFrame;
 
 PyCodeObject* frame_code(Frame* frame);   // borrowed
 PyObject* frame_function(Frame* frame);   // borrowed
-PyObject** frame_slots(Frame* frame);     // arguments, then other locals, cells and free variables
 bool frame_is_on_thread_stack(Frame* frame);  // not a generator's
+
+// Room for the values of a frame's variables, where the version keeps them in another form.
+class ValueRoom {
+  public:
+    ValueRoom() = default;
+    ValueRoom(const ValueRoom&) = delete;
+    ValueRoom& operator=(const ValueRoom&) = delete;
+    PyObject** reserve(Py_ssize_t count) {
+        if (count <= kInline) return inline_;
+        more_ = std::make_unique<PyObject*[]>(static_cast<size_t>(count));
+        return more_.get();
+    }
+
+  private:
+    static constexpr Py_ssize_t kInline = 16;
+    PyObject* inline_[kInline];
+    std::unique_ptr<PyObject*[]> more_;
+};
+
+// The values of a frame's first variables, borrowed (null: it has none): arguments, then other locals, cells and free
+// variables. They lie in the frame or in the room.
+PyObject* const* frame_values(Frame* frame, Py_ssize_t count, ValueRoom& room);
+// Gives a variable a value (stolen, or null) in place of the one it has.
+void set_frame_value(Frame* frame, Py_ssize_t index, PyObject* value);
 
 // Makes a frame that has not started return `result` (stolen), or raise what is set if it is null, exactly as if
 // its own bytecode had done so; what the evaluation function has to return comes back.  `stand_in` caches, per
@@ -32,13 +57,13 @@ Frame* frame_back(Frame* frame);
 
 // Frames that are not executed, but that those called meanwhile find above them; in memory of the caller's.
 size_t standing_frame_size(PyCodeObject* code);  // in pointers
-// Begins one, of a function, at a byte offset, without variables; it owns the function and what its slots are given.
+// Begins one, of a function, at a byte offset, without variables; it owns the function and what its variables are given.
 void begin_standing_frame(Frame* frame, PyObject* function, int offset, Frame* back);
 // Ends it while it is still on the stack: a frame object that others have come to hold outlives it.
 void end_standing_frame(Frame* frame);
 void release_standing_frame(Frame* frame);
 // Cells for the free variables that have got none; false with an exception set if memory has run out.
-bool fill_free_variables(PyCodeObject* code, PyObject** slots);
+bool fill_free_variables(Frame* frame);
 
 // Is there too little C stack left for evaluating frames through the hook?
 bool c_recursion_is_low(PyThreadState* thread);

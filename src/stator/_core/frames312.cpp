@@ -5,6 +5,8 @@ extern "C" {
 #include <internal/pycore_code.h>
 #include <internal/pycore_frame.h>
 }
+#include <cstring>
+
 #include "frames_common.h"
 #include "frames_standing.h"
 #include "stand_in.h"
@@ -13,7 +15,6 @@ namespace stator {
 
 PyCodeObject* frame_code(Frame* frame) { return frame->f_code; }
 PyObject* frame_function(Frame* frame) { return frame->f_funcobj; }
-PyObject** frame_slots(Frame* frame) { return frame->localsplus; }
 bool frame_is_on_thread_stack(Frame* frame) { return frame->owner == FRAME_OWNED_BY_THREAD; }
 
 // The evaluation function owns clearing the frame: let the default one do it, at a RETURN or at an exception.
@@ -28,8 +29,7 @@ PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyO
         Py_DECREF(code);
         return _PyEval_EvalFrameDefault(thread, frame, 0);
     }
-    prepare_to_raise(code, frame->f_funcobj, frame->localsplus);
-    frame->prev_instr = _PyCode_CODE(code) + code->_co_firsttraceable;
+    prepare_to_raise(frame);
     return _PyEval_EvalFrameDefault(thread, frame, 1);
 }
 
@@ -37,14 +37,19 @@ void place_frame(Frame* frame, int offset) {
     frame->prev_instr = _PyCode_CODE(frame_code(frame)) + offset / static_cast<int>(sizeof(_Py_CODEUNIT));
 }
 
-bool end_frame_at(PyFrameObject* object, int offset, PyObject* back, PyObject* variables) {
-    place_frame(object->f_frame, offset);
-    return finish_frame_object(object, frame_code(object->f_frame), back, variables);
-}
-
 Frame* top_frame(PyThreadState* thread) { return thread->cframe->current_frame; }
 void set_top_frame(PyThreadState* thread, Frame* frame) { thread->cframe->current_frame = frame; }
 
 bool c_recursion_is_low(PyThreadState* thread) { return thread->c_recursion_remaining < C_RECURSION_LIMIT / 4; }
+
+bool is_of_interpreter(Frame* frame) { return frame->owner == FRAME_OWNED_BY_CSTACK; }
+
+void initialize_frame(Frame* frame, PyFunctionObject* function, PyCodeObject* code) {
+    _PyFrame_Initialize(frame, function, nullptr, code, 0);
+}
+
+void copy_frame(Frame* from, Frame* to) {
+    std::memcpy(static_cast<void*>(to), from, standing_frame_size(frame_code(from)) * sizeof(PyObject*));
+}
 
 }  // namespace stator

@@ -1,39 +1,43 @@
 // Standing frames, as far as the versions share them; included by their files only.
 #pragma once
-#include <cstring>
+#include <algorithm>
 
-#include "frames.h"
+#include "frames_common.h"
 
 namespace stator {
 
+// What each version's file says.
+bool is_of_interpreter(Frame* frame);  // one of CPython's own entries on the C stack
+void initialize_frame(Frame* frame, PyFunctionObject* function, PyCodeObject* code);  // steals the function
+void copy_frame(Frame* from, Frame* to);  // its contents, which then belong to the copy
+
 inline size_t frame_header() { return offsetof(Frame, localsplus) / sizeof(PyObject*); }
 
-size_t standing_frame_size(PyCodeObject* code) { return frame_header() + static_cast<size_t>(code->co_nlocalsplus); }
+size_t standing_frame_size(PyCodeObject* code) {
+    return frame_header() + static_cast<size_t>(std::max(code->co_nlocalsplus, 1));  // a Frame ends with the first variable
+}
 
 Frame* frame_back(Frame* frame) {
-    frame = frame->previous;
-#if PY_VERSION_HEX >= 0x030c0000
-    while (frame && frame->owner == FRAME_OWNED_BY_CSTACK) frame = frame->previous;
-#endif
+    do {
+        frame = frame->previous;
+    } while (frame && is_of_interpreter(frame));
     return frame;
 }
 
 void begin_standing_frame(Frame* frame, PyObject* function, int offset, Frame* back) {
     auto* made = reinterpret_cast<PyFunctionObject*>(Py_NewRef(function));
-    auto* code = reinterpret_cast<PyCodeObject*>(made->func_code);
-#if PY_VERSION_HEX >= 0x030c0000
-    _PyFrame_Initialize(frame, made, nullptr, code, 0);
-#else
-    _PyFrame_InitializeSpecials(frame, made, nullptr, code->co_nlocalsplus);
-    for (int i = 0; i < code->co_nlocalsplus; i++) frame->localsplus[i] = nullptr;
-#endif
+    initialize_frame(frame, made, reinterpret_cast<PyCodeObject*>(made->func_code));
     frame->previous = back;
     place_frame(frame, offset);
 }
 
-bool fill_free_variables(PyCodeObject* code, PyObject** slots) {
+bool fill_free_variables(Frame* frame) {
+    PyCodeObject* code = frame_code(frame);
     for (int i = code->co_nlocalsplus - code->co_nfreevars; i < code->co_nlocalsplus; i++) {
-        if (!slots[i] && !(slots[i] = PyCell_New(nullptr))) return false;
+        if (value_of(frame->localsplus[i])) continue;
+        PyObject* cell = PyCell_New(nullptr);
+        if (!cell) return false;
+        set_frame_value(frame, i, cell);
     }
     return true;
 }
@@ -44,7 +48,7 @@ void end_standing_frame(Frame* frame) {
     if (!object || Py_REFCNT(object) == 1) return;
     object->f_back = PyFrame_GetBack(object);
     auto* own = reinterpret_cast<Frame*>(object->_f_frame_data);
-    std::memcpy(static_cast<void*>(own), frame, standing_frame_size(frame_code(frame)) * sizeof(PyObject*));
+    copy_frame(frame, own);
     own->owner = FRAME_OWNED_BY_FRAME_OBJECT;
     own->previous = nullptr;
     object->f_frame = own;
@@ -59,7 +63,7 @@ void release_standing_frame(Frame* frame) {
     Ref locals = Ref::steal(moved ? nullptr : frame->f_locals);
     int count = frame_code(frame)->co_nlocalsplus;
     Py_CLEAR(frame->frame_obj);
-    for (int i = 0; !moved && i < count; i++) Py_CLEAR(frame->localsplus[i]);
+    for (int i = 0; !moved && i < count; i++) set_frame_value(frame, i, nullptr);
 }
 
 }  // namespace stator

@@ -23,8 +23,7 @@ PyObject* leave(PyThreadState* thread, Frame* frame, PyObject* result, PyObject*
 PyObject* run_and_leave(Context& context, PyThreadState* thread, Frame* frame, CodeCache* cache, Ref entry,
                         OutputArray& outputs, bool in_tail) {
     if (in_tail && reinterpret_cast<Entry*>(entry.get())->drops_arguments) {
-        PyObject** slots = frame_slots(frame);
-        for (Py_ssize_t i = argument_slots(frame_code(frame)); i-- > 0;) Py_CLEAR(slots[i]);
+        for (Py_ssize_t i = argument_slots(frame_code(frame)); i-- > 0;) set_frame_value(frame, i, nullptr);
     }
     PyObject* result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
     {  // an entry that was not kept takes its guards with it: their clean-up is not to be traced
@@ -103,7 +102,9 @@ PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
     if (cache->policy == Policy::kRunRecursively || stack_is_low(context) || c_recursion_is_low(thread)) {
         return run_without_hook(context, thread, frame);
     }
-    Call call{frame_function(frame), frame_slots(frame), argument_slots(code)};
+    ValueRoom room;
+    Py_ssize_t count = argument_slots(code);
+    Call call{frame_function(frame), frame_values(frame, count, room), count};
     OutputArray outputs;
     Ref entry;
     switch (find_entry(context, cache->code_entries(context.region), call, outputs, entry)) {

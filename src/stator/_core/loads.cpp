@@ -2,8 +2,8 @@
 
 #include <structmember.h>
 
-#include "compat.h"
 #include "dicts.h"
+#include "versions.h"
 
 namespace stator {
 
@@ -91,18 +91,6 @@ PyObject* dict_key(PyObject* dict, Py_ssize_t index) {
     return nullptr;
 }
 
-PyObject* referent(PyObject* reference) {
-    if (!PyWeakref_CheckRef(reference)) return nullptr;
-#if PY_VERSION_HEX >= 0x030d0000
-    PyObject* found = nullptr;
-    if (PyWeakref_GetRef(reference, &found) < 0) forget_exception();
-    return found;
-#else
-    PyObject* found = PyWeakref_GET_OBJECT(reference);
-    return found == Py_None ? nullptr : Py_NewRef(found);
-#endif
-}
-
 // Those of a function's attributes that are its fields, though its type computes them.
 PyObject** function_field(PyObject* object, PyObject* name) {
     auto* function = reinterpret_cast<PyFunctionObject*>(object);
@@ -146,6 +134,7 @@ PyObject* load_global(const Op& op) {
 
 }  // namespace
 
+// Without a default: the compiler names a load that is forgotten.
 PyObject* load(const Op& op, const Call& call, PyObject* const* registers) {
     switch (op.code) {
         case OpCode::LOCAL:
@@ -184,12 +173,16 @@ PyObject* load(const Op& op, const Call& call, PyObject* const* registers) {
             return PyCell_Check(cell) ? Py_XNewRef(PyCell_GET(cell)) : nullptr;
         }
         case OpCode::WEAKREF:
-            return referent(registers[op.reg]);
+            return PyWeakref_CheckRef(registers[op.reg]) ? weak_referent(registers[op.reg]) : nullptr;
         case OpCode::CALL:
             return or_forget(PyObject_CallOneArg(op.object, registers[op.reg]));
-        default:
-            return nullptr;
+#define X(name, reads, operand, proof) case OpCode::name:
+            STATOR_CHECKS(X)
+#undef X
+        case OpCode::COUNT_:
+            break;
     }
+    __builtin_unreachable();  // run_program() tells loads and checks apart
 }
 
 }  // namespace stator

@@ -10,7 +10,6 @@ void restore(PyObject* exception) {
     PyErr_Restore(Py_NewRef(as_object(Py_TYPE(exception))), Py_NewRef(exception), PyException_GetTraceback(exception));
 }
 
-#if PY_VERSION_HEX < 0x030c0000
 // `T(exception)` raises the exception.
 PyObject* fail_with(PyTypeObject*, PyObject* args, PyObject*) {
     PyObject* exception = nullptr;
@@ -28,12 +27,11 @@ PyObject* unmakable() {
     return type;
 }
 
+// Has the first handler raise it, where exceptions are made that late.
 void restore_late(PyObject* exception) {
+    if (!kExceptionsAreMadeLate) return restore(exception);
     if (PyObject* type = unmakable()) PyErr_Restore(Py_NewRef(type), Py_NewRef(exception), nullptr);
 }
-#else
-void restore_late(PyObject* exception) { restore(exception); }
-#endif
 
 }  // namespace
 
@@ -51,7 +49,7 @@ PyObject* raise_unchanged(PyObject*, PyObject* exception) {
 }
 
 void make_exception() {
-#if PY_VERSION_HEX < 0x030c0000
+    if (!kExceptionsAreMadeLate) return;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject* before = traceback;
@@ -63,7 +61,6 @@ void make_exception() {
     Ref made = Ref::steal(value), its_type = Ref::steal(type), passed = Ref::steal(traceback);
     PyException_SetTraceback(made.get(), passed.get());
     restore_late(made.get());
-#endif
 }
 
 }  // namespace stator

@@ -1,6 +1,6 @@
 // Raising exceptions as they are, those among them of which CPython 3.11 learns only in the handler.
 #pragma once
-#include "compat.h"
+#include "versions.h"
 
 namespace stator {
 

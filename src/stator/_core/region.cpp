@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "compat.h"
 #include "context.h"
 #include "state.h"
+#include "versions.h"
 
 namespace stator {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "compat.h"
 #include "hashes.h"
+#include "versions.h"
 
 namespace stator {
 

@@ -83,20 +83,11 @@ PyObject* make_finished_frame(PyCodeObject* code, PyObject* globals, int offset,
 }
 
 void tidy_traceback(PyCodeObject* own, bool from_tail) {
-#if PY_VERSION_HEX >= 0x030c0000
-    Ref exception = Ref::steal(PyErr_GetRaisedException());
-    if (!exception) return;
-    Ref traceback = Ref::steal(PyException_GetTraceback(exception.get()));
-    PyObject* kept = traceback ? tidied(traceback.get(), own, from_tail) : nullptr;
-    if (kept != traceback.get()) PyException_SetTraceback(exception.get(), kept ? kept : Py_None);
-    PyErr_SetRaisedException(Py_NewRef(exception.get()));
-#else
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     Ref whole = Ref::steal(traceback);
     PyObject* kept = traceback ? tidied(traceback, own, from_tail) : nullptr;
     PyErr_Restore(type, value, Py_XNewRef(kept));
-#endif
 }
 
 }  // namespace stator

@@ -1,6 +1,6 @@
 // Tracebacks of exceptions that leave generated code.
 #pragma once
-#include "compat.h"
+#include "versions.h"
 
 namespace stator {
 

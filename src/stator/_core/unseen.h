@@ -1,6 +1,6 @@
 // Tracing, unseen: profilers, debuggers and coverage see the program's own frames, and not those of its tracer.
 #pragma once
-#include "compat.h"
+#include "versions.h"
 
 namespace stator {
 

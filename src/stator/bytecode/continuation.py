@@ -13,7 +13,7 @@ import opcode
 import sys
 import weakref
 from types import CellType, CodeType, FunctionType, TracebackType
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from stator._core import raise_unchanged
 
@@ -81,7 +81,7 @@ class _Origin(NamedTuple):
     raised: dict[int, int]  # the prologue's instructions that stand for those of place.raised
 
 
-def _none_yet(code: CodeType) -> dict[Any, Any]:
+def _none_yet(code: CodeType) -> dict[_Place, CodeType]:
     return {}
 
 
@@ -206,7 +206,7 @@ def continuation_freevars(code: CodeType) -> tuple[str, ...]:
     return decoded.cellvars + decoded.freevars
 
 
-def make_function(code: CodeType, globals: dict[str, Any], cells: tuple[CellType, ...] = ()) -> FunctionType:
+def make_function(code: CodeType, globals: dict[str, object], cells: tuple[CellType, ...] = ()) -> FunctionType:
     """The function of a continuation: `cells` are those of `continuation_freevars`."""
     return FunctionType(code, globals, code.co_name, None, cells)
 
@@ -542,7 +542,7 @@ def _register(made: CodeType, code: CodeType, place: _Place, prologue: _Prologue
     call = -1 if prologue.call is None else decoded.index_of_offset(2 * prologue.call.start)
     raised = {}
     for item, at in prologue.raised:
-        lasti: Any = prologue.consts[item.arg]
+        lasti = cast(Lasti, prologue.consts[item.arg])
         lasti.index = decoded.index_of_offset(2 * item.start)
         raised[lasti.index] = at
     _origins.keep(made, _Origin(weakref.ref(code), place, call, tuple(kept), raised))

@@ -6,7 +6,7 @@ import builtins
 import operator
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator._core import apply
 from stator.bytecode import NULL_FIRST, runtime
@@ -45,7 +45,7 @@ class Native:
     def pop_raw(self) -> Value:
         return self.stack.pop()
 
-    def do(self, function: Callable[..., Any], *args: str) -> None:
+    def do(self, function: Callable[..., object], *args: str) -> None:
         """Call an embedded function on expressions."""
         self.call = f"{{run}}({', '.join([self.writer.const(function), *args])})"
 
@@ -60,7 +60,7 @@ class Native:
 
 
 #: what the rows of opcodes call, by its name there
-_FUNCTIONS: dict[str, Any] = {**vars(builtins), **vars(operator), **vars(runtime)}
+_FUNCTIONS: dict[str, object] = {**vars(builtins), **vars(operator), **vars(runtime)}
 
 
 def _by_row(row: Opcode) -> Callable[[Native], None]:

@@ -8,11 +8,11 @@ import linecache
 import sys
 import types
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stator import errors
-from stator._core import raise_unchanged, set_code_policy
+from stator._core import CodePolicy, raise_unchanged, set_code_policy
 from stator._core import tail as tail_call
 from stator.bytecode import argument_count, runtime
 from stator.codegen.native_calls import NATIVE, Native
@@ -25,16 +25,36 @@ from stator.space.signals import FrameState
 from stator.space.value import NULL, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.guards.program import Output
     from stator.space import interfaces
     from stator.space.interfaces import Trace
 
 _serial = itertools.count()
 
 
+class Graph(Protocol):
+    """A compiled graph; see `stator.pytorch.graph.finish.CompiledGraph`."""
+
+    callable: Callable[..., object]
+    inputs: list[Output]
+    located: Callable[[BaseException], object] | None
+    gm: Any
+
+
+class Recovery(Protocol):
+    """What is done about a graph that fails; see `stator.pytorch.graph.undo.Recovery`."""
+
+    save: str
+    undo: str
+    refused: str
+
+
 class Residual:
     """A generated program: its callable, its source text, what it must be handed, and the graph inside it."""
 
-    def __init__(self, function: Callable[..., Any], text: str, outputs: list[Any], graph: Any) -> None:
+    def __init__(
+        self, function: Callable[..., object], text: str, outputs: Sequence[Output], graph: Graph | None
+    ) -> None:
         self.function = function
         self.text = text
         self.outputs = outputs
@@ -50,14 +70,13 @@ class Program:
         name: what the traced function is called.
     """
 
-    def __init__(self, trace: Trace, run: Callable[..., Any], name: str) -> None:
+    def __init__(self, trace: Trace, run: Callable[..., object], name: str) -> None:
         self.trace = trace
         self.writer = Writer(trace)
         self.writer.namespace |= {"run": run, "tail": tail_call}
         self.name = name
         self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
         self.tail: list[str] = []
-        self._run_natively: list[Any] = []
 
     # -- the three ways a trace ends --------------------------------------------------------------------------------
 
@@ -96,7 +115,7 @@ class Program:
         self._make_subclasses()
         self.tail = self._effects()
         if leaf.mode != "enter":
-            set_code_policy(first.code, 1)
+            set_code_policy(first.code, CodePolicy.SKIP)
             GIVEN_UP.keep(first.code, True)
             if outer and first.code is leaf.frame.code:
                 # A continuation that begins here was inlined: the program would come back to itself for ever.
@@ -189,9 +208,9 @@ class Program:
         outputs = writer.outputs
         checks = self.trace.recorder.checked(writer) if self.trace.recorder is not None else []
         names = [writer._names[id(v)] for v in outputs]
-        graph = None
+        graph: Graph | None = None
         head: list[str] = []
-        blocks: list[Any] = []
+        blocks: list[tuple[str, tuple[Source, ...]]] = []
         if self.trace.recorder is not None:
             graph = self.trace.recorder.finish(outputs)
         if graph is not None:
@@ -201,13 +220,13 @@ class Program:
             head.append(f"{target}graph({', '.join(args)})")
             recovery = self.trace.recorder.recovery(graph, writer, checked=bool(checks))
             if recovery is not None:
-                head = self._checked(head[0], checks, recovery, graph.located)
+                head = self._checked(head[0], checks, recovery, graph)
             elif checks:
                 raise errors.InternalError("assumptions of a graph that cannot be thrown away")
         elif names:
             raise errors.InternalError("values of a graph that was not compiled")
         params = [*writer.params.values(), *(name for name, _ in blocks)]
-        sources: list[Any] = [*writer.params.keys(), *(block for _, block in blocks)]
+        sources: list[Output] = [*writer.params.keys(), *(block for _, block in blocks)]
         body = head + writer.lines + self.tail
         safe = self.own_name
         text = f"def {safe}({', '.join(params)}):\n" + "".join(f"    {line}\n" for line in body)
@@ -217,7 +236,7 @@ class Program:
         weakref.finalize(writer.namespace[safe], linecache.cache.pop, filename, None).atexit = False
         return Residual(writer.namespace[safe], text, sources, graph)
 
-    def _checked(self, call: str, checks: list[str], recovery: Any, located: Any) -> list[str]:
+    def _checked(self, call: str, checks: list[str], recovery: Recovery, graph: Graph) -> list[str]:
         """The call of the graph, and what to do if it does not bear out what was assumed of its results, or fails.
 
         Ordinary Python then does it all again, and raises the program's own error where the program would. Where that
@@ -233,7 +252,7 @@ class Program:
             lines.append(f"    {passed} = {' and '.join(checks)}")
         if recovery.refused:
             lines += ["except Exception as error:", f"    if {recovery.refused.format(saved=saved)}:"]
-            lines += [f"        {line}" for line in self._raise_located(located)]
+            lines += [f"        {line}" for line in self._raise_located(graph)]
         else:
             lines.append("except Exception:")
         lines += [f"    if {writer.const(self.trace.recorder.is_watched)}():", "        raise"]
@@ -260,21 +279,21 @@ class Program:
             again = f"{writer.const(functools.partial)}({', '.join([again, *named])})"
         return ", ".join([again, *parts])
 
-    def _raise_located(self, located: Any) -> list[str]:
+    def _raise_located(self, graph: Graph) -> list[str]:
         """An error of the graph, from the program's lines if they are known."""
-        if located is None:
+        if graph.located is None:
             return ["raise"]
-        frames = f"{self.writer.const(runtime.with_frames)}(error, *{self.writer.const(located)}(error))"
+        frames = f"{self.writer.const(runtime.with_frames)}(error, *{self.writer.const(graph.located)}(error))"
         return [frames, f"{self.writer.const(raise_unchanged)}(error)"]
 
-    def _graph_args(self, inputs: list[Any], blocks: list[Any]) -> list[str]:
+    def _graph_args(self, inputs: list[Output], blocks: list[tuple[str, tuple[Source, ...]]]) -> list[str]:
         args = []
         for item in inputs:
             if isinstance(item, Source):
                 args.append(self.writer.source(item))
             else:
                 name = self.writer.name("P")
-                blocks.append((name, tuple(item)))
+                blocks.append((name, item))
                 args.append(f"*{name}")
         return args
 

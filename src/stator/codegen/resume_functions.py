@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from inspect import CO_ASYNC_GENERATOR
-from types import CellType, CodeType
-from typing import TYPE_CHECKING, Any
+from types import CellType, CodeType, FunctionType
+from typing import TYPE_CHECKING
 
 from stator._core import called_from
 from stator.bytecode.continuation import (
@@ -22,7 +22,7 @@ from stator.guards.source import ItemSource, LocalSource
 from stator.interp.frame import ExcInfo, Lasti
 from stator.models.functions.cell import CellValue
 from stator.space.globals_ import MadeGlobals
-from stator.space.protocol import IMMUTABLE
+from stator.space.protocol import is_immutable
 from stator.space.value import NULL, Lazy, Value
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _from_arguments(source: Source | None) -> bool:
 
 
 def _timeless(value: Value) -> bool:
-    return (type(value.host) if isinstance(value, Lazy) else value.cls) in IMMUTABLE
+    return is_immutable(type(value.host) if isinstance(value, Lazy) else value.cls)
 
 
 def _restored(frame: Frame, live: set[str] | frozenset[str]) -> tuple[str, ...]:
@@ -161,7 +161,7 @@ def _level(link_: Link, payload: list[str]) -> str:
     return f"({link_.function}, ({''.join(f'{part}, ' for part in [*payload, *link_.state])}))"
 
 
-def nested(levels: list[tuple[Any, tuple[Any, ...]]]) -> tuple[Any, ...]:
+def nested(levels: list[tuple[FunctionType, tuple[object, ...]]]) -> tuple[object, ...]:
     """Arguments for `run`, from those of each continuation, innermost first."""
     function, args = levels[0]
     for outer, state in levels[1:]:
@@ -274,9 +274,9 @@ def _first_call(writer: Writer, frame: Frame) -> str:
     return f"{writer.expr(frame.function)}({', '.join(parts)})"
 
 
-def finished(code: CodeType, name: str, qualname: str) -> Any:
+def finished(code: CodeType, name: str, qualname: str) -> object:
     """A generator, coroutine or async generator of this code and these names that has nothing more to give."""
-    function: Any = make_function(code, {}, tuple(CellType() for _ in code.co_freevars))
+    function = make_function(code, {}, tuple(CellType() for _ in code.co_freevars))
     function.__name__, function.__qualname__ = name, qualname
     keyword_only = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
     made = function(*[None] * code.co_argcount, **dict.fromkeys(keyword_only))
@@ -288,4 +288,4 @@ def finished(code: CodeType, name: str, qualname: str) -> Any:
     return made
 
 
-__all__ = ["CellType", "Link", "chain", "link", "outer_links", "suspended_generator"]
+__all__ = ["Link", "chain", "link", "outer_links", "suspended_generator"]

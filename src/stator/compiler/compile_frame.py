@@ -10,7 +10,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator._core import UNBOUND, Entry, call_seen, set_code_policy
+from stator._core import UNBOUND, CodePolicy, Entry, call_seen, set_code_policy
 from stator.bytecode import ContinuationError, is_suspendable
 from stator.bytecode.continuation import is_continuation
 from stator.codegen.ir_check import Traced, check_ir
@@ -44,7 +44,7 @@ from stator.space.value import Raised, Unsupported
 if TYPE_CHECKING:
     from stator.compiler.region import CompileRegion
     from stator.config import Config
-    from stator.guards.guard import Guard
+    from stator.guards.base import Guard
     from stator.space.interfaces import Frame
 
 #: resumed frames that call each other: each break resumes them all
@@ -65,19 +65,19 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
     if compile_region.root is None:
         compile_region.root = code
     if runs_whole(code):
-        set_code_policy(code, 2)
+        set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
         if code is compile_region.root:
             compile_region.give_up(code, "nothing inside of it is traced", [])
         return ALONE
     if code is not compile_region.root and is_called_back(args) and not is_continuation(code):
-        set_code_policy(code, 2)
+        set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
         return ALONE
     whole = decided_by_function(code, function)
     if whole is not None:
         return compile_region.keep_decision(code, whole)
     if code is not compile_region.root and not worth_tracing(code):
         alone = is_machinery(code)
-        set_code_policy(code, 2 if alone else 1)
+        set_code_policy(code, CodePolicy.RUN_RECURSIVELY if alone else CodePolicy.SKIP)
         return ALONE if alone else None
     if not compile_region.fullgraph:
         import bytecode  # noqa: F401  here, and not at the first break: the trace may look at sys.modules
@@ -227,14 +227,14 @@ def _run(compile_region: CompileRegion, trace: Trace, program: Program, frame: F
 def _entry(
     compile_region: CompileRegion, trace: Trace, code: CodeType, function: Any, residual: Residual, broke: Any
 ) -> Entry:
-    guards = trace.first_guards + list(trace.guards.values())
+    guards = list(trace.guards.values())
     if trace.recorder is not None:
         guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
     with collector.paused():
         program = compile_guards(guards, residual.outputs)
     if trace.config.check_ir:
         check_ir(Traced(code, program, residual))
-    entry = Entry(program, residual.function, residual)
+    entry = Entry(program, residual.function, residual, trace.prologue)
     entry.depth = trace.deepest
     entry.drops_arguments = trace.drops_arguments
     compile_region.add(code, entry)

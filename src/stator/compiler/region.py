@@ -10,7 +10,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator._core import Entry, Region, calls_left, set_code_policy
+from stator._core import CodePolicy, Entry, Region, calls_left, set_code_policy
 from stator.bytecode import is_suspendable
 from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import is_continuation, unvaried
@@ -23,7 +23,7 @@ from stator.report.stats import STATS, BreakRecord
 
 if TYPE_CHECKING:
     from stator.config import Config
-    from stator.guards.guard import Guard
+    from stator.guards.base import Guard
     from stator.guards.program import GuardProgram
 
 #: the program's own warnings and what it has put in place of sys.stderr are left alone
@@ -195,7 +195,7 @@ class CompileRegion:
             raise brk.error(where=f"{code.co_filename}:{code.co_firstlineno}")
         STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
         if is_suspendable(code):
-            set_code_policy(code, 1)
+            set_code_policy(code, CodePolicy.SKIP)
             return None
         entry = Entry(compile_guards(guards), None)
         self.add(code, entry)

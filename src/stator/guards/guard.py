@@ -9,126 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import Any, ClassVar
+from typing import Any
 
 from stator._core import runs_its_code
 
+from .base import KINDS, Guard, Where, field_from_state, show
 from .equality import plain_key, same_value
 from .raw import ABSENT, dict_get, dict_has, dict_keys, mro_of, present_dict, raw_length, type_lookup
-from .source import Frame, LoadError, Source, source_from_state
-
-__all__ = [
-    "ABSENT",
-    *("Apart", "CodeIs", "Distinct", "Equals", "GlobalState", "Guard", "HasKey"),
-    *("IdIs", "KeysAre", "Length", "MroIs", "NoAttr", "NoKey", "Predicate", "SameObject"),
-    *("TensorMatch", "TypeAttrIs", "TypeIs", "Unrecorded", "guard_from_state"),
-]
-
-#: where in the user's program the assumption was made: "file.py:12", or (code, line) turned into text when asked
-Where = str | tuple[CodeType, int] | None
-
-
-class Guard:
-    """One assumption.  Use the subclasses."""
-
-    __slots__ = ("_key", "sources", "where")
-    op: ClassVar[str]
-    sources: tuple[Source, ...]
-    where: Where
-    _key: tuple[object, ...]
-
-    def _set(self, sources: tuple[Source, ...], key: tuple[object, ...], where: Where) -> None:
-        self.sources = sources
-        self.where = where
-        self._key = (type(self), sources, key)
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What the guard asserts, hashable: equal keys mean the same assumption."""
-        return self._key
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Guard) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def check(self, frame: Frame) -> bool:
-        """Does the assumption hold for this frame?  A source that cannot be loaded, or an exception, means no."""
-        try:
-            return self.test(*[frame.get(source) for source in self.sources])
-        except LoadError:
-            return False
-
-    def test(self, *objects: Any) -> bool:
-        """The check itself, on the objects found at the sources."""
-        raise NotImplementedError
-
-    def explain(self, frame: Frame) -> str:
-        """What was expected and what is there instead."""
-        try:
-            objects = [frame.get(source) for source in self.sources]
-        except LoadError as error:
-            return f"{self}: {error}{self.at()}"
-        return f"{self}: {self.found(*objects)}{self.at()}"
-
-    def found(self, *objects: Any) -> str:
-        """What there is instead of what was expected."""
-        return "it is " + ", ".join(show(obj) for obj in objects)
-
-    def at(self) -> str:
-        """The user's line that made the assumption, as a comment."""
-        if self.where is None:
-            return ""
-        if isinstance(self.where, str):
-            return f"  # {self.where}"
-        code, line = self.where
-        return f"  # {code.co_filename}:{line}"
-
-    def lower(self) -> tuple[int, object]:
-        """The operands (index, object) of the C++ check."""
-        return 0, None
-
-    def fields(self) -> tuple[object, ...]:
-        """The arguments that build this guard again."""
-        raise NotImplementedError
-
-    def state(self) -> tuple[object, ...]:
-        """A tuple that says how to build this guard again."""
-        return (type(self).__name__, *map(_field_state, self.fields()))
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self}>"
-
-
-def _field_state(field: object) -> object:
-    if isinstance(field, Source):
-        return _SourceState(field.state())
-    if type(field) is tuple and any(isinstance(f, Source) for f in field):
-        return _SourceStates(f.state() for f in field)
-    return field
-
-
-class _SourceState(tuple[Any, ...]):
-    """The state of one source."""
-
-
-class _SourceStates(tuple[Any, ...]):
-    """The states of several sources."""
-
-
-def show(obj: Any) -> str:
-    """A short text for an object, running no code of the user's."""
-    kind = type(obj)
-    if kind in _SHOWN_TYPES:
-        text = repr(obj)
-        return text if len(text) <= 80 else text[:77] + "..."
-    if kind is type or isinstance(obj, (type, FunctionType)):
-        return f"{obj.__module__}.{obj.__qualname__}"
-    return f"<{kind.__qualname__} at {id(obj):#x}>"
-
-
-_SHOWN_TYPES = frozenset((int, float, complex, bool, str, bytes, type(None), type(...)))
+from .source import Source
 
 
 class _OneSource(Guard):
@@ -549,37 +437,4 @@ class GlobalState(Guard):
 
 def guard_from_state(state: tuple[Any, ...]) -> Guard:
     """The guard that ``state()`` described."""
-    return _KINDS[state[0]](*map(_field_from_state, state[1:]))
-
-
-def _field_from_state(field: Any) -> Any:
-    if type(field) is _SourceState:
-        return source_from_state(field)
-    if type(field) is _SourceStates:
-        return tuple(map(source_from_state, field))
-    return field
-
-
-_KINDS: dict[str, Callable[..., Guard]] = {
-    kind.__name__: kind
-    for kind in (
-        TypeIs,
-        IdIs,
-        Equals,
-        Length,
-        KeysAre,
-        HasKey,
-        NoKey,
-        NoAttr,
-        TypeAttrIs,
-        MroIs,
-        CodeIs,
-        SameObject,
-        Distinct,
-        TensorMatch,
-        Predicate,
-        Apart,
-        Unrecorded,
-        GlobalState,
-    )
-}
+    return KINDS[state[0]](*map(field_from_state, state[1:]))

@@ -6,7 +6,9 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
-__all__ = ["Frame", "LoadError", "Source", "interned"]
+from stator._core import OPERATIONS
+
+__all__ = ["KINDS", "Frame", "LoadError", "Source", "interned"]
 
 
 class LoadError(Exception):
@@ -73,12 +75,24 @@ def _remember(key: tuple[object, ...], source: Source) -> Source:
             del _interned[key]
 
 
+#: the kinds of sources by the names of their classes
+KINDS: dict[object, type[Source]] = {}
+
+
 class Source:
     """A path to a value of the frame.  Use the subclasses."""
 
     __slots__ = ("__weakref__", "base")
+    #: the operation of the guard program that loads it: a row of `_core/ops.h`
     op: ClassVar[str]
     base: Source | None
+
+    def __init_subclass__(cls) -> None:
+        """Registers a kind: a class that names the operation it is loaded by."""
+        if "op" in vars(cls):
+            if OPERATIONS.get(cls.op, (True,))[0]:
+                raise TypeError(f"{cls.__name__}: the core has no load {cls.op}")
+            KINDS[cls.__name__] = cls
 
     def load(self, frame: Frame) -> object:
         """The object at this path; raises LoadError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .guard import Guard
+from .base import Guard
 from .source import CallSource, Frame, GetAttrSource, LoadError, Source
 
 __all__ = ["ReferenceProgram"]

@@ -13,7 +13,7 @@ from itertools import islice
 from types import CellType, FunctionType, MappingProxyType
 from typing import Any, Self
 
-from .intern import Frame, LoadError, Source, interned
+from .intern import KINDS, Frame, LoadError, Source, interned
 from .raw import ABSENT, dict_get, dict_keys, instance_dict, present_dict, type_lookup
 
 __all__ = [
@@ -445,33 +445,10 @@ def _cell_contents(cell: CellType) -> object:
 
 def source_from_state(state: tuple[Any, ...]) -> Source:
     """The source that ``state()`` described."""
-    kind = _KINDS[state[0]]
+    kind: Callable[..., Source] = KINDS[state[0]]
     fields = [source_from_state(f) if _is_state(f) else f for f in state[1:]]
     return kind(*fields)
 
 
 def _is_state(field: object) -> bool:
-    return type(field) is tuple and bool(field) and field[0] in _KINDS
-
-
-_KINDS: dict[object, Callable[..., Source]] = {
-    kind.__name__: kind
-    for kind in (
-        LocalSource,
-        FunctionSource,
-        CellSource,
-        GlobalSource,
-        ConstSource,
-        AttrSource,
-        GetAttrSource,
-        InstanceDictSource,
-        TypeSource,
-        TypeAttrSource,
-        ItemSource,
-        DictItemSource,
-        DictKeySource,
-        CellContentsSource,
-        WeakrefSource,
-        CallSource,
-    )
-}
+    return type(field) is tuple and bool(field) and field[0] in KINDS

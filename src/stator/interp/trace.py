@@ -13,7 +13,7 @@ from stator import errors
 from stator._core import calls_left
 from stator.bytecode import argument_count, is_suspendable
 from stator.bytecode.continuation import enterable
-from stator.guards.guard import Guard
+from stator.guards.base import Guard
 from stator.guards.source import (
     CellSource,
     ConstSource,
@@ -33,7 +33,7 @@ from stator.models.functions.module import ModuleValue
 from stator.models.standard_space import StandardSpace
 from stator.space.globals_ import MadeGlobals, NamedItems
 from stator.space.identity.reachability import reaches, stands_for
-from stator.space.protocol import IMMUTABLE
+from stator.space.protocol import is_immutable
 from stator.space.signals import NearRecursionLimit, Restart
 from stator.space.skeleton import detach
 from stator.space.value import Constant, Lazy, NotKnown, Raised, Unsupported, Value
@@ -107,8 +107,8 @@ class Trace(OpcodeHelpers):
         #: generators that are suspended where closing them runs code of the program's
         self.unfinished: weakref.WeakSet[Any] = weakref.WeakSet()
         self.lost: list[Any] = []
-        #: guards to be checked before all others: the collections that the program calls for
-        self.first_guards: list[Guard] = []
+        #: what is called before the guards of the entry are checked: the collection that the program calls for
+        self.prologue: Callable[[], object] | None = None
         self.mutation_count = 0
         self.steps = 0
         self.depth = 0
@@ -378,7 +378,7 @@ class Trace(OpcodeHelpers):
         self.drops_arguments = self._has_dropped(frames)
 
     def _has_dropped(self, frames: list[interfaces.Frame]) -> bool:
-        args = [arg for arg in self.root_args if type(arg) not in IMMUTABLE]
+        args = [arg for arg in self.root_args if not is_immutable(type(arg))]
         return not all(self._holds(frames, arg) for arg in args)
 
     # -- ending -----------------------------------------------------------------------------------------------------
@@ -542,4 +542,4 @@ class Trace(OpcodeHelpers):
     def _make_constant(self, host: Any) -> Any:
         if type(host) in (tuple, frozenset):
             return self.space.fresh(host)
-        return Constant(host) if type(host) in IMMUTABLE else self.space.existing(host)
+        return Constant(host) if is_immutable(type(host)) else self.space.existing(host)

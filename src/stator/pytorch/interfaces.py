@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import torch.fx
 
-    from stator.guards.guard import Guard
+    from stator.guards.base import Guard
     from stator.pytorch.fake.fake_executor import FakeExecutor
     from stator.space.interfaces import Frame, Trace
     from stator.space.value import Value

@@ -7,8 +7,8 @@ from typing import Any
 
 from stator import errors
 from stator._core import is_generic_access
-from stator.guards.guard import ABSENT, Equals, MroIs, NoAttr, TypeAttrIs
-from stator.guards.raw import class_dict, full_name, is_mutable_type, mro_of, own_name, type_lookup, type_name
+from stator.guards.guard import Equals, MroIs, NoAttr, TypeAttrIs
+from stator.guards.raw import ABSENT, class_dict, full_name, is_mutable_type, mro_of, own_name, type_lookup, type_name
 from stator.guards.source import CallSource, ConstSource
 from stator.host.version_facts import NO_DICT_IS_SAID
 from stator.space.protocol import HANDLERS

@@ -9,7 +9,7 @@ from stator import errors
 from stator._core import has_buffer
 from stator.space.attributes import is_generic
 from stator.space.operators import BINARY, COMPARE, callable_name
-from stator.space.protocol import CALL_HOOKS, HANDLERS, NOT_IMPLEMENTED, bad_call, is_pure
+from stator.space.protocol import CALL_HOOKS, NOT_IMPLEMENTED, bad_call, handler_of, is_pure
 from stator.space.recursion import nested
 from stator.space.reloaded import adopt
 from stator.space.space import Space
@@ -38,7 +38,7 @@ class Calls(Space):
 
     def call_builtin(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """Call a host callable: by its model, else a higher layer's, else for real on known operands, else break."""
-        handler = HANDLERS.get(id(host))
+        handler = handler_of(host)
         if handler is not None:
             result = handler(self, args, kwargs)
             if result is not None:

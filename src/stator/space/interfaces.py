@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from stator.bytecode.decode import Decoded, Instr
     from stator.config import Config
-    from stator.guards.guard import Guard
+    from stator.guards.base import Guard
     from stator.guards.source import Source
     from stator.space.space import Space
     from stator.space.value import Raised, Unsupported, Value
@@ -194,7 +194,7 @@ class Trace(Protocol):
     done_first: set[Any]
     unfinished: weakref.WeakSet[Any]
     lost: list[Any]
-    first_guards: list[Guard]
+    prologue: Callable[[], object] | None
     mutation_count: int
     steps: int
     depth: int

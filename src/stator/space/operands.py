@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.space.protocol import CALL_HOOKS, FALSE, TRUE
-from stator.space.value import Constant, NotKnown, Unsupported, Value
+from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.space.space import Space
@@ -71,6 +73,15 @@ def exact_number(space: Space, result: Value, kind: type, words: str) -> Value:
         raise space.error(TypeError, words)
     space.warn(DeprecationWarning, strict_subclass(words, kind))
     return Constant(getattr(kind, f"__{kind.__name__}__")(known_host(space, result, kind.__name__)))
+
+
+@contextlib.contextmanager
+def host_errors(space: Space, *kinds: type[Exception]) -> Iterator[None]:
+    """`with host_errors(space, TypeError):` what a host function raises in the block the traced program raises."""
+    try:
+        yield
+    except kinds as e:
+        raise Raised(space.exception(e)) from None
 
 
 def hooked(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:

@@ -2,6 +2,9 @@
 
 CPython resolves `a + b` to a descriptor in `type(a).__mro__`; so does Stator, and then looks that descriptor up here.
 A callable with no model runs for real where it is pure and its operands are known, and is a graph break otherwise.
+
+Models that few programs need are imported when they are first asked for (`rare.py`). So whoever wants to know whether
+there is a model asks `handler_of`, `model_for`, `is_immutable` or `is_pure`, and not the tables.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator.guards.raw import owner_of
+from stator.space.rare import load
 from stator.space.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
@@ -129,7 +133,6 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "sq_inplace_repeat": (),
 }
 
-
 #: the slots of comparisons, each with its operator
 COMPARISONS = {"__lt__": "<", "__le__": "<=", "__eq__": "==", "__ne__": "!=", "__gt__": ">", "__ge__": ">="}
 
@@ -151,6 +154,8 @@ def models(*classes: type) -> Callable[[V], V]:
 
     def decorate(value_class: V) -> V:
         methods = {name: method for base in _modelling(value_class) for name, method in vars(base).items()}
+        if "call" in methods:
+            methods.setdefault("tp_call", _explicit_call)
         for cls in classes:
             MODELS[cls] = value_class
             for name, method in methods.items():
@@ -164,6 +169,11 @@ def _modelling(value_class: type[Value]) -> list[type]:
     """The classes along the MRO whose methods are models, the last one first."""
     general = (Value.__module__, object.__module__)
     return [base for base in reversed(value_class.__mro__) if base.__module__ not in general]
+
+
+def _explicit_call(self: Any, space: Space, /, *args: Value, **kwargs: Value) -> Value:
+    """`type(x).__call__(x, …)` of a value with a `call`."""
+    return self.call(space, list(args), kwargs, False)  # type: ignore[no-any-return]
 
 
 def _register_method(cls: type, value_class: type[Value], name: str, method: Any) -> None:
@@ -326,6 +336,8 @@ def is_pure(host: Any) -> bool:
         return True
     if id(host) in IMPURE:
         return False
+    if load(host):
+        return is_pure(host)
     owner = owner_of(host)
     if owner is None and not issubclass(type(host), type):
         owner = getattr(host, "__self__", None)
@@ -336,10 +348,25 @@ def is_pure(host: Any) -> bool:
     return owner in IMMUTABLE
 
 
+def handler_of(host: Any) -> Handler | None:
+    """The model of a host callable."""
+    handler = HANDLERS.get(id(host))
+    if handler is None and load(host):
+        handler = HANDLERS.get(id(host))
+    return handler
+
+
+def is_immutable(cls: type) -> bool:
+    """Whether instances of the host type are Constants."""
+    return cls in IMMUTABLE or (cls not in MODELS and load(cls) and cls in IMMUTABLE)
+
+
 def model_for(cls: type) -> type[Value]:
     """The model of instances of `cls`: that of the first class along the MRO that has one."""
     for base in cls.__mro__:
         model = MODELS.get(base)
+        if model is None and load(base):
+            model = MODELS.get(base)
         if model is not None:
             return model
     raise AssertionError("object has a model")

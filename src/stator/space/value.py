@@ -31,6 +31,10 @@ class Raised(Exception):
     def __init__(self, value: Value) -> None:
         self.value = value.force()
 
+    def matches(self, kind: type[BaseException] | tuple[type[BaseException], ...]) -> bool:
+        """`except kind:` of builtin classes."""
+        return self.value.isa(kind)
+
 
 class Value:
     """A traced value: its class, where it came from, and (in subclasses) its payload.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.guard import Equals, IdIs, SameObject, TypeIs
 from stator.guards.raw import may_change_class
 from stator.guards.source import ConstSource
-from stator.space.protocol import FALSE, IMMUTABLE, MODELS, NONE, REALISERS, TRUE, model_for
+from stator.space.protocol import FALSE, IMMUTABLE, MODELS, NONE, REALISERS, TRUE, is_immutable, model_for
+from stator.space.rare import load
 from stator.space.reloaded import adopt_type
 from stator.space.samples import stand_in_of
 from stator.space.space import Space
@@ -54,7 +55,7 @@ class Wrapping(Space):
                     return literal
                 self.trace.guard(IdIs(source, host) if host is None else Equals(source, _equal(host)))
             return Constant(host, source)
-        if cls in IMMUTABLE:
+        if is_immutable(cls):
             realiser = REALISERS.get(cls)
             if realiser is not None:  # equal objects of the type may still differ
                 return realiser(self, host, source)
@@ -73,7 +74,9 @@ class Wrapping(Space):
 
     def _realise_new(self, cls: type, host: Any, source: Source) -> Value:
         for base in cls.__mro__:
-            adopt_type(base)
+            if base not in MODELS:
+                load(base)
+                adopt_type(base)
             realiser = REALISERS.get(base)
             if realiser is not None:
                 return realiser(self, host, source)
@@ -104,7 +107,7 @@ class Wrapping(Space):
     def fresh(self, host: Any) -> Value:
         """The value of an object the tracer has just computed for real."""
         cls = type(host)
-        if cls in IMMUTABLE:
+        if is_immutable(cls):
             if host is None or host is True or host is False:
                 return _SINGLETONS[host]
             return Constant(host)

@@ -79,8 +79,10 @@ _WRAPPED_IS_TRACED = _wrapped_is_traced()
 @opcode
 def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
     """except* pattern:"""
+    from stator.models.rare.exceptions import exception_group  # rare
+
     pattern, value = f.pop(), f.pop()
-    rest, match = exception.match_group(f.space, value, pattern)
+    rest, match = exception_group.match(f.space, value, pattern)
     if _WRAPPED_IS_TRACED and match is not NONE and not issubclass(value.cls, BaseExceptionGroup):
         match.add_traceback(f, instr)  # type: ignore[attr-defined]
     if match is NONE and not EXCEPT_STAR_COPIES_THE_REST:
@@ -94,8 +96,10 @@ def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
 @opcode
 def PREP_RERAISE_STAR(f: Frame, instr: Instr) -> None:
     """The end of the except* clauses: what is left to be raised, or None."""
+    from stator.models.rare.exceptions import exception_group  # rare
+
     raised, original = f.pop(), f.pop()
-    f.push(exception.prepare_reraise(f.space, original, raised))
+    f.push(exception_group.prepare_reraise(f.space, original, raised))
 
 
 @opcode

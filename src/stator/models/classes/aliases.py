@@ -49,7 +49,7 @@ def alias_call(space: Space, alias: Value, /, *args: Value, **kwargs: Value) -> 
     try:
         space.setattr(made, "__orig_class__", alias)
     except Raised as e:
-        if not issubclass(e.value.cls, (AttributeError, TypeError)):
+        if not e.matches((AttributeError, TypeError)):
             raise
     return made
 

@@ -19,6 +19,7 @@ from stator.models.functions.function import FunctionValue
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.globals_ import name_in
+from stator.space.operands import host_errors
 from stator.space.protocol import NONE, builtin
 from stator.space.recursion import repr_piece
 from stator.space.skeleton import HELD, SKELETONS, SkeletonError, blank_class, is_data_descriptor_of
@@ -57,13 +58,13 @@ def build_class(space: Space, function: Value, name: Value, /, *bases: Value, **
     function = function.force()
     if not isinstance(function, FunctionValue):
         raise space.error(TypeError, "__build_class__: func must be a function")
-    if not issubclass(name.force().cls, str):
+    if not name.isa(str):
         raise space.error(TypeError, "__build_class__: name is not a string")
     given = [base.force() for base in bases]
     resolved = _resolve_bases(space, given)
     meta = kwargs.pop("metaclass", None)
     meta = _default_metaclass(space, resolved) if meta is None else meta.force()
-    if issubclass(meta.cls, type):
+    if meta.isa(type):
         meta = _winner(space, meta, resolved)
     bases_value = space.new_tuple(resolved)
     namespace = _prepare(space, meta, name, bases_value, kwargs)
@@ -79,12 +80,12 @@ def _resolve_bases(space: Space, bases: list[Value]) -> list[Value]:
     """`update_bases`: what `__mro_entries__` puts in place of bases that are no classes."""
     resolved: list[Value] = []
     for base in bases:
-        entries = None if issubclass(base.cls, type) else space.getattr_or_none(base, "__mro_entries__")
+        entries = None if base.isa(type) else space.getattr_or_none(base, "__mro_entries__")
         if entries is None:
             resolved.append(base)
             continue
         found = space.call(entries, [space.new_tuple(bases)], {}).force()
-        if not issubclass(found.cls, tuple):
+        if not found.isa(tuple):
             raise space.error(TypeError, "__mro_entries__ must return a tuple")
         resolved += [item.force() for item in space.unpack(found)]
     return resolved
@@ -143,7 +144,7 @@ def type_new(space: Space, meta: Value, args: list[Value], kwargs: dict[str, Val
         raise space.error(TypeError, f"type.__new__() takes exactly 3 arguments ({len(args)} given)")
     name, bases, namespace = (a.force() for a in args)
     for index, (value, kind) in enumerate(((name, str), (bases, tuple), (namespace, dict)), 1):
-        if not issubclass(value.cls, kind):
+        if not value.isa(kind):
             text = f"type.__new__() argument {index} must be {kind.__name__}, not {value.type_name(space)}"
             raise space.error(TypeError, text)
     base_values = _checked_bases(space, bases)
@@ -161,7 +162,7 @@ def type_new(space: Space, meta: Value, args: list[Value], kwargs: dict[str, Val
 def _checked_bases(space: Space, bases: Value) -> list[Value]:
     values = [item.force() for item in space.unpack(bases)]
     for base in values:
-        if not issubclass(base.cls, type):
+        if not base.isa(type):
             if space.getattr_or_none(base, "__mro_entries__") is not None:
                 text = "type() doesn't support MRO entry resolution; use types.new_class()"
                 raise space.error(TypeError, text)
@@ -233,7 +234,7 @@ class _FreshClass:
         cell: CellValue | None = None
         for key, value in namespace.pairs(space):  # type: ignore[attr-defined]
             key = key.force()
-            if not issubclass(key.cls, str):
+            if not key.isa(str):
                 raise self._refuse("its namespace has a key that is no string")
             name = space.str_(key)
             value = value.force()
@@ -243,7 +244,7 @@ class _FreshClass:
                     raise space.error(TypeError, text)
                 cell = value
             elif name == "__qualname__":
-                if not issubclass(value.cls, str):
+                if not value.isa(str):
                     text = f"type __qualname__ must be a str, not {value.type_name(space)}"
                     raise space.error(TypeError, text)
                 self.fields[name] = value
@@ -304,10 +305,8 @@ class _FreshClass:
         """`cls.name = value` after the class was made."""
         space.mark_mutated(self.value)
         if value is None:
-            try:
+            with host_errors(space, AttributeError):
                 type.__delattr__(self.skeleton, name)
-            except AttributeError as e:
-                raise Raised(space.exception(e)) from None
             self.attributes.pop(name, None)
         else:
             value = value.force()
@@ -360,10 +359,8 @@ class _FreshClass:
         if name in ("__name__", "__qualname__"):
             if type(value.force()) is not Constant:
                 return False
-            try:
+            with host_errors(space, TypeError, ValueError):
                 type.__setattr__(self.skeleton, name, value.force().as_host(space))
-            except (TypeError, ValueError) as e:
-                raise Raised(space.exception(e)) from None
             space.mark_mutated(self.value)
             self.fields[name] = value
             return True
@@ -438,10 +435,8 @@ def abc_init(space: Space, cls: Value, /) -> Value:
             value = space.getattr_or_none(cls, name)
             if value is not None and _is_abstract(space, value):
                 names.append(name)
-    try:
+    with host_errors(space, TypeError):
         _abc._abc_init(cls.recipe.skeleton)
-    except TypeError as e:
-        raise Raised(space.exception(e)) from None
     cls.recipe._set_abstract(space, space.fresh(frozenset(names)))
     cls.recipe.is_abstract_base = True
     return NONE

@@ -14,7 +14,8 @@ from stator.host.version_facts import CLASS_METHODS_CHAIN, TYPES_NAMED_IN_FULL
 from stator.models.functions.method import BoundMethod, Named
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed, part
-from stator.space.protocol import HANDLERS, NONE, folds_if, is_pure, models, pure
+from stator.space.host_types import Host
+from stator.space.protocol import NONE, folds_if, handler_of, is_pure, models, pure
 from stator.space.samples import stand_in_of
 from stator.space.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
 from stator.space.wrapping import LITERALS
@@ -38,7 +39,7 @@ class FieldDescriptor(Named):
     ALWAYS_EXISTING = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> FieldDescriptor:
+    def from_host(cls, space: Space, host: Host, source: Source) -> FieldDescriptor:
         self = cls(host, source)
         space.guard_identity(self)
         return self
@@ -67,7 +68,7 @@ class FieldDescriptor(Named):
         instance = instance.force()
         self._check(space, instance)
         host = self.host
-        handler = HANDLERS.get(id(host))
+        handler = handler_of(host)
         if handler is not None:
             modelled = handler(space, [instance], {})
             if modelled is not None:
@@ -127,7 +128,7 @@ class FieldDescriptor(Named):
             raise self.unmodelled(instance)
         return space.wrap(found, self.source_in(instance.source, obj))
 
-    def source_in(self, base: Source, obj: Any) -> Source:
+    def source_in(self, base: Source, obj: Host) -> Source:
         """Where generated code and guards find the attribute."""
         cls = type(obj)
         name = self.name
@@ -141,7 +142,7 @@ class FieldDescriptor(Named):
 
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
         instance = instance.force()
-        if instance.cls is type(None):
+        if instance.is_none():
             return self
         return self.descr_get(space, instance, instance.cls, False)
 
@@ -208,7 +209,7 @@ pure(types.GetSetDescriptorType.__repr__, types.ClassMethodDescriptorType.__repr
 
 
 @folds_if(types.MemberDescriptorType.__repr__, types.GetSetDescriptorType.__repr__)
-def _name_owner(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+def _name_owner(space: Space, args: list[Host], kwargs: dict[str, Host]) -> None:
     """Their texts name the class."""
     for descriptor in args:
         if isinstance(descriptor, (types.MemberDescriptorType, types.GetSetDescriptorType)):
@@ -238,7 +239,7 @@ def field_of(cls: type, name: str) -> Any:
     return class_dict(cls)[name]
 
 
-def is_slot(host: Any) -> bool:
+def is_slot(host: Host) -> bool:
     """Whether a member descriptor was made by `__slots__`."""
     if not isinstance(host, types.MemberDescriptorType):
         return False
@@ -246,7 +247,7 @@ def is_slot(host: Any) -> bool:
     return is_mutable_type(owner) and "__slots__" in owner.__dict__
 
 
-def is_set(descriptor: Any, obj: Any) -> bool:
+def is_set(descriptor: Host, obj: Host) -> bool:
     """Whether the slot of the object holds something."""
     try:
         descriptor.__get__(obj)
@@ -258,23 +259,23 @@ def is_set(descriptor: Any, obj: Any) -> bool:
 class Unset:
     """Check that a slot is (still) empty."""
 
-    def __init__(self, descriptor: Any) -> None:
+    def __init__(self, descriptor: Host) -> None:
         self.descriptor = descriptor
 
-    def __call__(self, obj: Any) -> bool:
+    def __call__(self, obj: Host) -> bool:
         return not is_set(self.descriptor, obj)
 
 
 class Reader:
     """`descriptor.__get__(obj)` as a load of guards and generated code."""
 
-    def __init__(self, descriptor: Any) -> None:
+    def __init__(self, descriptor: Host) -> None:
         self.descriptor = descriptor
 
-    def __call__(self, obj: Any) -> Any:
+    def __call__(self, obj: Host) -> Any:
         return self.descriptor.__get__(obj)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Host, ...]:
         return _reader_of, (self.descriptor.__objclass__, self.descriptor.__name__)
 
 
@@ -282,7 +283,7 @@ class Reader:
 _READERS: weakref.WeakValueDictionary[int, Reader] = weakref.WeakValueDictionary()
 
 
-def reader(descriptor: Any) -> Reader:
+def reader(descriptor: Host) -> Reader:
     """The reader of a descriptor, one object for each, as sources are interned by it."""
     known = _READERS.get(id(descriptor))
     if known is None:
@@ -314,10 +315,10 @@ class _Wrapper(ExtensibleValue):
     def __init__(self, cls: type, function: Value | None = None) -> None:
         super().__init__(cls)
         self._function = function
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Any:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Any:
         self = cls(space.guard_type(host, source), part(space, host, source, "__func__"))
         self.host, self.source = host, source
         return self
@@ -368,7 +369,6 @@ class StaticMethod(_Wrapper):
     """A static method."""
 
     __slots__ = ()
-    tp_init = _Wrapper.tp_init
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
@@ -391,7 +391,6 @@ class ClassMethod(_Wrapper):
     """A class method."""
 
     __slots__ = ()
-    tp_init = _Wrapper.tp_init
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
@@ -415,7 +414,7 @@ class ClassMethod(_Wrapper):
         return BoundMethod(function, owner)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
-        if owner.force().cls is type(None):
+        if owner.is_none():
             owner = space.class_value(instance.force().cls)
         return self.bound_to(space, owner)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stator import errors
 from stator.guards.source import GetAttrSource, Source
 from stator.host.version_facts import SUPER_NAMES_THE_OBJECT
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
@@ -26,10 +25,10 @@ class SuperValue(ExtensibleValue):
         self.this: type | None = None
         self.obj: Value | None = None
         self.obj_type: type | None = None
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> SuperValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> SuperValue:
         self = cls(space.guard_type(host, source))
         self.host, self.source = host, source
         fields = {n: super.__dict__[n].__get__(host) for n in ("__thisclass__", "__self__", "__self_class__")}
@@ -52,10 +51,10 @@ class SuperValue(ExtensibleValue):
         if this is None:
             this, obj = _from_frame(space)
         this, obj = this.force(), obj.force()
-        if not issubclass(this.cls, type):
+        if not this.isa(type):
             raise space.error(TypeError, f"super() argument 1 must be a type, not {this.type_name(space)}")
         self.this = this.as_host(space)
-        if obj.cls is not type(None):
+        if not obj.is_none():
             self.obj_type = self._check(space, obj)
             self.obj = obj
         return NONE
@@ -63,14 +62,14 @@ class SuperValue(ExtensibleValue):
     def _check(self, space: Space, obj: Value) -> type:
         """`supercheck`: the class in whose MRO the search goes on."""
         assert self.this is not None
-        if issubclass(obj.cls, type):
+        if obj.isa(type):
             host: type = obj.as_host(space)
             if space.derives(host, self.this):
                 return host
         if space.derives(obj.cls, self.this):
             return obj.cls
         claimed = space.getattr_or_none(obj, "__class__")
-        if claimed is not None and issubclass(claimed.force().cls, type):
+        if claimed is not None and claimed.isa(type):
             host = claimed.force().as_host(space)
             if host is not obj.cls and space.derives(host, self.this):
                 return host
@@ -102,7 +101,7 @@ class SuperValue(ExtensibleValue):
     def _on_class(self) -> bool:
         """Whether `super(this, cls)` was asked of the class itself, so that nothing is bound."""
         assert self.obj is not None
-        return issubclass(self.obj.cls, type) and getattr(self.obj, "host", None) is self.obj_type
+        return self.obj.isa(type) and getattr(self.obj, "host", None) is self.obj_type
 
     def _after(self, space: Space, name: str) -> Value | None:
         """The attribute in the MRO after `this`."""
@@ -127,7 +126,7 @@ class SuperValue(ExtensibleValue):
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
         instance = instance.force()
-        if instance.cls is type(None) or self.obj is not None:
+        if instance.is_none() or self.obj is not None:
             return self
         assert self.this is not None
         return space.call(space.class_value(self.cls), [space.class_value(self.this), instance], {})
@@ -163,6 +162,6 @@ def _from_frame(space: Space) -> tuple[Value, Value]:
     if this is None:
         raise space.error(RuntimeError, "super(): empty __class__ cell")
     this = this.force()
-    if not issubclass(this.cls, type):
+    if not this.isa(type):
         raise space.error(RuntimeError, f"super(): __class__ is not a type ({this.type_name(space)})")
     return this, obj

@@ -13,7 +13,9 @@ from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.models.containers.mappingproxy import MappingProxyValue
 from stator.models.functions.method import DISALLOW_INSTANTIATION
 from stator.space.attributes import MISSING, attribute_name
-from stator.space.protocol import CALL_HOOKS, FALSE, HANDLERS, IMMUTABLE, NONE, PURE, TRUE, builtin, models
+from stator.space.host_types import Host
+from stator.space.operands import host_errors
+from stator.space.protocol import CALL_HOOKS, FALSE, IMMUTABLE, NONE, PURE, TRUE, builtin, handler_of, models
 from stator.space.skeleton import SKELETONS
 from stator.space.value import Constant, Known, NotKnown, Raised, Unsupported, Value
 from stator.space.wrapping import plain_name
@@ -46,13 +48,13 @@ class ClassValue(Known):
         self.recipe: Any = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ClassValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ClassValue:
         self = cls(host, source)
         space.guard_identity(self)
         space.guard_type(host, ConstSource(host, plain_name(host)))
         return self
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.recipe is not None and space.computing:
             raise NotKnown(self)
         return self.host
@@ -68,7 +70,7 @@ class ClassValue(Known):
     def shell(self, writer: Writer) -> str:
         return self.recipe.shell(writer)  # type: ignore[no-any-return]
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         meta = self.cls
         if all(space.host_lookup(meta, name) is type_lookup(type, name) for name in ("__hash__", "__eq__")):
             return self.host
@@ -180,10 +182,8 @@ class ClassValue(Known):
         if name == "__annotations__" and is_mutable_type(host) and name not in type.__dict__["__dict__"].__get__(host):
             # CPython makes the dict when it is first asked for.
             raise Unsupported(errors.UnsupportedMutation("making '__annotations__'", f"class {plain_name(host)}"))
-        try:
+        with host_errors(space, AttributeError):
             found = type.__dict__[name].__get__(host)
-        except AttributeError as e:
-            raise Raised(space.exception(e)) from None
         if not is_mutable_type(host) or name == "__flags__":  # bits of the flags change all the time
             return space.existing(found) if isinstance(found, type) else space.fresh(found)
         return space.wrap(found, GetAttrSource(ConstSource(host, plain_name(host)), name))
@@ -208,11 +208,9 @@ class ClassValue(Known):
     # -- methods ----------------------------------------------------------------------------------------------------
 
     def mro(self, space: Space) -> Value:
-        try:
+        with host_errors(space, TypeError):
             space.mro(self.host)
             classes = type.mro(self.host)
-        except TypeError as e:
-            raise Raised(space.exception(e)) from None
         return space.new_list([space.class_value(cls) for cls in classes])
 
     def tp_subclasses(self, space: Space) -> Value:
@@ -231,7 +229,7 @@ class ClassValue(Known):
             return Constant(type.__repr__(self.host))
         getters = (space.existing(vars(type)[name]) for name in ("__qualname__", "__module__"))
         qualname, module = (getter.descr_get(space, self, self.cls, False) for getter in getters)  # type: ignore[attr-defined]
-        if not issubclass(module.force().cls, str) or space.str_(module) == "builtins":
+        if not module.isa(str) or space.str_(module) == "builtins":
             return Constant(f"<class '{space.type_name(self.host)}'>")
         return Constant(f"<class '{space.str_(module)}.{space.str_(qualname)}'>")
 
@@ -259,7 +257,7 @@ class ClassValue(Known):
 def class_names(space: Space, cls: Any) -> dict[str, None]:
     """`merge_class_dict`: the names in the dicts of a class, or of what claims to be one, and of its bases."""
     if isinstance(cls, ClassValue) and (not is_mutable_type(cls.host) or space.trace.is_fresh_class(cls.host)):
-        found: Any = vars(cls.host)
+        found: Host = vars(cls.host)
         bases = [space.class_value(base) for base in cls.host.__bases__]
     else:
         namespace, parents = (space.getattr_or_none(cls, name) for name in ("__dict__", "__bases__"))
@@ -302,7 +300,7 @@ def instantiate(space: Space, cls_value: ClassValue, args: list[Value], kwargs: 
     host = cls_value.host
     if host is type:
         return _call_type(space, cls_value, args, kwargs)
-    handler = HANDLERS.get(id(host))
+    handler = handler_of(host)
     if handler is not None:
         result = handler(space, args, kwargs)
         if result is not None:
@@ -373,7 +371,7 @@ def initialise(space: Space, made: Value, args: list[Value], kwargs: dict[str, V
     if slot is None:
         raise space.error(TypeError, "'NoneType' object is not callable")
     result = space.call(slot, [made, *args], kwargs).force()
-    if result.cls is not type(None):
+    if not result.is_none():
         raise space.error(TypeError, f"__init__() should return None, not '{result.type_name(space)}'")
 
 
@@ -387,7 +385,7 @@ def type_abstractmethods(space: Space, cls: Value, /) -> Value:
             raise space.error(AttributeError, "__abstractmethods__")
         return found
     space.host_lookup(cls.host, "__abstractmethods__")
-    host_found: Any = MISSING if cls.host is type else namespace_of(cls.host).get("__abstractmethods__", MISSING)
+    host_found: Host = MISSING if cls.host is type else namespace_of(cls.host).get("__abstractmethods__", MISSING)
     if host_found is MISSING:
         raise space.error(AttributeError, "__abstractmethods__")
     return space.fresh(host_found)

@@ -17,6 +17,9 @@ from stator.guards.source import CallSource, GetAttrSource
 from stator.models.exceptions.traceback_ import Passed, TracebackValue
 from stator.models.text.repr_ import repr_of, str_of
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
+from stator.space.interfaces import Trace
+from stator.space.operands import host_errors
 from stator.space.protocol import FALSE, NONE, TRUE, models
 from stator.space.recursion import enumeration, list_pieces, repr_piece
 from stator.space.value import Constant, Raised, Unsupported, Value
@@ -34,7 +37,7 @@ _SENDING_ON = frozenset({"RERAISE", "END_ASYNC_FOR", "CLEANUP_THROW"})
 _LINKS = ("__cause__", "__context__", "__suppress_context__", "__traceback__")
 
 
-def _args(real: BaseException) -> tuple[Any, ...]:
+def _args(real: BaseException) -> tuple[Host, ...]:
     return BaseException.args.__get__(real)  # type: ignore[attr-defined, no-any-return]
 
 
@@ -92,7 +95,7 @@ class ExceptionValue(Value):
         #: links to other exceptions, and what was assigned to an existing exception
         self.fields: dict[str, Value] = {}
         #: slots of the program's own classes, by descriptor
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
         #: raised while nothing of the trace was being handled: what the traced frame's callers handle is its context
         self.takes_context = False
         #: whether it may be the context of another
@@ -106,16 +109,16 @@ class ExceptionValue(Value):
         self._had_dict = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ExceptionValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ExceptionValue:
         space.guard_type(host, source)
         return cls(space, host, source)
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> ExceptionValue:
+    def from_fresh(cls, space: Space, host: Host) -> ExceptionValue:
         return made_of(space, host)
 
     @classmethod
-    def raised_by(cls, space: Space, host: Any) -> ExceptionValue:
+    def raised_by(cls, space: Space, host: Host) -> ExceptionValue:
         """An exception that a function run for real has just raised, with those that it was handling."""
         new = _known(space, host) is None
         self = made_of(space, host)
@@ -194,18 +197,12 @@ class ExceptionValue(Value):
 
     def assign_field(self, space: Space, name: str, value: Value | None) -> bool:
         """`exception.name = value` (or `del`, for None) for a C-level attribute."""
+        value = None if value is None else value.force()
         if name in _LINKS:
-            return self._assign_link(space, name, value)
+            _check_assignable(space, name, value)
+            return self._assign_link(space, name, value)  # type: ignore[arg-type]
         if name == "args":
-            if value is None:
-                raise space.error(TypeError, "args may not be deleted")
-            items = space.unpack(value)
-            space.mark_mutated(self)
-            if self.source is not None or self.args is not None:
-                self.args = items
-            else:
-                BaseException.args.__set__(self.real, tuple(host_of(space, item) for item in items))  # type: ignore[attr-defined]
-            return True
+            return self._assign_args(space, value)
         if self.source is not None:
             if value is None:
                 return False
@@ -228,23 +225,20 @@ class ExceptionValue(Value):
             raise Raised(space.exception(e)) from None
         return True
 
-    def _assign_link(self, space: Space, name: str, value: Value | None) -> bool:
-        value = value if value is None else value.force()
+    def _assign_args(self, space: Space, value: Value | None) -> bool:
+        if value is None:
+            _check_assignable(space, "args", None)
+        items = space.unpack(value)  # type: ignore[arg-type]
+        space.mark_mutated(self)
+        if self.source is not None or self.args is not None:
+            self.args = items
+        else:
+            BaseException.args.__set__(self.real, tuple(host_of(space, item) for item in items))  # type: ignore[attr-defined]
+        return True
+
+    def _assign_link(self, space: Space, name: str, value: Value) -> bool:
         if name == "__traceback__":
             return self._assign_traceback(space, value)
-        if name == "__suppress_context__":
-            if value is None:
-                raise space.error(TypeError, "can't delete numeric/char attribute")
-            if value.cls is not bool:
-                raise space.error(TypeError, "attribute value type must be bool")
-            space.mark_mutated(self)
-            self.fields[name] = value
-            return True
-        word = "cause" if name == "__cause__" else "context"
-        if value is None:
-            raise space.error(TypeError, f"__{word}__ may not be deleted")
-        if value.cls is not type(None) and not issubclass(value.cls, BaseException):
-            raise space.error(TypeError, f"exception {word} must be None or derive from BaseException")
         space.mark_mutated(self)
         self.fields[name] = value
         if name == "__cause__":
@@ -253,13 +247,8 @@ class ExceptionValue(Value):
             value.is_context = True
         return True
 
-    def _assign_traceback(self, space: Space, value: Value | None) -> bool:
-        if value is None:
-            raise space.error(TypeError, "__traceback__ may not be deleted")
-        is_traceback = isinstance(value, TracebackValue)
-        if not is_traceback and value.cls is not type(None):
-            raise space.error(TypeError, "__traceback__ must be a traceback or None")
-        existing = value.source is not None and is_traceback
+    def _assign_traceback(self, space: Space, value: Value) -> bool:
+        existing = value.source is not None and isinstance(value, TracebackValue)
         if existing and self.source is None:
             return False
         space.mark_mutated(self)
@@ -315,19 +304,20 @@ class ExceptionValue(Value):
 
     def with_traceback(self, space: Space, traceback: Value, /) -> Value:
         traceback = traceback.force()
+        _check_assignable(space, "__traceback__", traceback)
         if not self._assign_traceback(space, traceback):
             raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, "__traceback__"))
         return self
 
     def add_note(self, space: Space, note: Value, /) -> Value:
         note = note.force()
-        if not issubclass(note.cls, str):
+        if not note.isa(str):
             raise space.error(TypeError, f"note must be a str, not '{note.type_name(space)}'")
         notes = space.getattr_or_none(self, "__notes__")
         if notes is None:
             notes = space.new_list([])
             space.setattr(self, "__notes__", notes)
-        elif not issubclass(notes.force().cls, list):
+        elif not notes.isa(list):
             raise space.error(TypeError, "Cannot add note: __notes__ is not a list")
         space.call_builtin(list.append, [notes, note], {})
         return NONE
@@ -351,8 +341,8 @@ class ExceptionValue(Value):
 
     def tp_setstate(self, space: Space, state: Value, /) -> Value:
         state = state.force()
-        if state.cls is not type(None):
-            if not issubclass(state.cls, dict):
+        if not state.is_none():
+            if not state.isa(dict):
                 raise space.error(TypeError, "state is not a dictionary")
             for key, value in state.pairs(space):  # type: ignore[attr-defined]
                 space.setattr(self, attribute_name(space, key), value)
@@ -360,7 +350,7 @@ class ExceptionValue(Value):
 
     # -- the value protocol -----------------------------------------------------------------------------------------
 
-    def identity(self, space: Space) -> Any:
+    def identity(self, space: Space) -> Host:
         return self if self.source is None else self.real
 
     def describe(self) -> str:
@@ -385,6 +375,20 @@ class ExceptionValue(Value):
         return effects(self, writer)
 
 
+#: what may be assigned to the attributes of every exception, besides None
+_FITTING = {"__cause__": ExceptionValue, "__context__": ExceptionValue, "__traceback__": TracebackValue}
+
+
+def _check_assignable(space: Space, name: str, value: Value | None) -> None:
+    """CPython says of a blank exception what such an attribute cannot be, and that it cannot be deleted."""
+    descriptor: Host = vars(BaseException)[name]
+    with host_errors(space, TypeError):
+        if value is None:
+            descriptor.__delete__(BaseException())
+        elif not isinstance(value, _FITTING.get(name, ())):
+            descriptor.__set__(BaseException(), space.stand_in(value))
+
+
 # -- between values and what a real exception holds -----------------------------------------------------------------
 
 
@@ -398,7 +402,7 @@ def host_of(space: Space, value: Value) -> Any:
     return Hole(value)
 
 
-def value_of(space: Space, host: Any) -> Value:
+def value_of(space: Space, host: Host) -> Value:
     """The value that something found inside a real exception stands for."""
     if type(host) is Hole:
         return host.value
@@ -410,7 +414,7 @@ def value_of(space: Space, host: Any) -> Value:
 class MadeExceptions:
     """The exceptions that a trace has made, by the ids of the real ones that stand for them, as long as they live."""
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: Trace) -> None:
         self.by_id: weakref.WeakValueDictionary[int, ExceptionValue] = weakref.WeakValueDictionary()
 
 
@@ -450,11 +454,11 @@ def own_fields(native: type[BaseException]) -> list[str]:
 def normalize(space: Space, value: Value) -> Value:
     """The exception that `raise value` raises."""
     value = value.force()
-    if issubclass(value.cls, BaseException):
+    if value.isa(BaseException):
         return value
-    if issubclass(value.cls, type) and issubclass(value.host, BaseException):  # type: ignore[attr-defined]
+    if is_exception_class(value):
         made = space.call(value, [], {}).force()
-        if not issubclass(made.cls, BaseException):
+        if not made.isa(BaseException):
             called, given = (space.str_(space.repr(cls)) for cls in (value, space.class_value(made.cls)))
             shown = f"calling {called} should have returned an instance of BaseException, not {given}"
             raise space.error(TypeError, shown)
@@ -466,7 +470,7 @@ def set_cause(space: Space, value: Value, cause: Value) -> None:
     """`raise value from cause`."""
     assert isinstance(value, ExceptionValue)
     cause = cause.force()
-    if cause.cls is not type(None):
+    if not cause.is_none():
         try:
             cause = normalize(space, cause)
         except Raised as e:
@@ -480,7 +484,7 @@ def set_context(space: Space, value: Value, handled: Value | None) -> None:
     """The exception is raised while `handled` is being handled."""
     assert isinstance(value, ExceptionValue)
     handled = None if handled is None else handled.force()
-    if handled is None or handled is value or handled.cls is type(None):
+    if handled is None or handled is value or handled.is_none():
         value.takes_context |= handled is None
         return
     step: Value | None = handled if value.is_context else None
@@ -498,16 +502,15 @@ def set_context(space: Space, value: Value, handled: Value | None) -> None:
 
 def matches(space: Space, exc: Value, pattern: Value) -> bool:
     """`except pattern:`"""
-    pattern = pattern.force()
-    patterns = space.unpack(pattern) if issubclass(pattern.cls, tuple) else [pattern]
-    hosts = []
-    for item in patterns:
-        item = item.force()
-        host = item.host if issubclass(item.cls, type) else None  # type: ignore[attr-defined]
-        if host is None or not issubclass(host, BaseException):
-            raise space.error(TypeError, "catching classes that do not inherit from BaseException is not allowed")
-        hosts.append(host)
-    return any(space.derives(exc.cls, host) for host in hosts)
+    patterns = [item.force() for item in alternatives(space, pattern)]
+    if not all(map(is_exception_class, patterns)):
+        raise space.error(TypeError, "catching classes that do not inherit from BaseException is not allowed")
+    return any(space.derives(exc.cls, item.host) for item in patterns)  # type: ignore[attr-defined]
+
+
+def alternatives(space: Space, pattern: Value) -> list[Value]:
+    """The classes of `except pattern:`."""
+    return space.unpack(pattern) if pattern.isa(tuple) else [pattern]
 
 
 def exc_info(space: Space, value: Value) -> list[Value]:
@@ -524,8 +527,8 @@ def stop_iteration_error(space: Space, value: Value, code: types.CodeType) -> Va
     kinds = {inspect.CO_ASYNC_GENERATOR: "async generator", inspect.CO_COROUTINE: "coroutine"}
     kind = next((text for flag, text in kinds.items() if code.co_flags & flag), "generator")
     stop = "StopIteration"
-    if not issubclass(value.cls, StopIteration):
-        if kind != "async generator" or not issubclass(value.cls, StopAsyncIteration):
+    if not value.isa(StopIteration):
+        if kind != "async generator" or not value.isa(StopAsyncIteration):
             return value
         stop = "StopAsyncIteration"
     return from_cause(space, space.error(RuntimeError, f"{kind} raised {stop}").value, value)
@@ -538,39 +541,25 @@ def from_cause(space: Space, error: Value, cause: Value) -> Value:
     return error
 
 
-def is_exception_class(value: Value) -> bool:
-    """`PyExceptionClass_Check`."""
-    return issubclass(value.cls, type) and issubclass(value.host, BaseException)  # type: ignore[attr-defined]
+def is_exception_class(value: Value, kind: type[BaseException] = BaseException) -> bool:
+    """`PyExceptionClass_Check`, or whether it is a class derived from `kind`."""
+    return value.isa(type) and issubclass(value.host, kind)  # type: ignore[attr-defined]
 
 
 def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
     """The exception of `generator.throw(kind, value)`."""
     kind = kind.force()
-    given = None if value is None or value.force().cls is type(None) else value.force()
+    given = None if value is None or value.is_none() else value.force()
     if is_exception_class(kind):
         if given is None:
             return normalize(space, kind)
         if space.derives(given.cls, kind.host):  # type: ignore[attr-defined]
             return given
-        args = space.unpack(given) if issubclass(given.cls, tuple) else [given]
+        args = space.unpack(given) if given.isa(tuple) else [given]
         return normalize(space, space.call(kind, args, {}))
-    if issubclass(kind.cls, BaseException):
+    if kind.isa(BaseException):
         if given is not None:
             raise space.error(TypeError, "instance exception may not have a separate value")
         return kind
     text = f"exceptions must be classes or instances deriving from BaseException, not {kind.type_name(space)}"
     raise space.error(TypeError, text)
-
-
-def match_group(space: Space, value: Value, pattern: Value) -> tuple[Value, Value]:
-    """`except* pattern:`: (rest, match)."""
-    from stator.models.exceptions import exception_group
-
-    return exception_group.match(space, value, pattern)
-
-
-def prepare_reraise(space: Space, original: Value, raised: Value) -> Value:
-    """The end of the `except*` clauses."""
-    from stator.models.exceptions import exception_group
-
-    return exception_group.prepare_reraise(space, original, raised)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
 from stator.bytecode.runtime import Place
 from stator.models.functions.frame_ import Frames, FrameValue
+from stator.space.host_types import Host
+from stator.space.operands import host_errors
 from stator.space.protocol import bad_call, models
-from stator.space.value import Constant, ObjectValue, Raised, Value
+from stator.space.value import Constant, ObjectValue, Value
 
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
@@ -97,7 +99,7 @@ class TracebackValue(ObjectValue):
         self.inner: Value | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> TracebackValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> TracebackValue:
         space.guard_type(host, source)
         self = cls([])
         self.host, self.source = host, source
@@ -107,14 +109,12 @@ class TracebackValue(ObjectValue):
     def tp_new(space: Space, cls: Value, tb_next: Value, tb_frame: Value, tb_lasti: Value, tb_lineno: Value) -> Value:
         inner, frame = tb_next.force(), tb_frame.force()
         entries = inner.entries if isinstance(inner, TracebackValue) else []
-        new = entries or inner.cls is type(None)
+        new = entries or inner.is_none()
         if not isinstance(frame, FrameValue) or not new or not _leads_to(frame.frame, entries):
             return bad_call(space, types.TracebackType, [tb_next, tb_frame, tb_lasti, tb_lineno], {})
         at, line = (space.int_(space.index(number)) for number in (tb_lasti, tb_lineno))
-        try:
+        with host_errors(space, OverflowError):
             types.TracebackType(None, sys._getframe(), at, line)
-        except OverflowError as e:
-            raise Raised(space.exception(e)) from None
         if line == -1:  # from 3.12 on: that of `at`
             return space.unmodelled(types.TracebackType, [tb_next, tb_frame, tb_lasti, tb_lineno], {})
         made = TracebackValue([*entries, Told(frame.frame, at, line)])

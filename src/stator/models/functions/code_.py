@@ -70,7 +70,7 @@ def eval_(space: Space, source: Value, globals: Value = NONE, locals: Value = NO
 def exec_(
     space: Space, source: Value, globals: Value = NONE, locals: Value = NONE, /, *, closure: Value = NONE
 ) -> Value:
-    if closure.force().cls is not type(None):
+    if not closure.is_none():
         raise refuse_use("exec", "with a closure")
     _run(space, "exec", source, globals, locals)
     return NONE
@@ -93,11 +93,11 @@ def _run(space: Space, mode: str, source: Value, globals: Value, locals: Value) 
     if is_suspendable(text):
         raise refuse_use(mode, "of code that awaits")
     host = frame.globals
-    if globals.cls is type(None):
-        namespace = space.call_builtin(builtins.locals, [], {}) if locals.cls is type(None) else locals
+    if globals.is_none():
+        namespace = space.call_builtin(builtins.locals, [], {}) if locals.is_none() else locals
     else:
         host = _globals_of(space, mode, globals)
-        namespace = globals if locals.cls is type(None) else locals
+        namespace = globals if locals.is_none() else locals
     return space.trace.inline_class_body(FunctionValue(text, host, text.co_name), namespace.force())
 
 
@@ -117,11 +117,11 @@ def _check_namespaces(space: Space, mode: str, globals: Value, locals: Value) ->
 
 
 def _no_dict(value: Value) -> bool:
-    return value.cls is not type(None) and not issubclass(value.cls, dict)
+    return not value.is_none() and not value.isa(dict)
 
 
 def _no_mapping(space: Space, value: Value) -> bool:
-    return value.cls is not type(None) and space.special(value, "__getitem__") is None
+    return not value.is_none() and space.special(value, "__getitem__") is None
 
 
 def _globals_of(space: Space, mode: str, globals: Value) -> Any:

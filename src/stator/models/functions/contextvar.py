@@ -9,6 +9,7 @@ from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, ConstSource, Source
 from stator.space.facts import fixed
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
@@ -53,7 +54,7 @@ class ContextVarValue(Value):
         self.tokens: list[str] | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ContextVarValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ContextVarValue:
         space.guard_identity_of(source, host)
         return cls(host, ConstSource(host, fixed(host, "name")))
 
@@ -62,10 +63,10 @@ class ContextVarValue(Value):
         """Its name."""
         return fixed(self.host, "name")  # type: ignore[no-any-return]
 
-    def identity(self, space: Space) -> Any:
+    def identity(self, space: Space) -> Host:
         return self.host
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         return self.host
 
     def reconstruct(self, writer: Writer) -> str:
@@ -106,7 +107,7 @@ class ContextVarValue(Value):
 
     def reset(self, space: Space, token: Value, /) -> Value:
         token = token.force()
-        if not issubclass(token.cls, contextvars.Token):
+        if not token.isa(contextvars.Token):
             text = f"expected an instance of Token, got {space.str_(space.repr(token))}"
             raise space.error(TypeError, text)
         if not isinstance(token, TokenValue) or token.source is not None:
@@ -150,7 +151,7 @@ class TokenValue(ObjectValue):
         self.used = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> TokenValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> TokenValue:
         space.guard_type(host, source)
         self = cls(None, NONE)
         self.host, self.source = host, source

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-from typing import Any
 
 from stator import errors
 from stator.bytecode.continuation import original_of
@@ -11,6 +10,7 @@ from stator.bytecode.decode import decode
 from stator.guards.source import Source
 from stator.host.version_facts import FRAME_LOCALS_ARE_A_VIEW
 from stator.models.classes.instance import InstanceValue
+from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Trace
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
@@ -45,7 +45,7 @@ class FrameValue(Value):
         self.shown: Value | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         """An existing frame: something to be passed on."""
         return InstanceValue.from_host(space, host, source)
 

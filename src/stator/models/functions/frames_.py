@@ -11,6 +11,7 @@ from stator.guards.guard import Equals
 from stator.guards.source import asked
 from stator.models.exceptions.exception import exc_info
 from stator.models.functions.frame_ import Frames
+from stator.space.host_types import Host
 from stator.space.operands import refuse
 from stator.space.protocol import NONE, builtin
 from stator.space.space import Space
@@ -40,7 +41,7 @@ def sys_getrecursionlimit(space: Space) -> Value:
     return Constant(limit)
 
 
-def _setting(getter: Any) -> None:
+def _setting(getter: Host) -> None:
     """A setting of the interpreter that the program reads."""
 
     def model(space: Space) -> Value:
@@ -53,7 +54,7 @@ def _setting(getter: Any) -> None:
     builtin(getter)(model)
 
 
-def _guard_setting(space: Space, getter: Any, value: Any) -> None:
+def _guard_setting(space: Space, getter: Host, value: Any) -> None:
     space.trace.guard(Equals(asked(getter, f"sys.{getter.__name__}"), value))
 
 

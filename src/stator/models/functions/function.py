@@ -17,7 +17,9 @@ from stator.models.functions.cell import CellValue
 from stator.models.functions.method import BoundMethod
 from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
-from stator.space.protocol import HANDLERS, NONE, TailCall, bad_call, models
+from stator.space.host_types import Host
+from stator.space.operands import host_errors
+from stator.space.protocol import NONE, TailCall, bad_call, handler_of, models
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ class FunctionValue(ObjectValue):
         self._guarded: types.CodeType | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> FunctionValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> FunctionValue:
         self = cls(host.__code__, fixed(host, "__globals__"), "")
         self.host, self.source = host, source
         self.fields = {}
@@ -101,7 +103,7 @@ class FunctionValue(ObjectValue):
             return bad_call(space, types.FunctionType, [code, globals], more)
         parts = [value.force() for value in (code, globals, name, argdefs, closure)]
         _check_parts(space, parts, more)
-        host: Any = space.known(code)
+        host: Host = space.known(code)
         if not isinstance(host, types.CodeType) or parts[1].cls is not dict:
             raise Unsupported(errors.UnsupportedCCall("function.__new__"))
         made = FunctionValue(host, space.trace.globals_from(parts[1]), host.co_name)
@@ -112,11 +114,11 @@ class FunctionValue(ObjectValue):
         usual = inherited is space.trace.globals_of(vars(builtins))
         if names.get_str(space, "__builtins__") is None and not usual:
             raise Unsupported(errors.UnsupportedUse("function.__new__", "in a frame with builtins of its own"))
-        if parts[2].cls is not type(None):
+        if not parts[2].is_none():
             made.fields["__name__"] = parts[2]
         made.fields["__module__"] = names.get_str(space, "__name__") or NONE
         for flag, value in ((1, parts[3]), (2, more.get("kwdefaults", NONE).force()), (8, parts[4])):
-            if value.cls is not type(None):
+            if not value.is_none():
                 made.set_part(space, flag, value)
         return made
 
@@ -275,7 +277,7 @@ class FunctionValue(ObjectValue):
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         if self.host is not None:
-            handler = HANDLERS.get(id(self.host)) or space.trace.intercept(self.host)
+            handler = handler_of(self.host) or space.trace.intercept(self.host)
             if handler is not None:
                 space.guard_identity_of(self.source, self.host)
                 result = handler(space, args, kwargs)
@@ -330,14 +332,11 @@ class FunctionValue(ObjectValue):
 
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
-        return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)
-
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
+        return self if instance.is_none() and owner is not None else BoundMethod(self, instance)
 
     # -- host and residual ------------------------------------------------------------------------------------------
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.host is None or self.fields:
             return super().as_host(space)
         space.guard_identity_of(self.source, self.host)
@@ -390,14 +389,12 @@ class FunctionValue(ObjectValue):
 def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> None:
     """Let CPython make a function of the same kinds of things: it words the error."""
     *hosts, closure = [space.stand_in(part) for part in parts]
-    if issubclass(parts[4].cls, tuple):
+    if parts[4].isa(tuple):
         items = [item.force() for item in space.unpack(parts[4])]
         closure = tuple(types.CellType() if isinstance(item, CellValue) else space.stand_in(item) for item in items)
-    try:
-        function: Any = types.FunctionType
+    with host_errors(space, TypeError, ValueError):
+        function: Host = types.FunctionType
         function(*hosts, closure, **{key: space.stand_in(v) for key, v in more.items()})
-    except (TypeError, ValueError) as e:
-        raise Raised(space.exception(e)) from None
 
 
 def _with_usual_builtins(*parts: Any) -> types.FunctionType:

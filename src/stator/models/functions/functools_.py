@@ -10,11 +10,11 @@ from stator.guards.raw import lacks_dict
 from stator.guards.source import CallSource, Source
 from stator.host.version_facts import TYPES_NAMED_IN_FULL
 from stator.models.classes.attr_dict import assign_dict
-from stator.models.functions.method import explicit_call
 from stator.models.iterators.iterator import reduction
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.facts import attribute
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse_object, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, models
@@ -41,7 +41,7 @@ class PartialValue(ExtensibleValue):
         self._had_dict = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> PartialValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> PartialValue:
         self = cls(space.guard_type(host, source), None, None, None)
         self.host, self.source = host, source
         return self
@@ -97,7 +97,7 @@ class PartialValue(ExtensibleValue):
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs}, tail)
 
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs})
 
@@ -123,22 +123,22 @@ class PartialValue(ExtensibleValue):
 
     def tp_setstate(self, space: Space, state: Value, /) -> Value:
         state = state.force()
-        parts = [part.force() for part in space.unpack(state)] if issubclass(state.cls, tuple) else []
+        parts = [part.force() for part in space.unpack(state)] if state.isa(tuple) else []
         if self.source is not None:
             raise refuse_use("functools.partial.__setstate__", "of an object that was made outside")
         function, args, keywords, attrs = parts if len(parts) == 4 else (NONE, NONE, NONE, NONE)
         callable_ = space.host_lookup(function.cls, "__call__") is not MISSING
-        if not callable_ or not issubclass(args.cls, tuple) or not issubclass(keywords.cls, (dict, type(None))):
+        if not callable_ or not args.isa(tuple) or not keywords.isa((dict, type(None))):
             raise space.error(TypeError, "invalid partial state")
         space.mark_mutated(self)
         self._function = function
         self._args = args if args.cls is tuple else space.new_tuple(space.unpack(args))
-        named = space.new_dict([]) if keywords.cls is type(None) else keywords
+        named = space.new_dict([]) if keywords.is_none() else keywords
         self._keywords = named if named.cls is dict else space.call(space.existing(dict), [named], {})
         if self._attrs is not None:
             self._attrs.dict_owner = None
             self._attrs = None
-        if attrs.cls is not type(None) and not assign_dict(space, self, attrs):
+        if not attrs.is_none() and not assign_dict(space, self, attrs):
             raise refuse_use("functools.partial.__setstate__", "with a dict of another kind")
         return NONE
 
@@ -162,7 +162,7 @@ def reduce_(space: Space, function: Value, iterable: Value, initial: Value | Non
     try:
         iterator = space.iter(iterable)
     except Raised as e:
-        if not issubclass(e.value.cls, TypeError):
+        if not e.matches(TypeError):
             raise
         raise space.error(TypeError, "reduce() arg 2 must support iteration") from None
     result = initial
@@ -189,7 +189,7 @@ class KeyValue(ObjectValue):
         self.obj = obj
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         raise refuse_object("a key of functools.cmp_to_key that was made outside the compiled function")
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
@@ -205,37 +205,15 @@ class KeyValue(ObjectValue):
         key = f"{writer.const(functools.cmp_to_key)}({writer.expr(self.compare)})"
         return str(writer.assign("key", key if self.obj is None else f"{key}({writer.expr(self.obj)})"))
 
-    def ordered(self, space: Space, symbol: str, other: Value) -> Value:
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
         """Compare what the function says about both objects with 0."""
-        other = other.force()
         if not isinstance(other, KeyValue):
             raise space.error(TypeError, "other argument must be K instance")
         if self.obj is None or other.obj is None:
             raise space.error(AttributeError, "object")
         return space.compare(symbol, space.call(self.compare, [self.obj, other.obj], {}), Constant(0))
 
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "<", other)
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "<=", other)
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, ">", other)
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, ">=", other)
-
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "==", other)
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "!=", other)
-
 
 @builtin(functools.cmp_to_key)
 def cmp_to_key(space: Space, mycmp: Value | None = None) -> Value:
     return bad_call(space, functools.cmp_to_key, [], {}) if mycmp is None else KeyValue(mycmp, None)
-
-
-explicit_call(_KEY, functools._lru_cache_wrapper)

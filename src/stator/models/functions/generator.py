@@ -11,18 +11,25 @@ from typing import Any
 from stator import errors
 from stator.bytecode.decode import decode
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource, Source
+from stator.guards.source import CallSource, ConstSource
 from stator.host.version_facts import CLOSE_RETURNS_A_VALUE
 from stator.models.exceptions import exception
-from stator.models.functions.frame_ import Frames
-from stator.models.functions.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
+from stator.models.functions.suspendable import (
+    AwaitableIterator,
+    Suspendable,
+    protects,
+    stop_with,
+    thrown,
+    warn_of_parts,
+)
+from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Writer
-from stator.space.protocol import MODELS, NONE, models
+from stator.space.protocol import NONE, model_for, models
 from stator.space.space import Space
-from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
+from stator.space.value import Raised, Unsupported, Value
 
 
-def _depth(_: Any) -> int:
+def _depth(_: object) -> int:
     return sys.get_coroutine_origin_tracking_depth()
 
 
@@ -81,7 +88,7 @@ class GeneratorValue(Suspendable):
         try:
             return self.send(space, NONE)
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration) and not self.is_coroutine:
+            if e.matches(StopIteration) and not self.is_coroutine:
                 space.stopped_by(e.value)
                 return None
             raise
@@ -116,9 +123,9 @@ class GeneratorValue(Suspendable):
         try:
             self.throw_in(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration) and CLOSE_RETURNS_A_VALUE:
+            if e.matches(StopIteration) and CLOSE_RETURNS_A_VALUE:
                 return space.getattr(e.value, "value")
-            if issubclass(e.value.cls, (GeneratorExit, StopIteration)):
+            if e.matches((GeneratorExit, StopIteration)):
                 return NONE
             raise
         raise space.error(RuntimeError, f"{self.kind} ignored GeneratorExit")
@@ -142,21 +149,7 @@ class GeneratorValue(Suspendable):
     # -- attributes and the rest ------------------------------------------------------------------------------------
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        if self.source is not None:
-            return None
-        if name == "cr_origin":
-            return NONE
-        if name in ("gi_running", "cr_running"):
-            return Constant(self.running)
-        if name in ("gi_suspended", "cr_suspended"):
-            return Constant(self.frame is not None and self.started and not self.running)
-        if name in ("gi_frame", "cr_frame"):
-            return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
-        if name in ("gi_yieldfrom", "cr_await"):
-            return self.delegate() or NONE
-        if name in ("gi_code", "cr_code"):
-            return Constant(self.code)
-        return self.name_of(space, name) if name in ("__name__", "__qualname__") else None
+        return NONE if name == "cr_origin" and self.source is None else super().get_field(space, name)
 
     def describe(self) -> str:
         return f"a {self.kind}"
@@ -177,7 +170,7 @@ _probe.close()
 
 
 @models(_WRAPPER)
-class CoroutineWrapper(ObjectValue):
+class CoroutineWrapper(AwaitableIterator):
     """`coroutine.__await__()`: its iterator."""
 
     __slots__ = ("coroutine",)
@@ -185,16 +178,6 @@ class CoroutineWrapper(ObjectValue):
     def __init__(self, coroutine: GeneratorValue) -> None:
         super().__init__(_WRAPPER)
         self.coroutine = coroutine
-
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
-
-    def tp_iter(self, space: Space) -> Value:
-        return self
-
-    def tp_next(self, space: Space) -> Value:
-        return self.coroutine.send(space, NONE)
 
     def send(self, space: Space, value: Value, /) -> Value:
         return self.coroutine.send(space, value)
@@ -213,7 +196,7 @@ class CoroutineWrapper(ObjectValue):
 _PREFIXES = {types.GeneratorType: "gi", types.CoroutineType: "cr", types.AsyncGeneratorType: "ag"}
 
 
-def is_left_open(host: Any) -> bool:
+def is_left_open(host: Host) -> bool:
     """Whether letting go of the object does something else: closes what is suspended within a `try`, or warns of a
     coroutine that nobody has awaited; a tuple holds its items.
     """
@@ -228,7 +211,7 @@ def is_left_open(host: Any) -> bool:
     return False
 
 
-def _is_open(host: Any, prefix: str) -> bool:
+def _is_open(host: Host, prefix: str) -> bool:
     frame = getattr(host, f"{prefix}_frame")
     if frame is None or getattr(host, f"{prefix}_running"):
         return False
@@ -244,7 +227,7 @@ def send(space: Space, receiver: Value, value: Value) -> Value:
     receiver = receiver.force()
     if isinstance(receiver, GeneratorValue):
         return receiver.send(space, value)
-    if space.trace.is_none(value):
+    if value.is_none():
         return space.advance(receiver)
     return space.call_method(receiver, "send", value)
 
@@ -253,7 +236,7 @@ def make(frame: Frame) -> Value:
     """The generator or coroutine that calling such a function gives."""
     flags = frame.code.co_flags
     if flags & inspect.CO_ASYNC_GENERATOR:
-        return MODELS[types.AsyncGeneratorType](frame)  # type: ignore[call-arg]
+        return model_for(types.AsyncGeneratorType)(frame)  # type: ignore[call-arg]
     if not flags & inspect.CO_COROUTINE:
         return GeneratorValue(frame)
     _refuse_origins(frame.space)

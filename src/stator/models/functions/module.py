@@ -15,6 +15,7 @@ from stator.models.classes.attr_dict import AttrDict, AttrTable
 from stator.models.classes.instance import InstanceValue
 from stator.models.containers.dict_table import Entry
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, bad_call, models
 from stator.space.space import Space
@@ -104,7 +105,7 @@ class ModuleValue(InstanceValue):
     CACHED_WEAKLY = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ModuleValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ModuleValue:
         space.guard_identity_of(source, host)
         self = cls.unmet(space, host)
         space.guard_type(host, self.source)
@@ -120,7 +121,7 @@ class ModuleValue(InstanceValue):
             self.source = ConstSource(host, _name(host))
         return self
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         return super().as_host(space) if self.source is None else self.host
 
     def attr_dict(self, space: Space) -> Any:
@@ -170,7 +171,7 @@ class ModuleValue(InstanceValue):
             try:
                 return space.generic_getattr(self, name, tail)
             except Raised as e:
-                if not issubclass(e.value.cls, AttributeError):
+                if not e.matches(AttributeError):
                     raise
         hook = self.attr_dict(space).get_str(space, "__getattr__")
         if hook is not None:
@@ -182,7 +183,7 @@ class ModuleValue(InstanceValue):
         likeness = types.ModuleType.__new__(types.ModuleType)
         attrs = self.attr_dict(space)
         own, spec = attrs.get_str(space, "__name__"), attrs.get_str(space, "__spec__")
-        if own is not None and issubclass(own.force().cls, str):
+        if own is not None and own.isa(str):
             likeness.__dict__["__name__"] = space.str_(own)
         if spec is not None:
             likeness.__dict__["__spec__"] = _likeness_of(space, spec.force())
@@ -200,7 +201,7 @@ class ModuleValue(InstanceValue):
         return ModuleValue(cls.force().as_host(space))
 
     def tp_init(self, space: Space, name: Value, doc: Value = NONE) -> Value:
-        if not issubclass(name.force().cls, str):
+        if not name.isa(str):
             return bad_call(space, types.ModuleType.__init__, [self, name, doc], {})
         for key, value in zip(_FIRST, (name, doc, NONE, NONE, NONE), strict=True):
             self.attr_dict(space).set_str(space, key, value)
@@ -217,7 +218,7 @@ class ModuleValue(InstanceValue):
         if hook is not None:
             return space.call(hook, [], {})
         names = space.getattr(self, "__dict__").force()
-        if not issubclass(names.cls, dict):
+        if not names.isa(dict):
             raise space.error(TypeError, f"{self.type_name(space)}.__dict__ is not a dictionary")
         return space.new_list(list(space.unpack(names)))
 

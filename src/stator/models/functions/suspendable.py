@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import NoneType, TracebackType
-from typing import Any
 
 from stator import errors
 from stator.bytecode.decode import Instr
 from stator.guards.source import Source
 from stator.host.version_facts import BODIES_CONVERT_STOP_ITERATION, THROW_WARNS_OF_PARTS
 from stator.models.exceptions import exception
+from stator.models.functions.frame_ import Frames
 from stator.space.facts import plain_name
+from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Writer
+from stator.space.protocol import NONE
 from stator.space.space import Space
-from stator.space.value import ObjectValue, Raised, Unsupported, Value
+from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
 
 class Suspendable(ObjectValue):
@@ -38,7 +40,7 @@ class Suspendable(ObjectValue):
         self.protected = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         self = cls(None, space.guard_type(host, source))
         self.host, self.source = host, source
         return self
@@ -80,6 +82,28 @@ class Suspendable(ObjectValue):
         function = self.frame.function
         return space.getattr(function, field)
 
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """`gi_running`, `cr_running`, `ag_running` …, and the names."""
+        if self.source is not None:
+            return None
+        if name in ("__name__", "__qualname__"):
+            return self.name_of(space, name)
+        name = name[3:]
+        if name == "running":
+            return Constant(self.is_running)
+        if name == "suspended":
+            return Constant(self.frame is not None and self.started and not self.running)
+        if name == "frame":
+            return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
+        if name in ("yieldfrom", "await"):
+            return self.delegate() or NONE
+        return Constant(self.code) if name == "code" else None
+
+    @property
+    def is_running(self) -> bool:
+        """What `gi_running` and its like show."""
+        return self.running
+
     # -- resuming ---------------------------------------------------------------------------------------------------
 
     def exhausted(self, space: Space) -> Raised:
@@ -95,7 +119,7 @@ class Suspendable(ObjectValue):
         self.own()
         if self.frame is None:
             raise self.exhausted(space)
-        if not self.started and not self.running and not space.trace.is_none(value):
+        if not self.started and not self.running and not value.is_none():
             raise space.error(TypeError, f"can't send non-None value to a just-started {self.kind}")
         frame = self._enter(space)
         if self.started:
@@ -174,7 +198,7 @@ class Suspendable(ObjectValue):
         frame = self._enter(space)
         receiver = receiver.force()
         try:
-            if closing and issubclass(raised.value.cls, GeneratorExit):
+            if closing and raised.matches(GeneratorExit):
                 close(space, receiver)
                 return self._run(space, frame, raised)
             thrower = space.getattr_or_none(receiver, "throw")
@@ -184,7 +208,7 @@ class Suspendable(ObjectValue):
         except Raised as inner:
             if self.frame is None:
                 raise
-            if not issubclass(inner.value.cls, StopIteration):
+            if not inner.matches(StopIteration):
                 return self._run(space, frame, inner)
             frame.pop()
             frame.push(stop_value(space, inner.value))
@@ -203,6 +227,28 @@ class Suspendable(ObjectValue):
         finally:
             space.trace.frame = frame.parent
             space.trace.leave_frame(frame)
+
+
+class AwaitableIterator(ObjectValue):
+    """The iterator behind something that `await` takes; nothing is known of one that existed before the trace."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
+        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
+
+    def tp_await(self, space: Space) -> Value:
+        return self
+
+    def tp_iter(self, space: Space) -> Value:
+        return self
+
+    def tp_next(self, space: Space) -> Value:
+        return self.send(space, NONE)
+
+    def send(self, space: Space, value: Value, /) -> Value:
+        raise NotImplementedError
 
 
 def thrown(space: Space, kind: Value, value: Value | None, traceback: Value | None) -> Raised:
@@ -243,7 +289,7 @@ def protects(instrs: Sequence[Instr], suspended_at: Instr) -> bool:
 def stop_with(space: Space, value: Value) -> Raised:
     """`_PyGen_SetStopIterationValue`: the StopIteration that brings a value; without one for None."""
     stop = space.error(StopIteration)
-    if not space.trace.is_none(value):
+    if not value.is_none():
         stop.value.set_args(space, [value])  # type: ignore[attr-defined]
     return stop
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import builtin, register
@@ -22,7 +22,7 @@ _OLDEST = Constant(2)
 _ATOMS = (int, bool, float, complex, str, bytes, type(None))
 
 
-def _shows(host: Any) -> None:
+def _shows(host: Host) -> None:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise Unsupported(errors.LifetimeObserved(f"{host.__module__}.{host.__name__}"))
 
@@ -49,7 +49,7 @@ class Collected(Value):
         raise Unsupported(errors.LifetimeObserved("the result of gc.collect"))
 
 
-def _reports_nothing(collector: Any) -> bool:
+def _reports_nothing(collector: Host) -> bool:
     return not collector.get_debug()
 
 
@@ -62,11 +62,11 @@ def _check_unobserved(space: Space) -> None:
     space.trace.guard(Predicate((ConstSource(gc, "gc"),), _reports_nothing, "no gc.set_debug"))
 
 
-def _collect_now(collector: Any) -> bool:
-    if collector.callbacks or collector.get_debug():
-        return False  # who looks on shall see the program's own collections only
-    collector.collect()
-    return True
+def _collect_first() -> None:
+    """The prologue of an entry whose program collects."""
+    if gc.callbacks or gc.get_debug():
+        return  # who looks on shall see the program's own collections only; the guards fail
+    gc.collect()
 
 
 def _collect_unseen() -> None:
@@ -79,7 +79,7 @@ def _collect_unseen() -> None:
 
 @builtin(gc.collect)
 def collect(space: Space, generation: Value = _OLDEST) -> Value:
-    """Garbage that exists is collected before the trace and, by a guard, before each call: it may go at any time.
+    """Garbage that exists is collected before the trace and, by a prologue, before each call: it may go at any time.
 
     The call itself is made when the graph has run, on what it lets go of; the values of what the trace has made go now.
     """
@@ -92,8 +92,7 @@ def collect(space: Space, generation: Value = _OLDEST) -> Value:
         raise Unsupported(errors.LifetimeObserved("gc.collect after letting go of an argument"))
     if _COLLECTED not in trace.done_first:
         raise DoFirst(_COLLECTED, gc.collect)
-    if not trace.first_guards:
-        trace.first_guards.append(Predicate((ConstSource(gc, "gc"),), _collect_now, "gc.collect() has been called"))
+    trace.prologue = _collect_first
     trace.defer(_collect_unseen, [])
     gc.collect()
     return Collected()

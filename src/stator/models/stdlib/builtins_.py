@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from typing import Any
+from collections.abc import Callable
 
 from stator import errors
 from stator.host.version_facts import SUM_COMPENSATES
@@ -13,6 +13,7 @@ from stator.models.iterators.builtins_iter import CallableIterator
 from stator.models.text.repr_ import ascii_of, repr_of
 from stator.models.text.str_format import format_of
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host
 from stator.space.identity.aliasing import InternedTexts
 from stator.space.operands import bool_value, hooked, known_host, literal
 from stator.space.protocol import NONE, builtin
@@ -27,77 +28,34 @@ def intern(space: Space, text: Value, /) -> Value:
     return Constant(host)
 
 
-@builtin(abs)
-def abs_(space: Space, value: Value, /) -> Value:
-    return space.unary("abs", value)
-
-
-@builtin(all)
-def all_(space: Space, iterable: Value, /) -> Value:
-    return bool_value(all(space.truth(item) for item in space.iterate(iterable)))
-
-
-@builtin(any)
-def any_(space: Space, iterable: Value, /) -> Value:
-    return bool_value(any(space.truth(item) for item in space.iterate(iterable)))
-
-
-@builtin(callable)
-def callable_(space: Space, value: Value, /) -> Value:
-    return bool_value(space.host_lookup(value.force().cls, "__call__") is not MISSING)
-
-
-@builtin(repr)
-def repr_(space: Space, value: Value, /) -> Value:
-    return repr_of(space, value)
-
-
-@builtin(ascii)
-def ascii_(space: Space, value: Value, /) -> Value:
-    return ascii_of(space, value)
-
-
-@builtin(len)
-def len_(space: Space, value: Value, /) -> Value:
-    return space.len(value)
-
-
-@builtin(hash)
-def hash_(space: Space, value: Value, /) -> Value:
-    return space.hash(value)
+_FUNCTIONS: dict[Host, Callable[..., Value]] = {
+    abs: lambda space, value, /: space.unary("abs", value),
+    all: lambda space, iterable, /: bool_value(all(space.truth(item) for item in space.iterate(iterable))),
+    any: lambda space, iterable, /: bool_value(any(space.truth(item) for item in space.iterate(iterable))),
+    callable: lambda space, value, /: bool_value(space.host_lookup(value.force().cls, "__call__") is not MISSING),
+    repr: lambda space, value, /: repr_of(space, value),
+    ascii: lambda space, value, /: ascii_of(space, value),
+    len: lambda space, value, /: space.len(value),
+    hash: lambda space, value, /: space.hash(value),
+    chr: lambda space, number, /: space.run_known(chr, [Constant(space.int_(number))]),
+    ord: lambda space, character, /: hooked(space, ord, [character.force()]),
+    bin: lambda space, number, /: space.fresh(bin(space.int_(number))),
+    hex: lambda space, number, /: space.fresh(hex(space.int_(number))),
+    oct: lambda space, number, /: space.fresh(oct(space.int_(number))),
+    globals: lambda space: space.trace.globals_of(space.trace.current_frame.globals).value(space),
+}
+for _host, _model in _FUNCTIONS.items():
+    builtin(_host)(_model)
 
 
 @builtin(format)
 def format_(space: Space, value: Value, spec: Value = Constant(""), /) -> Value:  # noqa: B008 (immutable)
-    if not issubclass(spec.force().cls, str):
+    if not spec.isa(str):
         raise space.error(TypeError, f"format() argument 2 must be str, not {spec.force().type_name(space)}")
     return format_of(space, value, spec)
 
 
 # -- numbers --------------------------------------------------------------------------------------------------------
-
-
-def _of_index(host: Any) -> None:
-    """`bin`, `hex`, `oct`: of whatever has `__index__`."""
-
-    def model(space: Space, number: Value) -> Value:
-        return space.fresh(host(space.int_(number)))
-
-    builtin(host)(model)
-
-
-for _host in (bin, hex, oct):
-    _of_index(_host)
-
-
-@builtin(chr)
-def chr_(space: Space, number: Value, /) -> Value:
-    return space.run_known(chr, [Constant(space.int_(number))])
-
-
-@builtin(ord)
-def ord_(space: Space, character: Value, /) -> Value:
-    return hooked(space, ord, [character.force()])
 
 
 @builtin(divmod)
@@ -119,7 +77,7 @@ def _binary_function(space: Space, shown: str, method: str, reflected: str, left
 @builtin(pow)
 def pow_(space: Space, base: Value, exp: Value, mod: Value = NONE) -> Value:
     base, exp, mod = base.force(), exp.force(), mod.force()
-    if mod.cls is type(None):
+    if mod.is_none():
         return space.binary("**", base, exp)
     if literal(base) and literal(exp) and literal(mod):
         return space.run_known(pow, [base, exp, mod])
@@ -135,7 +93,7 @@ def pow_(space: Space, base: Value, exp: Value, mod: Value = NONE) -> Value:
 @builtin(round)
 def round_(space: Space, number: Value, ndigits: Value = NONE) -> Value:
     number, ndigits = number.force(), ndigits.force()
-    digits = [] if ndigits.cls is type(None) else [ndigits]
+    digits = [] if ndigits.is_none() else [ndigits]
     if literal(number) and all(map(literal, digits)):
         return space.run_known(round, [number, *digits])
     slot = space.special(number, "__round__")
@@ -149,14 +107,14 @@ def sum_(space: Space, iterable: Value, /, start: Value = Constant(0)) -> Value:
     """Numbers are added by CPython itself, whose `sum` is more exact than a row of additions."""
     total = start.force()
     for kind, joined in ((str, "strings [use ''.join(seq)"), (bytes, "bytes [use b''.join(seq)")):
-        if issubclass(total.cls, kind):
+        if total.isa(kind):
             space.iter(iterable)
             raise space.error(TypeError, f"sum() can't sum {joined} instead]")
-    if issubclass(total.cls, bytearray):
+    if total.isa(bytearray):
         space.iter(iterable)
         raise space.error(TypeError, "sum() can't sum bytearray [use b''.join(seq) instead]")
     iterator = space.iter(iterable)
-    plain: list[Any] = [total.as_host(space)] if _plain_number(total) else []
+    plain: list[Host] = [total.as_host(space)] if _plain_number(total) else []
     symbolic = False
     while (item := space.next(iterator)) is not None:
         item = item.force()
@@ -176,13 +134,13 @@ def _plain_number(value: Value) -> bool:
     return type(value) is Constant and value.cls in (int, float, bool)
 
 
-def _sum_plain(space: Space, numbers: list[Any]) -> Value:
+def _sum_plain(space: Space, numbers: list[Host]) -> Value:
     if len(numbers) == 1:
         return Constant(numbers[0])
     return space.run_known(lambda: sum(numbers[1:], numbers[0]), [])
 
 
-def _extreme(host: Any, symbol: str) -> None:
+def _extreme(host: Host, symbol: str) -> None:
     """`min` and `max`: the first of the extreme elements."""
     name = host.__name__
 
@@ -195,7 +153,7 @@ def _extreme(host: Any, symbol: str) -> None:
         items = iter(args) if len(args) > 1 else space.iterate(args[0])
         best = best_key = None
         for item in items:
-            item_key = item if key.force().cls is type(None) else space.call(key, [item], {})
+            item_key = item if key.is_none() else space.call(key, [item], {})
             if best_key is None or space.truth(space.compare(symbol, item_key, best_key)):
                 best, best_key = item, item_key
         if best is not None:
@@ -247,7 +205,7 @@ def sorted_(space: Space, iterable: Value, /, *, key: Value = NONE, reverse: Val
 
 def _attribute_name(space: Space, name: Value, function: str) -> str:
     name = name.force()
-    if not issubclass(name.cls, str):
+    if not name.isa(str):
         raise space.error(TypeError, f"attribute name must be string, not '{name.force().type_name(space)}'")
     return str.__str__(known_host(space, name, function))
 
@@ -301,11 +259,6 @@ def dir_(space: Space, value: Value | None = None, /) -> Value:
 
 
 # -- frames and modules ---------------------------------------------------------------------------------------------
-
-
-@builtin(globals)
-def globals_(space: Space) -> Value:
-    return space.trace.globals_of(space.trace.current_frame.globals).value(space)  # type: ignore[no-any-return]
 
 
 @builtin(builtins.__import__)

@@ -18,7 +18,8 @@ import weakref
 from typing import Any
 
 from stator.models.iterators.iterator import IteratorValue, iterator_type
-from stator.space.operands import known_host, refuse_use
+from stator.space.host_types import Host
+from stator.space.operands import host_errors, known_host, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, pure, register
 from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
@@ -40,7 +41,7 @@ for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(
 
 
 # What C modules hand to each other and to their own Python part.
-_internals: list[Any] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
+_internals: list[Host] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
 _charmap: Any = codecs.charmap_build("".join(map(chr, range(256))))
 pure(type(_charmap).size, *(type(internal).__repr__ for internal in _internals))
 
@@ -57,10 +58,8 @@ def _find_spec(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
         return space.existing(importlib.util.find_spec).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
     if "." in name and name.rpartition(".")[0] not in sys.modules:
         raise refuse_use("importlib.util.find_spec", "in a package that is not imported yet")
-    try:
+    with host_errors(space, Exception):
         spec = importlib.util.find_spec(name)
-    except Exception as e:
-        raise Raised(space.exception(e)) from None
     return NONE if spec is None else space.existing(spec, f"spec of {name}")
 
 
@@ -72,7 +71,7 @@ def _import_module(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     name = known_host(space, args[0], "importlib.import_module") if len(args) == 1 and not kwargs else None
     if isinstance(name, str):
         module = space.trace.loaded(name)
-        if module is not None and issubclass(module.force().cls, types.ModuleType):
+        if module is not None and module.isa(types.ModuleType):
             return module
         if not name.startswith("."):
             space.trace.first_import(name)
@@ -90,7 +89,7 @@ class Parsed(IteratorValue):
 
     __slots__ = ("error", "index", "parts")
 
-    def __init__(self, cls: type, found: Any) -> None:
+    def __init__(self, cls: type, found: Host) -> None:
         super().__init__(cls)
         self.index = 0
         self.parts: list[Any] = []
@@ -124,8 +123,8 @@ class ParsedField(Parsed):
     __slots__ = ()
 
 
-def _parsed(space: Space, parser: Any, text: Value) -> Any:
-    if not issubclass(text.force().cls, str):
+def _parsed(space: Space, parser: Host, text: Value) -> Any:
+    if not text.isa(str):
         bad_call(space, parser, [text], {})
     return parser(known_host(space, text, f"_string.{parser.__name__}"))
 

@@ -9,10 +9,11 @@ from typing import Any
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
-from stator.space.operands import known_host, literal
+from stator.space.host_types import Host
+from stator.space.operands import host_errors, known_host, literal
 from stator.space.protocol import TRUE, builtin, pure
 from stator.space.space import Space
-from stator.space.value import Raised, Unsupported, Value
+from stator.space.value import Unsupported, Value
 
 
 class _Status:
@@ -21,10 +22,10 @@ class _Status:
     The time of the last access is left out: to look at a path may change it, that of a link for one.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Host) -> None:
         self.function = function
 
-    def __call__(self, path: Any) -> Any:
+    def __call__(self, path: Host) -> Any:
         """Numbers to compare, the type and number of the error where there is one."""
         try:
             found = self.function(path)
@@ -37,7 +38,7 @@ class _Status:
 _STATUS: dict[Any, _Status] = {function: _Status(function) for function in (os.stat, os.lstat)}
 
 
-def _status(space: Space, function: Any, path: Value) -> Value:
+def _status(space: Space, function: Host, path: Value) -> Value:
     """The answer of `os.stat` or `os.lstat`: asked for when tracing, and again by a guard."""
     path = path.force() if literal(path.force()) else fspath(space, path).force()
     if space.trace.effects.acts():
@@ -46,10 +47,8 @@ def _status(space: Space, function: Any, path: Value) -> Value:
     host = known_host(space, path, f"os.{function.__name__}")
     status = _STATUS[function]
     space.trace.guard(Equals(CallSource(status, ConstSource(host, repr(host)), function.__name__), status(host)))
-    try:
+    with host_errors(space, Exception):
         found = function(host)
-    except Exception as e:
-        raise Raised(space.exception(e)) from None
     return space.existing(found, f"os.{function.__name__}({host!r})")
 
 
@@ -69,14 +68,14 @@ pure(*(host for host in vars(_stat).values() if callable(host)))
 @builtin(os.fspath)
 def fspath(space: Space, path: Value) -> Value:
     path = path.force()
-    if issubclass(path.cls, (str, bytes)):
+    if path.isa((str, bytes)):
         return path
     slot = space.special(path, "__fspath__")
     if slot is None:
         words = "expected str, bytes or os.PathLike object, not"
         raise space.error(TypeError, f"{words} {path.type_name(space)}")
     result = space.call(slot, [path], {}).force()
-    if not issubclass(result.cls, (str, bytes)):
+    if not result.isa((str, bytes)):
         words = f"expected {path.type_name(space)}.__fspath__() to return str or bytes, not {result.type_name(space)}"
         raise space.error(TypeError, words)
     return result

@@ -9,10 +9,11 @@ from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
-from stator.guards.source import ConstSource
+from stator.guards.source import ConstSource, Source
 from stator.models.stdlib.text_files import SINKS, can_take
 from stator.models.text.repr_ import str_of
 from stator.space.deferred import DeferredStr
+from stator.space.host_types import Host
 from stator.space.operands import known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, builtin
 from stator.space.space import Space
@@ -25,9 +26,9 @@ def print_(
     space: Space, *args: Value, sep: Value = NONE, end: Value = NONE, file: Value = NONE, flush: Value = FALSE
 ) -> Value:
     target = file.force()
-    if target.cls is type(None):
+    if target.is_none():
         target = space.getattr(space.existing(sys), "stdout").force()
-        if target.cls is type(None):
+        if target.is_none():
             return NONE
     separator = _separator(space, sep, "sep", " ")
     ending = _separator(space, end, "end", "\n")
@@ -66,9 +67,9 @@ def _plain(space: Space, text: Value) -> str:
 
 def _separator(space: Space, value: Value, name: str, default: str) -> Constant:
     value = value.force()
-    if value.cls is type(None):
+    if value.is_none():
         return Constant(default)
-    if not issubclass(value.cls, str):
+    if not value.isa(str):
         raise space.error(TypeError, f"{name} must be None or a string, not {value.type_name(space)}")
     return Constant(_plain(space, value))
 
@@ -122,14 +123,16 @@ def warn(
     return NONE
 
 
-def deliver(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Any) -> None:
+def deliver(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Host) -> None:
     """What `warnings.warn` does once it knows where the warning comes from."""
     namespace = sys.modules[module].__dict__
     registry = namespace.setdefault("__warningregistry__", {})
     warnings.warn_explicit(message, category, filename, lineno, module, registry, source=source)
 
 
-def show_warning(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Any) -> None:
+def show_warning(
+    message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Source
+) -> None:
     """The same as a program that is traced, where the filters are the traced program's own: `warn_explicit`."""
     text = category(message)
     action = warnings.defaultaction  # type: ignore[attr-defined]
@@ -174,7 +177,7 @@ def _place(space: Space, level: int) -> tuple[str, str, int]:
     return module, filename, frame.line()
 
 
-def is_ordinary(module: Any) -> bool:
+def is_ordinary(module: Host) -> bool:
     """Whether warnings are only written: none is an exception, and no code of the program's sees one."""
     shown = module.showwarning is module._showwarning_orig
     impl = getattr(module._showwarnmsg_impl, "__module__", None) == "warnings"

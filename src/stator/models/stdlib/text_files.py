@@ -11,10 +11,10 @@ import io
 import os
 import stat
 from collections.abc import Iterable
-from typing import Any
 
 from stator.guards.guard import Predicate
 from stator.guards.raw import type_lookup
+from stator.space.host_types import Host
 from stator.space.space import Space
 from stator.space.value import Value
 
@@ -53,7 +53,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def takes_text(file: Any) -> bool:
+def takes_text(file: Host) -> bool:
     """Whether the file takes ASCII characters, without failing and without code of the program's."""
     kind = io.StringIO if issubclass(type(file), io.StringIO) else io.TextIOWrapper
     closed = _CLOSED[kind]
@@ -62,14 +62,14 @@ def takes_text(file: Any) -> bool:
     return kind is io.StringIO or (codecs.lookup(file.encoding).name in _ENCODINGS and _is_plain(file.buffer))
 
 
-def takes_unicode(file: Any) -> bool:
+def takes_unicode(file: Host) -> bool:
     """Whether the file takes all characters."""
     if not takes_text(file):
         return False
     return issubclass(type(file), io.StringIO) or codecs.lookup(file.encoding).name == "utf-8"
 
 
-def _is_plain(buffer: Any) -> bool:
+def _is_plain(buffer: Host) -> bool:
     """Whether the bytes go to memory or to a file that does not block."""
     if type(buffer) is io.BytesIO:
         return not buffer.closed

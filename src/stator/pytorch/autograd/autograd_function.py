@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.guards.raw import type_lookup
 from stator.interp import policy
 from stator.models.classes.instance import InstanceValue
@@ -95,7 +95,7 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
         for name in ("forward", "backward", "setup_context"):
             code = getattr(getattr(cls, name, None), "__code__", None)
             if code is not None:
-                set_code_policy(code, 2)
+                set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
         raise
 
 

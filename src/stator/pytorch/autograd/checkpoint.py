@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch.utils.checkpoint as library
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
 from stator.space.protocol import register
 from stator.space.value import Constant, Unsupported, Value
@@ -77,4 +77,4 @@ def install() -> None:
     register(_original, _handler)
     register(_checkpoint, _handler)
     # Left to Python, the first run must save the same tensors as the second, which no hook sees.
-    set_code_policy(_original.__code__, 2)
+    set_code_policy(_original.__code__, CodePolicy.RUN_RECURSIVELY)

@@ -9,7 +9,7 @@ import torch.autograd
 import torch.utils.hooks
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.guards.guard import IdIs
 from stator.guards.source import GetAttrSource
 from stator.pytorch import internals
@@ -98,4 +98,4 @@ def install() -> None:
     for function in calling:
         code = getattr(getattr(function, "__func__", function), "__code__", None)
         if code is not None:  # `Function.apply` is a C function in torch 2.15
-            set_code_policy(code, 2)
+            set_code_policy(code, CodePolicy.RUN_RECURSIVELY)

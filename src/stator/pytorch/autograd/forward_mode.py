@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from torch.autograd import forward_ad
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
 
@@ -31,4 +31,4 @@ def install() -> None:
     functions: list[Any] = [forward_ad.enter_dual_level, forward_ad.exit_dual_level]
     for host in (*functions, forward_ad.make_dual, forward_ad.unpack_dual):
         register(host, _refusing(host))
-        set_code_policy(host.__code__, 2)
+        set_code_policy(host.__code__, CodePolicy.RUN_RECURSIVELY)

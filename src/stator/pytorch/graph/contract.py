@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Guard, Predicate
+from stator.guards.base import Guard
+from stator.guards.guard import Predicate
 from stator.guards.source import AttrSource, DictItemSource
 from stator.pytorch import internals
 from stator.pytorch.fake.storage import storage_of

@@ -10,7 +10,7 @@ import torch
 import torch.fx
 
 from stator import errors
-from stator.guards.guard import Guard
+from stator.guards.base import Guard
 from stator.pytorch import internals
 from stator.pytorch.autograd import saved_hooks
 from stator.pytorch.fake.failure import describe_callable

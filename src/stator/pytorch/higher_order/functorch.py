@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch.func
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
 from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
@@ -25,9 +25,10 @@ def _refusing(name: str) -> Handler:
 
 def install() -> None:
     """Register the models."""
-    set_code_policy(internals.vmap_impl.__code__, 2)  # vmap has a model of its own, which may leave it to Python
+    # vmap has a model of its own, which may leave it to Python
+    set_code_policy(internals.vmap_impl.__code__, CodePolicy.RUN_RECURSIVELY)
     hosts: list[Any] = [torch.func.linearize, torch.func.vjp, torch.func.jvp]
     hosts += [internals.grad_impl, internals.grad_and_value_impl, internals.vjp_impl, internals.jvp_impl]
     for host in hosts:
         register(host, _refusing(f"torch.func.{host.__name__.strip('_').removesuffix('_impl')}"))
-        set_code_policy(host.__code__, 2)
+        set_code_policy(host.__code__, CodePolicy.RUN_RECURSIVELY)

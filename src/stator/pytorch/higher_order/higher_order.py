@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.interp import policy
 from stator.interp.trace import INTERCEPTS
 from stator.pytorch import internals
@@ -65,7 +65,7 @@ def _refusing(host: Any) -> Handler:
         operator: Any = space.identity(args[0].force()) if args and host.__name__ == "__call__" else None
         is_operator = isinstance(operator, internals.HigherOrderOperator)
         name = f"torch.ops.higher_order.{operator.name()}" if is_operator else _name(host)
-        set_code_policy(host.__code__, 2)
+        set_code_policy(host.__code__, CodePolicy.RUN_RECURSIVELY)
         raise Unsupported(errors.HigherOrderOperatorCall(name))
 
     return handler

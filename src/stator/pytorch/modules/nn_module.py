@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.models.classes.attr_dict import AttrDict
 from stator.models.classes.instance import InstanceValue
 from stator.models.containers.dict_ import DictValue
@@ -185,4 +185,5 @@ def install() -> None:
     register(CompiledForward.__get__, _forward_of_stand_in)
     for code in (internals.module_call.__code__, *internals.module_call.__code__.co_consts):
         if isinstance(code, CodeType):
-            set_code_policy(code, 1)  # met by itself only where it is left to Python: the engine's hooks are in there
+            # met by itself only where it is left to Python: the engine's hooks are in there
+            set_code_policy(code, CodePolicy.SKIP)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.guards.guard import Guard, Predicate
+from stator.guards.base import Guard
+from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable

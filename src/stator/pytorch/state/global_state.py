@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Equals, GlobalState, Guard
+from stator.guards.base import Guard
+from stator.guards.guard import Equals, GlobalState
 from stator.guards.source import GlobalSource
 from stator.pytorch import internals
 from stator.pytorch.state.state_probe import state_probe

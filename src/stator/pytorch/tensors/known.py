@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.guards.guard import Guard, Predicate
+from stator.guards.base import Guard
+from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
 from stator.pytorch.graph.contract import is_member
 from stator.pytorch.shapes import dynamism

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.raw import type_lookup
 from stator.space.attributes import MISSING
-from stator.space.protocol import IMMUTABLE, model_for
+from stator.space.protocol import is_immutable, model_for
 
 if TYPE_CHECKING:
     from stator.space.space import Space
@@ -73,7 +73,7 @@ def noticing(container: Any, watched: tuple[Any, ...]) -> list[Any]:
 
 def _notices(item: Any) -> bool:
     cls = type(item)
-    if cls in IMMUTABLE or model_for(cls).CACHED_WEAKLY:
+    if is_immutable(cls) or model_for(cls).CACHED_WEAKLY:
         return False
     if type_lookup(cls, "__del__") is not MISSING:
         return True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.host.words import error_words
-from stator.models.exceptions.exception import ExceptionValue, matches
+from stator.models.exceptions.exception import ExceptionValue, alternatives, is_exception_class, matches
 from stator.space.protocol import NONE, TRUE, builtin
 from stator.space.value import Constant, Unsupported, Value
 
@@ -40,21 +40,17 @@ _CONDITION = error_words(BaseExceptionGroup("", [ValueError()]).split, None)
 
 def _matcher(space: Space, condition: Value) -> Matcher:
     condition = condition.force()
-    if issubclass(condition.cls, type) and issubclass(condition.host, BaseException):  # type: ignore[attr-defined]
+    if all(is_exception_class(item.force()) for item in alternatives(space, condition)):
         return lambda exc: matches(space, exc, condition)
-    if issubclass(condition.cls, tuple):
-        for item in space.unpack(condition):
-            item = item.force()
-            if not (issubclass(item.cls, type) and issubclass(item.host, BaseException)):  # type: ignore[attr-defined]
-                raise space.error(TypeError, _CONDITION)
-        return lambda exc: matches(space, exc, condition)
-    if space.special(condition, "__call__") is None or issubclass(condition.cls, type):
+    if condition.isa(tuple):
+        raise space.error(TypeError, _CONDITION)
+    if space.special(condition, "__call__") is None or condition.isa(type):
         raise space.error(TypeError, _CONDITION)
     return lambda exc: space.truth(space.call(condition, [exc], {}))
 
 
 def _is_group(exc: Value) -> bool:
-    return issubclass(exc.cls, BaseExceptionGroup)
+    return exc.isa(BaseExceptionGroup)
 
 
 def members(space: Space, group: Value) -> list[Value]:
@@ -88,11 +84,11 @@ def _subset(space: Space, original: Value, exceptions: list[Value]) -> Value | N
     _take_traceback(space, derived, original)
     for name in ("__context__", "__cause__"):
         value = original.get_field(space, name)
-        if value is not None and value.force().cls is not type(None):
+        if value is not None and not value.is_none():
             derived.assign_field(space, name, value)
     derived.assign_field(space, "__suppress_context__", TRUE)  # as PyException_SetCause does, even of none
     notes = space.getattr_or_none(original, "__notes__")
-    if notes is not None and issubclass(notes.force().cls, (list, tuple)):
+    if notes is not None and notes.isa((list, tuple)):
         space.setattr(derived, "__notes__", space.new_list(list(space.unpack(notes))))
     return derived
 
@@ -106,7 +102,7 @@ def _take_traceback(space: Space, group: ExceptionValue, original: ExceptionValu
 def match(space: Space, exc: Value, pattern: Value) -> tuple[Value, Value]:
     """`except* pattern:`: what is left, and what matches."""
     exc = exc.force()
-    if exc.cls is type(None):
+    if exc.is_none():
         return NONE, NONE
     _check_pattern(space, pattern)
     if matches(space, exc, pattern):
@@ -116,7 +112,7 @@ def match(space: Space, exc: Value, pattern: Value) -> tuple[Value, Value]:
     if not _is_group(exc):
         return exc, NONE
     pair = space.call_method(exc, "split", pattern).force()
-    if not issubclass(pair.cls, tuple):
+    if not pair.isa(tuple):
         text = f"{exc.type_name(space)}.split must return a tuple, not {pair.type_name(space)}"
         raise space.error(TypeError, text)
     items = space.unpack(pair)
@@ -132,13 +128,9 @@ def _group_of(space: Space, members: Value) -> Value:
 
 
 def _check_pattern(space: Space, pattern: Value) -> None:
-    pattern = pattern.force()
-    for item in space.unpack(pattern) if issubclass(pattern.cls, tuple) else [pattern]:
-        item = item.force()
-        host = item.host if issubclass(item.cls, type) else None  # type: ignore[attr-defined]
-        if host is not None and issubclass(host, BaseExceptionGroup):
-            text = "catching ExceptionGroup with except* is not allowed. Use except instead."
-            raise space.error(TypeError, text)
+    if any(is_exception_class(item.force(), BaseExceptionGroup) for item in alternatives(space, pattern)):
+        text = "catching ExceptionGroup with except* is not allowed. Use except instead."
+        raise space.error(TypeError, text)
 
 
 def prepare_reraise(space: Space, original: Value, raised: Value) -> Value:
@@ -149,7 +141,7 @@ def prepare_reraise(space: Space, original: Value, raised: Value) -> Value:
         return NONE
     if not _is_group(original):
         return items[0]
-    given = [item for item in items if item.cls is not type(None)]
+    given = [item for item in items if not item.is_none()]
     again = [item for item in given if _same_metadata(space, item, original)]
     new = [item for item in given if not any(item is other for other in again)]
     kept = _projection(space, original, again)

@@ -13,34 +13,19 @@ from stator import errors
 from stator.guards.source import Source
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.slice_ import SliceValue
+from stator.models.rare.text.memoryview_ import MemoryView
 from stator.models.stdlib.text_files import SINKS, can_take
-from stator.models.text.memoryview_ import MemoryView
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
-from stator.space.operands import known_host, refuse, refuse_use
+from stator.space.operands import host_errors, known_host, refuse, refuse_use
 from stator.space.protocol import NONE, builtin, models, register
 from stator.space.space import Space
-from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
+from stator.space.value import Constant, ExtensibleValue, Unsupported, Value
 
 #: methods that a host file in memory may run: what they do depends on the file and on known operands
-_METHODS = (
-    *(
-        "__init__",
-        "write",
-        "writelines",
-        "getvalue",
-        "read",
-        "readline",
-        "readlines",
-        "seek",
-        "tell",
-        "truncate",
-        "close",
-        "flush",
-    ),
-    *("close", "flush", "isatty", "readable", "writable", "seekable", "__enter__", "__exit__", "__next__", "__iter__"),
-)
-
-
+_OF_STREAMS = ("__init__", "__enter__", "__exit__", "__iter__", "__next__", "close", "flush")
+_OF_CONTENTS = ("read", "readline", "readlines", "getvalue", "write", "writelines", "truncate", "seek", "tell")
+_METHODS = (*_OF_STREAMS, *_OF_CONTENTS, "isatty", "readable", "writable", "seekable")
 _CHANGING = ("__init__", "write", "writelines", "truncate", "close", "__exit__")
 
 
@@ -50,13 +35,13 @@ class MemoryFile(ExtensibleValue):
     __slots__ = ("slots",)
     kind: Any
 
-    def __init__(self, host: Any) -> None:
+    def __init__(self, host: Host) -> None:
         super().__init__(self.kind)
         self.host = host
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> MemoryFile:
+    def from_host(cls, space: Space, host: Host, source: Source) -> MemoryFile:
         self = cls(host)
         self.cls = space.guard_type(host, source)
         self.source = source
@@ -79,19 +64,15 @@ class MemoryFile(ExtensibleValue):
         hosts = [known_host(space, arg, function) for arg in args]
         named = {name: known_host(space, value, function) for name, value in (kwargs or {}).items()}
         space.mark_mutated(self)
-        try:
+        with host_errors(space, Exception):
             result = getattr(self.host, method)(*hosts, **named)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
         return self if result is self.host else space.fresh(result)
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name != "closed" or self.source is not None:
             return None
-        try:
+        with host_errors(space, ValueError):  # one that has not been initialised
             return Constant(self.host.closed)
-        except ValueError as e:  # one that has not been initialised
-            raise Raised(space.exception(e)) from None
 
     def rebuilt(self, writer: Writer) -> str:
         shell = writer.shell_of(self)
@@ -140,7 +121,7 @@ class TextFile(MemoryFile):
             raise Unsupported(errors.NotReconstructible("a StringIO that has met ends of lines of several kinds"))
 
 
-def _is_open(host: Any) -> bool:
+def _is_open(host: Host) -> bool:
     try:
         return not host.closed
     except ValueError:
@@ -154,7 +135,7 @@ class BytesFile(MemoryFile):
     __slots__ = ("changed", "views")
     kind = io.BytesIO
 
-    def __init__(self, host: Any) -> None:
+    def __init__(self, host: Host) -> None:
         super().__init__(host)
         self.views: list[MemoryView] = []
         #: whether it may no longer share the bytes that it was made of
@@ -193,10 +174,8 @@ class BytesFile(MemoryFile):
         """A view of what it holds now; it cannot change while the view is there."""
         if self.source is not None:
             raise refuse("BytesIO.getbuffer")
-        try:
+        with host_errors(space, ValueError):
             made = MemoryView(memoryview(bytearray(self.host.getvalue())), self)
-        except ValueError as e:
-            raise Raised(space.exception(e)) from None
         self.views.append(made)
         return made
 
@@ -214,7 +193,7 @@ def _register(file_class: type[MemoryFile]) -> None:
             register(host, _runner(host, name))
 
 
-def _runner(host: Any, name: str) -> Any:
+def _runner(host: Host, name: str) -> Any:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         file = args[0].force() if args else None
         if isinstance(file, MemoryFile) and getattr(file.cls, name) is host:
@@ -230,17 +209,17 @@ _register(TextFile)
 _register(BytesFile)
 
 
-def _sink(host: Any) -> None:
+def _sink(host: Host) -> None:
     """`write` of a text file: known text goes out after the graph."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         file, text = (arg.force() for arg in args) if len(args) == 2 and not kwargs else (None, None)
-        if file is None or text is None or not issubclass(text.cls, str):
+        if file is None or text is None or not text.isa(str):
             return space.unmodelled(host, args, kwargs)
         if isinstance(file, MemoryFile) and file.source is None:
             return file.run(space, "write", [text])
         written = str.__str__(known_host(space, text, "write"))
-        if not issubclass(file.cls, host.__objclass__):
+        if not file.isa(host.__objclass__):
             return space.unmodelled(host, args, kwargs)
         if file.source is None or not can_take(space, file, [written]):
             raise refuse(f"io.{host.__qualname__}")
@@ -258,7 +237,7 @@ for _host in SINKS:
 def flush(space: Space, file: Value, /) -> Value:
     """After the graph, as what is written."""
     file = file.force()
-    if file.source is None or not issubclass(file.cls, io.TextIOWrapper) or not can_take(space, file, ()):
+    if file.source is None or not file.isa(io.TextIOWrapper) or not can_take(space, file, ()):
         return space.unmodelled(io.TextIOWrapper.flush, [file], {})
     space.trace.defer(io.TextIOWrapper.flush, [file])
     return NONE

@@ -11,7 +11,8 @@ from stator.guards.source import Source
 from stator.models.classes.instance import InstanceValue
 from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type
-from stator.models.text.bytearray_ import ByteArrayValue
+from stator.models.rare.text.bytearray_ import ByteArrayValue
+from stator.models.text.addresses import address, joined_text
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, known_host, refuse, refuse_object, refuse_use
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
@@ -135,6 +136,10 @@ class MemoryView(Value):
             raise refuse("memoryview.__setitem__")  # a view of a copy
         space.mark_mutated(self.obj)
         return self.run(space, memoryview.__setitem__, key, item)
+
+    def tp_repr(self, space: Space) -> Value:
+        word = "released memory" if self.released else "memory"
+        return joined_text(space, f"<{word} at ", address(space, self), ">")
 
     def tp_iter(self, space: Space) -> Value:
         if self.released:

@@ -8,11 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from stator import errors
+from stator.guards.source import Source
+from stator.host.version_facts import WEAK_PROXIES_SHOW_LIKE_REFERENCES
 from stator.models.identity.weakref_ import PlainRefs, refer_to_new
+from stator.models.text.addresses import address, joined_text, referent_type
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host
 from stator.space.identity.reachability import WeakTarget, is_alive
 from stator.space.interfaces import Writer
-from stator.space.protocol import MODELS, NONE, builtin, register
+from stator.space.protocol import MODELS, NONE, bad_call, builtin, register
 from stator.space.space import Space
 from stator.space.value import ObjectValue, Unsupported, Value
 
@@ -53,7 +57,7 @@ class ProxyValue(ObjectValue):
         return self._target.get()
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Any) -> ProxyValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ProxyValue:
         self = cls(space.guard_type(host, source), None)
         self.host, self.source = host, source
         return self
@@ -101,7 +105,7 @@ def proxy(space: Space, referent: Value, callback: Value = NONE, /) -> Value | N
     return found
 
 
-def _ask(host: Any, function: Callable[..., Any], swapped: bool = False) -> None:
+def _ask(host: Host, function: Callable[..., Any], swapped: bool = False) -> None:
     """The method `host` of proxies is `function` of their referents."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -144,3 +148,15 @@ def _install(cls: Any) -> None:
 
 _install(weakref.ProxyType)
 _install(weakref.CallableProxyType)
+
+
+@builtin(weakref.ProxyType.__repr__, weakref.CallableProxyType.__repr__)
+def proxy_repr(space: Space, proxy: Value, /) -> Value:
+    """`proxy_repr`, which is what `repr` alone shows of a proxy."""
+    proxy = proxy.force()
+    if not isinstance(proxy, ProxyValue):
+        return bad_call(space, weakref.ProxyType.__repr__, [proxy], {})
+    referent = referent_of(space, proxy)
+    name = referent_type(space, referent)
+    to = f"; to '{name}' at " if WEAK_PROXIES_SHOW_LIKE_REFERENCES else f" to {name} at "
+    return joined_text(space, "<weakproxy at ", address(space, proxy), to, address(space, referent), ">")

@@ -8,11 +8,11 @@ from typing import Any
 
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, Source
-from stator.models.hostcalls.purity import frozen
-from stator.models.numbers.decimal_context import ContextValue, arithmetic, compute, inner_of, is_template, made
+from stator.models.hostcalls.purity import as_constant
+from stator.models.rare.numbers.decimal_context import ContextValue, arithmetic, compute, inner_of, is_template, made
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse_use
-from stator.space.protocol import HANDLERS, NONE, REALISERS, bad_call, builtin, models, register
+from stator.space.protocol import HANDLERS, IMMUTABLE, NONE, REALISERS, bad_call, builtin, models, register
 from stator.space.space import Space
 from stator.space.value import UNLIKE, Constant, ObjectValue, Value
 
@@ -21,17 +21,17 @@ _ContextManager: Any = type(decimal.localcontext())
 
 # -- decimals -------------------------------------------------------------------------------------------------------
 
-frozen(decimal.Decimal, str)
-UNLIKE.add(decimal.Decimal)  # decimal.FloatOperation
-_realise = REALISERS[decimal.Decimal]
+_constant = as_constant(decimal.Decimal, str)
 
 
 def _realise_decimal(space: Space, host: Any, source: Source) -> Value:
     arithmetic(space)
-    return _realise(space, host, source)
+    return _constant(space, host, source)
 
 
+UNLIKE.add(decimal.Decimal)  # decimal.FloatOperation
 REALISERS[decimal.Decimal] = _realise_decimal
+IMMUTABLE.add(decimal.Decimal)
 
 
 def _in_context(host: Any) -> None:

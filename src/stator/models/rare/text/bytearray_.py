@@ -17,7 +17,7 @@ from stator.space.facts import answer
 from stator.space.identity.reachability import is_alive
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse, refuse_object
-from stator.space.protocol import NOT_IMPLEMENTED, bad_call, models, pure, register
+from stator.space.protocol import NOT_IMPLEMENTED, bad_call, models, register
 from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
 
@@ -204,5 +204,3 @@ def _model(name: str, host: Any) -> None:
 for _name, _host in list(vars(bytearray).items()):
     if callable(_host) and _name not in _APART and hasattr(_host, "__objclass__"):
         _model(_name, _host)
-
-pure(bytearray.maketrans)

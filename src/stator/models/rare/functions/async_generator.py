@@ -10,14 +10,14 @@ from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource, Source
+from stator.guards.source import CallSource, ConstSource
 from stator.host.version_facts import ASYNC_STEPS_THROW_FIRST, ASYNC_STEPS_WARN
-from stator.models.functions.frame_ import Frames
-from stator.models.functions.suspendable import Suspendable, stop_with, thrown, warn_of_parts
+from stator.models.functions.suspendable import AwaitableIterator, Suspendable, stop_with, thrown, warn_of_parts
+from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
-from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
+from stator.space.value import Raised, Unsupported, Value
 
 _ENDS = (StopAsyncIteration, GeneratorExit)
 
@@ -45,7 +45,7 @@ class Wrapped(Value):
         self.value = value
 
 
-def _hooks(_: Any) -> tuple[Any, ...]:
+def _hooks(_: object) -> tuple[Host, ...]:
     return tuple(sys.get_asyncgen_hooks())
 
 
@@ -73,7 +73,7 @@ class AsyncGeneratorValue(Suspendable):
         try:
             found = advance()
         except Raised as e:
-            if issubclass(e.value.cls, _ENDS):
+            if e.matches(_ENDS):
                 self.closed = True
             self.awaited = False
             raise
@@ -122,27 +122,16 @@ class AsyncGeneratorValue(Suspendable):
         try:
             self.throw_in(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, _ENDS):
+            if e.matches(_ENDS):
                 return NONE
             raise
         raise space.error(RuntimeError, "async generator ignored GeneratorExit")
 
     # -- attributes and the rest ------------------------------------------------------------------------------------
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if self.source is not None:
-            return None
-        if name == "ag_running":
-            return Constant(self.awaited)
-        if name == "ag_suspended":
-            return Constant(self.frame is not None and self.started and not self.running)
-        if name == "ag_await":
-            return self.delegate() or NONE
-        if name == "ag_frame":
-            return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
-        if name == "ag_code":
-            return Constant(self.code)
-        return self.name_of(space, name) if name in ("__name__", "__qualname__") else None
+    @property
+    def is_running(self) -> bool:
+        return self.awaited
 
     def describe(self) -> str:
         return "an async generator"
@@ -156,8 +145,7 @@ class AsyncGeneratorValue(Suspendable):
         return writer.generator(self)
 
 
-@models(_SEND, _THROW)
-class _Awaitable(ObjectValue):
+class _Awaitable(AwaitableIterator):
     """What runs an async generator to its next item: created, running ("awaited"), or finished ("closed")."""
 
     __slots__ = ("generator", "state")
@@ -171,10 +159,6 @@ class _Awaitable(ObjectValue):
         self.generator = generator
         self.state = "created"
 
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
-
     def begin(self, space: Space, method: str) -> None:
         """From "created" to "awaited"."""
         if self.generator.awaited:
@@ -187,18 +171,6 @@ class _Awaitable(ObjectValue):
         space.mark_mutated(self)
         if self.state == "closed":
             raise space.error(RuntimeError, f"cannot reuse already awaited {self.reused}")
-
-    def tp_await(self, space: Space) -> Value:
-        return self
-
-    def tp_iter(self, space: Space) -> Value:
-        return self
-
-    def tp_next(self, space: Space) -> Value:
-        return self.send(space, NONE)
-
-    def send(self, space: Space, value: Value, /) -> Value:
-        raise NotImplementedError
 
     def throw(self, space: Space, kind: Value, value: Value | None = None, traceback: Value | None = None, /) -> Value:
         warn_of_parts(space, "throw", value)
@@ -217,7 +189,7 @@ class _Awaitable(ObjectValue):
             self.check_open(space)
             self.thrown(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, (StopIteration, *_ENDS)):
+            if e.matches((StopIteration, *_ENDS)):
                 return NONE
             raise
         raise space.error(RuntimeError, "coroutine ignored GeneratorExit")
@@ -257,7 +229,7 @@ class SendValue(_Awaitable):
         self.check_open(space)
         if self.state == "created":
             self.begin(space, "anext")
-            if space.trace.is_none(value):
+            if value.is_none():
                 value = self.sent
         return self._step(space, lambda: self.generator.resume(space, value))
 
@@ -304,7 +276,7 @@ class ThrowValue(_Awaitable):
             if not target.awaited and target.closed:
                 self.state = "closed"
                 raise space.error(StopAsyncIteration)
-            if not target.awaited and not space.trace.is_none(value):
+            if not target.awaited and not value.is_none():
                 raise space.error(RuntimeError, "can't send non-None value to a just-started coroutine")
             self.begin(space, self.method)
             return self._step(space, lambda: self._throw_first(space))
@@ -336,7 +308,7 @@ class ThrowValue(_Awaitable):
         except Raised as e:
             target.awaited = False
             self.state = "closed"
-            if self.thrown_in is None and issubclass(e.value.cls, _ENDS):
+            if self.thrown_in is None and e.matches(_ENDS):
                 raise space.error(StopIteration) from None
             raise
         if type(found) is not Wrapped:
@@ -352,7 +324,7 @@ class ThrowValue(_Awaitable):
         return writer.assign(self.method, f"{writer.expr(self.generator)}.{self.method}({args})")
 
 
-def advance(generator: Any) -> None:
+def advance(generator: Host) -> None:
     """Run an async generator to its first `yield`, or to its end."""
     with contextlib.suppress(StopIteration, StopAsyncIteration):
         generator.asend(None).send(None)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import types
-from typing import Any
 
 from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host
 from stator.space.protocol import register
@@ -21,7 +21,7 @@ class CodeIterator(IteratorValue):
 
     __slots__ = ("code", "index", "items", "method")
 
-    def __init__(self, code: types.CodeType, method: Any) -> None:
+    def __init__(self, code: types.CodeType, method: Host) -> None:
         self.items = list(method(code))
         super().__init__(type(method(code)))
         self.code = code
@@ -41,7 +41,7 @@ class CodeIterator(IteratorValue):
         return advanced(writer, f"{writer.const(self.method)}({writer.const(self.code)})", self.index)
 
 
-def _model(method: Any) -> None:
+def _model(method: Host) -> None:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if len(args) != 1 or kwargs or args[0].force().cls is not types.CodeType:
             return space.unmodelled(method, args, kwargs)

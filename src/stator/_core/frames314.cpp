@@ -1,0 +1,58 @@
+// Frames of CPython 3.14.
+#include "frames.h"
+#define Py_BUILD_CORE 1
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+extern "C" {
+#include <internal/pycore_frame.h>
+#include <internal/pycore_interpframe.h>
+#include <internal/pycore_tstate.h>
+}
+#pragma GCC diagnostic pop
+#include "frames_common.h"
+#include "frames_standing.h"
+#include "stand_in.h"
+
+namespace stator {
+
+PyCodeObject* frame_code(Frame* frame) { return _PyFrame_GetCode(frame); }
+PyObject* frame_function(Frame* frame) { return PyStackRef_AsPyObjectBorrow(frame->f_funcobj); }
+bool frame_is_on_thread_stack(Frame* frame) { return frame->owner == FRAME_OWNED_BY_THREAD; }
+
+// The evaluation function owns clearing the frame: let the default one do it, at a RETURN or at an exception.
+PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in) {
+    if (result && !make_stand_in(frame_code(frame), stand_in)) Py_CLEAR(result);
+    if (result) {
+        _PyFrame_StackPush(frame, PyStackRef_FromPyObjectSteal(result));
+        assign(frame->f_executable, Py_NewRef(*stand_in));
+        frame->instr_ptr = _PyFrame_GetBytecode(frame) + kStandInReturn;
+        return _PyEval_EvalFrameDefault(thread, frame, 0);
+    }
+    prepare_to_raise(frame);
+    return _PyEval_EvalFrameDefault(thread, frame, 1);
+}
+
+void place_frame(Frame* frame, int offset) {
+    frame->instr_ptr = _PyFrame_GetBytecode(frame) + offset / static_cast<int>(sizeof(_Py_CODEUNIT));
+}
+
+Frame* top_frame(PyThreadState* thread) { return thread->current_frame; }
+void set_top_frame(PyThreadState* thread, Frame* frame) { thread->current_frame = frame; }
+
+// The limit is an address in the C stack.
+bool c_recursion_is_low(PyThreadState* thread) {
+    auto* own = reinterpret_cast<_PyThreadStateImpl*>(thread);
+    uintptr_t quarter = (own->c_stack_top - own->c_stack_soft_limit) / 4;
+    return reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) < own->c_stack_soft_limit + quarter;
+}
+
+bool is_of_interpreter(Frame* frame) { return frame->owner >= FRAME_OWNED_BY_INTERPRETER; }
+
+void initialize_frame(Frame* frame, PyFunctionObject* function, PyCodeObject* code) {
+    _PyFrame_Initialize(PyThreadState_Get(), frame, PyStackRef_FromPyObjectSteal(as_object(function)), nullptr, code, 0,
+                        nullptr);
+}
+
+void copy_frame(Frame* from, Frame* to) { _PyFrame_Copy(from, to); }
+
+}  // namespace stator
