@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from stator.guards.source import CallSource, Source
 from stator.models.containers.dict_base import DictBase
@@ -26,8 +26,8 @@ from stator.space.recursion import entered, enumeration, list_pieces
 from stator.space.space import Space
 from stator.space.value import ObjectValue, Value
 
-_D: dict[Any, Any] = {}
-_OD: OrderedDict[Any, Any] = OrderedDict()
+_D: dict[Host, Host] = {}
+_OD: OrderedDict[Host, Host] = OrderedDict()
 _KEYS, _VALUES, _ITEMS = type(_D.keys()), type(_D.values()), type(_D.items())
 _O_KEYS, _O_VALUES, _O_ITEMS = type(_OD.keys()), type(_OD.values()), type(_OD.items())
 

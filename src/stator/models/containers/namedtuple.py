@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any
 
 from stator.guards.source import Source
 from stator.models.containers.sequence import Sequence
 from stator.models.iterators.iterator import reduction
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import models
 from stator.space.space import Space
@@ -30,14 +30,14 @@ class TupleGetter(ObjectValue):
         self.doc = doc
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> TupleGetter:
+    def from_host(cls, space: Space, host: Host, source: Source) -> TupleGetter:
         self = cls(_state(host)[0], None)
         self.host, self.source = host, source
         space.guard_identity(self)
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> TupleGetter:
+    def from_fresh(cls, space: Space, host: Host) -> TupleGetter:
         index, doc = _state(host)
         return cls(index, space.fresh(doc))
 
@@ -45,7 +45,7 @@ class TupleGetter(ObjectValue):
     def tp_new(space: Space, cls: Value, index: Value, doc: Value, /) -> Value:
         return TupleGetter(space.int_(index), doc)
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.source is None or self.doc is not None:
             raise NotKnown(self)
         return self.host
@@ -108,7 +108,7 @@ class TupleGetter(ObjectValue):
         raise space.error(AttributeError, "can't delete attribute")
 
 
-def _state(host: Any) -> tuple[int, Any]:
+def _state(host: Host) -> tuple[int, Host]:
     """The position of the field, and its text."""
     index, doc = host.__reduce__()[1]
     return index, doc

@@ -104,7 +104,7 @@ class SetValue(ExtensibleValue):
     @property
     def solid(self) -> type:
         """The builtin type whose methods act on the real object without meeting overrides."""
-        return set if issubclass(self.cls, set) else frozenset
+        return set if self.isa(set) else frozenset
 
     def unpack(self, space: Space) -> list[Value]:
         """The elements, in the order of the real set."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stator.guards.source import Source
 from stator.host.version_facts import SLICES_HASH
 from stator.models.containers.part_hashes import hash_of_parts
 from stator.models.containers.sequence import slice_of
 from stator.models.iterators.iterator import reduction
 from stator.space.facts import part
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
@@ -34,14 +33,14 @@ class SliceValue(ObjectValue):
         self.parts = {"start": start, "stop": stop, "step": step}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> SliceValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> SliceValue:
         space.guard_type(host, source)
         self = cls(*(part(space, host, source, name) for name in _MEMBERS))
         self.source, self.host = source, host
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> SliceValue:
+    def from_fresh(cls, space: Space, host: Host) -> SliceValue:
         return cls(*(space.fresh(getattr(host, name)) for name in _MEMBERS))
 
     @staticmethod
@@ -56,10 +55,10 @@ class SliceValue(ObjectValue):
     def get_field(self, space: Space, name: str) -> Value | None:
         return self.parts.get(name)
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         return slice(*(member.as_host(space) for member in self.members))
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         if SLICES_HASH:
             return slice(*(member.force().key(space) for member in self.members))
         return super().key(space)

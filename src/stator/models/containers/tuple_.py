@@ -7,7 +7,6 @@ import datetime
 import operator
 import types
 import weakref
-from typing import Any
 
 from stator import errors
 from stator.models.classes.instance import fill
@@ -16,6 +15,7 @@ from stator.models.containers.sequence import Sequence, slice_of
 from stator.models.iterators.iterator import TupleIterator
 from stator.space.attributes import MISSING
 from stator.space.facts import attribute
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.length_hint import iterate_sized
 from stator.space.protocol import models, pure
@@ -76,7 +76,7 @@ class TupleValue(Sequence):
 
     # -- known ------------------------------------------------------------------------------------------------------
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.cls is tuple:
             return tuple(self.host_items(space))
         if not _behaves_like_tuple(space, self.cls) or self._attrs is not None:
@@ -90,12 +90,12 @@ class TupleValue(Sequence):
             return super().as_host(space)
         return maker(self.cls, items, *([hidden] if hidden else ()))
 
-    def identity(self, space: Space) -> Any:
+    def identity(self, space: Space) -> Host:
         if self.cls is tuple and self._items == []:
             return ()
         return super().identity(space)
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         cls = self.cls
         if cls is not tuple:
             same = (
@@ -149,7 +149,7 @@ class TupleValue(Sequence):
     # -- structure sequences ----------------------------------------------------------------------------------------
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> TupleValue:
+    def from_fresh(cls, space: Space, host: Host) -> TupleValue:
         self: TupleValue = super().from_fresh(space, host)
         if structure_fields(type(host)):
             self.host = host  # for the fields that are no items
@@ -199,7 +199,7 @@ class TupleValue(Sequence):
         return name
 
 
-def _holds(host: Any, items: tuple[Any, ...], hidden: dict[str, Any]) -> bool:
+def _holds(host: Host, items: tuple[Host, ...], hidden: dict[str, Host]) -> bool:
     """Whether the tuple holds these very objects."""
     return all(map(operator.is_, items, host)) and all(getattr(host, name) is item for name, item in hidden.items())
 
@@ -209,7 +209,7 @@ def _behaves_like_tuple(space: Space, cls: type) -> bool:
     return all(_runs_no_code(space.host_lookup(cls, name)) for name in _TELLING)
 
 
-def _runs_no_code(method: Any) -> bool:
+def _runs_no_code(method: Host) -> bool:
     if isinstance(method, types.FunctionType):
         return method.__globals__ is _NAMED
     return method is MISSING or method is None or isinstance(method, _WRITTEN_IN_C)
@@ -234,7 +234,7 @@ def structure_fields(cls: type) -> dict[str, int]:
     return fields
 
 
-def _maker(cls: type) -> tuple[type | None, Any]:
+def _maker(cls: type) -> tuple[type | None, Host]:
     """The class along the MRO whose `__new__` is C, and that `__new__`: what makes an instance from its items."""
     for base in cls.__mro__:
         found = base.__dict__.get("__new__")

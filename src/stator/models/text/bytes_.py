@@ -31,14 +31,14 @@ def to_bytes(space: Space, value: Value) -> Value:
     slot = space.special(value, "__bytes__")
     if slot is not None:
         result = space.call(slot, [value], {}).force()
-        if not issubclass(result.cls, bytes):
+        if not result.isa(bytes):
             raise space.error(TypeError, f"__bytes__ returned non-bytes (type {result.type_name(space)})")
         return result
-    if issubclass(value.cls, str):
+    if value.isa(str):
         raise space.error(TypeError, "string argument without an encoding")
     if space.special(value, "__index__") is not None:
         return space.run_known(bytes, [Constant(space.int_(value))])
-    if issubclass(value.cls, (bytes, bytearray, memoryview)):
+    if value.isa((bytes, bytearray, memoryview)):
         return hooked(space, bytes, [value])
     if has_buffer(value.cls):
         raise refuse_use("bytes.__new__", "of a buffer")

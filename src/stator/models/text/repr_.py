@@ -21,7 +21,7 @@ def repr_of(space: Space, value: Value) -> Value:
         raise space.error(TypeError, f"'{value.type_name(space)}' object is not callable")
     with nested(space, IN_REPR):
         result = space.call(slot, [value], {}).force()
-    if not issubclass(result.cls, str):
+    if not result.isa(str):
         raise space.error(TypeError, f"__repr__ returned non-string (type {space.class_name(result.cls)})")
     return result
 
@@ -38,7 +38,7 @@ def str_of(space: Space, value: Value) -> Value:
         return repr_of(space, value)
     with nested(space, " while getting the str of an object"):
         result = space.call(slot, [value], {}).force()
-    if not issubclass(result.cls, str):
+    if not result.isa(str):
         raise space.error(TypeError, f"__str__ returned non-string (type {result.type_name(space)})")
     return result
 

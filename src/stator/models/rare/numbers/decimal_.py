@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import decimal
 import types
-from typing import Any
 
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, Source
 from stator.models.hostcalls.purity import as_constant
 from stator.models.rare.numbers.decimal_context import ContextValue, arithmetic, compute, inner_of, is_template, made
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse_use
 from stator.space.protocol import HANDLERS, IMMUTABLE, NONE, REALISERS, bad_call, builtin, models, register
 from stator.space.space import Space
 from stator.space.value import UNLIKE, Constant, ObjectValue, Value
 
-_ContextManager: Any = type(decimal.localcontext())
+_ContextManager: Host = type(decimal.localcontext())
 
 
 # -- decimals -------------------------------------------------------------------------------------------------------
@@ -24,7 +24,7 @@ _ContextManager: Any = type(decimal.localcontext())
 _constant = as_constant(decimal.Decimal, str)
 
 
-def _realise_decimal(space: Space, host: Any, source: Source) -> Value:
+def _realise_decimal(space: Space, host: Host, source: Source) -> Value:
     arithmetic(space)
     return _constant(space, host, source)
 
@@ -34,7 +34,7 @@ REALISERS[decimal.Decimal] = _realise_decimal
 IMMUTABLE.add(decimal.Decimal)
 
 
-def _in_context(host: Any) -> None:
+def _in_context(host: Host) -> None:
     """A function of decimals, which may be given a context."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -65,7 +65,7 @@ def decimal_new(space: Space, cls: Value, value: Value = _ZERO, context: Value =
 # -- contexts -------------------------------------------------------------------------------------------------------
 
 
-def _of_context(host: Any) -> None:
+def _of_context(host: Host) -> None:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if not args or not isinstance(args[0].force(), ContextValue):
             return bad_call(space, host, args, kwargs)
@@ -84,7 +84,7 @@ def getcontext(space: Space) -> Value:
     return arithmetic(space).current
 
 
-def _is_no_template(context: Any) -> bool:
+def _is_no_template(context: Host) -> bool:
     return not is_template(context)
 
 
@@ -128,12 +128,12 @@ def localcontext(space: Space, ctx: Value = NONE, **kwargs: Value) -> Value:
     return ManagerValue(inner, outer)
 
 
-def _local(context: Any, /, **kwargs: Any) -> Any:
+def _local(context: Host, /, **kwargs: Host) -> Host:
     """The context that the settings make of a context."""
     return inner_of(decimal.localcontext(context, **kwargs))
 
 
-def outer_of(manager: Any) -> Any:
+def outer_of(manager: Host) -> Host:
     """The context that is the current one again after `with manager:`."""
     inside = decimal.getcontext()
     manager.__exit__(None, None, None)
@@ -142,7 +142,7 @@ def outer_of(manager: Any) -> Any:
     return outer
 
 
-def _managing(outer: Any, inner: Any) -> Any:
+def _managing(outer: Host, inner: Host) -> Host:
     """The context manager for a copy of `inner`, made where `outer` is the current one."""
     inside = decimal.getcontext()
     decimal.setcontext(outer)
@@ -165,7 +165,7 @@ class ManagerValue(ObjectValue):
             inner.manager = self
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ManagerValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ManagerValue:
         space.guard_type(host, source)
         inner = space.wrap(inner_of(host), CallSource(inner_of, source, "inner_of"))
         outer = space.wrap(outer_of(host), CallSource(outer_of, source, "outer_of"))

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable
-from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
+from stator.space.host_types import Host
 from stator.space.interfaces import Trace, Writer
 from stator.space.operands import known_host, refuse, refuse_object, refuse_use
 from stator.space.protocol import NONE, bad_call, models
@@ -28,29 +28,29 @@ _FIELDS = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 _SIGNALS = ("flags", "traps")
 _getattr = decimal.Context.__getattribute__
 _setattr = decimal.Context.__setattr__
-_SignalDict: Any = type(decimal.Context().flags).__mro__[1]
-Settings = tuple[Any, ...]
+_SignalDict: Host = type(decimal.Context().flags).__mro__[1]
+Settings = tuple[Host, ...]
 
 
 # -- real contexts --------------------------------------------------------------------------------------------------
 
 
-def names_set(signals: Any) -> tuple[str, ...]:
+def names_set(signals: Host) -> tuple[str, ...]:
     """The names of the signals that are on."""
     return tuple(signal.__name__ for signal in signals if signals[signal])
 
 
-def settings(context: Any) -> Settings:
+def settings(context: Host) -> Settings:
     """What results depend on: all but the flags."""
     return (*(_getattr(context, name) for name in _FIELDS), names_set(_getattr(context, "traps")))
 
 
-def flags_of(context: Any) -> tuple[str, ...]:
+def flags_of(context: Host) -> tuple[str, ...]:
     """The names of the flags that are raised."""
     return names_set(_getattr(context, "flags"))
 
 
-def _switch(signals: Any, names: tuple[str, ...], *, others_off: bool) -> None:
+def _switch(signals: Host, names: tuple[str, ...], *, others_off: bool) -> None:
     for signal in list(signals):
         if signal.__name__ in names:
             signals[signal] = True
@@ -58,7 +58,7 @@ def _switch(signals: Any, names: tuple[str, ...], *, others_off: bool) -> None:
             signals[signal] = False
 
 
-def put(context: Any, state: Settings) -> None:
+def put(context: Host, state: Settings) -> None:
     """Give a context these settings."""
     for name, value in zip(_FIELDS, state, strict=False):
         if _getattr(context, name) != value:
@@ -66,17 +66,17 @@ def put(context: Any, state: Settings) -> None:
     _switch(_getattr(context, "traps"), state[-1], others_off=True)
 
 
-def put_flags(context: Any, names: tuple[str, ...]) -> None:
+def put_flags(context: Host, names: tuple[str, ...]) -> None:
     """Raise these flags, and no others."""
     _switch(_getattr(context, "flags"), names, others_off=True)
 
 
-def raise_flags(context: Any, names: tuple[str, ...]) -> None:
+def raise_flags(context: Host, names: tuple[str, ...]) -> None:
     """Raise these flags, besides those that are raised."""
     _switch(_getattr(context, "flags"), names, others_off=False)
 
 
-def made(state: Settings, flags: tuple[str, ...], base: Any = None) -> decimal.Context:
+def made(state: Settings, flags: tuple[str, ...], base: Host = None) -> decimal.Context:
     """A new context; the flags of `base` are raised in it too."""
     context = decimal.Context(flags=[], traps=[])
     put(context, state)
@@ -84,7 +84,7 @@ def made(state: Settings, flags: tuple[str, ...], base: Any = None) -> decimal.C
     return context
 
 
-def current(module: Any) -> Any:
+def current(module: Host) -> Host:
     """The context of this thread."""
     return decimal.getcontext()
 
@@ -122,7 +122,7 @@ class Arithmetic:
             return None
         return self._current
 
-    def compute(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def compute(self, function: Callable[..., Host], *args: Host, **kwargs: Host) -> Host:
         """Call a host function in the current context of the traced program."""
         context = self.current
         outside = decimal.getcontext()
@@ -157,7 +157,7 @@ def arithmetic(space: Space) -> Arithmetic:
     return state
 
 
-def compute(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def compute(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Call a C function of known operands, contexts among them."""
     arithmetic(space)
     contexts = []
@@ -188,7 +188,7 @@ class ContextValue(ExtensibleValue):
 
     __slots__ = ("_signals", "base", "before", "manager", "noted", "shadow")
 
-    def __init__(self, shadow: Any, cls: type = decimal.Context) -> None:
+    def __init__(self, shadow: Host, cls: type = decimal.Context) -> None:
         super().__init__(cls)
         self._signals: dict[str, SignalsValue] = {}
         self.shadow = shadow
@@ -201,7 +201,7 @@ class ContextValue(ExtensibleValue):
         self.manager: Value | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ContextValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ContextValue:
         arithmetic(space)
         own = space.guard_type(host, source)
         state = settings(host)
@@ -212,7 +212,7 @@ class ContextValue(ExtensibleValue):
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> ContextValue:
+    def from_fresh(cls, space: Space, host: Host) -> ContextValue:
         return cls(host)
 
     @staticmethod
@@ -236,14 +236,14 @@ class ContextValue(ExtensibleValue):
 
     # -- the state --------------------------------------------------------------------------------------------------
 
-    def changing(self, space: Space, *, flags: bool = False) -> Any:
+    def changing(self, space: Space, *, flags: bool = False) -> Host:
         """The shadow, about to be changed; `flags`: or looked at with its flags."""
         if flags:
             self.load_flags(space)
         space.mark_mutated(self)
         return self.shadow
 
-    def load_flags(self, space: Space) -> Any:
+    def load_flags(self, space: Space) -> Host:
         """The shadow with all its flags: those from before the trace are guarded."""
         if self.base is not None:
             source, host = self.base.source, self.base.host
@@ -355,7 +355,7 @@ class ContextValue(ExtensibleValue):
         return lines
 
 
-def is_template(context: Any) -> bool:
+def is_template(context: Host) -> bool:
     """Whether new contexts are made after this one: what is set is a copy of it, then."""
     outside = decimal.getcontext()
     decimal.setcontext(context)
@@ -364,15 +364,15 @@ def is_template(context: Any) -> bool:
     return copied
 
 
-def _state(context: Any) -> Settings:
+def _state(context: Host) -> Settings:
     return (*settings(context), flags_of(context))
 
 
-def _default(module: Any) -> Settings:
+def _default(module: Host) -> Settings:
     return _state(decimal.Context())
 
 
-def inner_of(manager: Any) -> Any:
+def inner_of(manager: Host) -> Host:
     """The context that `with manager:` makes the current one."""
     outside = decimal.getcontext()
     inner = manager.__enter__()
@@ -406,11 +406,11 @@ class SignalsValue(ObjectValue):
         self.cls = type(self.host)
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         # It does not say whose it is.
         raise refuse_object("the dict of flags or traps of a decimal.Context, kept apart from it,")
 
-    def _mapping(self, space: Space, *, change: bool = False) -> Any:
+    def _mapping(self, space: Space, *, change: bool = False) -> Host:
         flags = self.kind == "flags"
         if change:
             self.owner.changing(space, flags=flags)
@@ -418,7 +418,7 @@ class SignalsValue(ObjectValue):
             self.owner.load_flags(space)
         return getattr(self.owner.shadow, self.kind)
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         return self._mapping(space)
 
     def run(self, space: Space, name: str, *args: Value, change: bool = False) -> Value:

@@ -14,6 +14,7 @@ from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import PositionIterator, iterator_type
 from stator.space.facts import answer
+from stator.space.host_types import Host
 from stator.space.identity.reachability import is_alive
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse, refuse_object
@@ -42,12 +43,12 @@ class ByteArrayValue(ExtensibleValue):
     def __init__(self, cls: type, contents: bytearray | None = None) -> None:
         super().__init__(cls)
         self._contents = contents
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
         #: memory views of it that the trace has made
         self.views: list[Any] = []
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> ByteArrayValue:
+    def from_fresh(cls, space: Space, host: Host) -> ByteArrayValue:
         if type(host) is not bytearray:
             raise refuse_object("an object of a subclass of bytearray")
         return cls(bytearray, host)
@@ -68,7 +69,7 @@ class ByteArrayValue(ExtensibleValue):
         """Whether the traced program may have changed this existing array."""
         return self.source is not None and self._contents is not None and self._contents != self.host
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.cls is not bytearray:
             raise NotKnown(self)
         return bytearray(self.contents(space))
@@ -79,7 +80,7 @@ class ByteArrayValue(ExtensibleValue):
     def unpack(self, space: Space) -> list[Value]:
         return [Constant(number) for number in self.contents(space)]
 
-    def run(self, space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
+    def run(self, space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Host:
         """The host result of a method."""
         contents = self.contents(space)
         changes = host.__name__ in _CHANGING
@@ -92,7 +93,7 @@ class ByteArrayValue(ExtensibleValue):
                 self._guard_resizable(space)
             return result
         except Raised as e:
-            if changes and issubclass(e.value.cls, BufferError) and not self.is_viewed(space):
+            if changes and e.value.isa(BufferError) and not self.is_viewed(space):
                 raise Unsupported(errors.LifetimeObserved("a view of a bytearray")) from None
             raise
 
@@ -185,7 +186,7 @@ class ByteArrayIterator(PositionIterator):
         return Constant(contents[index]) if index < len(contents) else None
 
 
-def _model(name: str, host: Any) -> None:
+def _model(name: str, host: Host) -> None:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         array = args[0].force() if args else None
         if not isinstance(array, ByteArrayValue):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 from stator._core import has_buffer
 from stator.guards.source import Source
@@ -13,6 +12,7 @@ from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type
 from stator.models.rare.text.bytearray_ import ByteArrayValue
 from stator.models.text.addresses import address, joined_text
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, known_host, refuse, refuse_object, refuse_use
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
@@ -63,7 +63,7 @@ class MemoryView(Value):
         self.obj = obj
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         return InstanceValue.from_host(space, host, source)
 
     @staticmethod
@@ -76,9 +76,9 @@ class MemoryView(Value):
             made = MemoryView(memoryview(object.contents(space)), object)
             object.views.append(made)
             return made
-        if type(object) is Constant and not issubclass(object.cls, bytes):
+        if type(object) is Constant and not object.isa(bytes):
             return space.run_known(memoryview, [object])
-        if not issubclass(object.cls, bytes):
+        if not object.isa(bytes):
             raise refuse("memoryview.__new__")
         return MemoryView(memoryview(known_host(space, object, "memoryview")), object)
 
@@ -90,7 +90,7 @@ class MemoryView(Value):
         except ValueError:
             return True
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         return self.host
 
     def held(self) -> Iterable[Value]:
@@ -101,7 +101,7 @@ class MemoryView(Value):
         if self.released:
             raise space.error(ValueError, "operation forbidden on released memoryview object")
 
-    def run(self, space: Space, method: Any, *args: Value) -> Value:
+    def run(self, space: Space, method: Host, *args: Value) -> Value:
         """Let the host view do it."""
         try:
             result = call_on_proxies(space, partial(method, self.as_host(space)), list(args), {})
@@ -171,7 +171,7 @@ class MemoryView(Value):
 
     # -- generated code ---------------------------------------------------------------------------------------------
 
-    def identity(self, space: Space) -> Any:
+    def identity(self, space: Space) -> Host:
         return self
 
     def reconstruct(self, writer: Writer) -> str:
