@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 
 from stator.host.version_facts import SORT_TAKES_TRUTH
 from stator.host.words import error_words
@@ -10,8 +11,10 @@ from stator.models.containers.mutable_sequence import MutableSequence
 from stator.models.containers.sequence import MAXSIZE, is_slice, slice_of
 from stator.models.containers.sort import sorted_items
 from stator.models.iterators.iterator import ListIterator, ListReverseIterator
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.length_hint import iterate_sized
+from stator.space.operands import host_errors
 from stator.space.protocol import FALSE, NONE, models, pure
 from stator.space.space import Space
 from stator.space.value import Constant, Value
@@ -59,20 +62,22 @@ class ListValue(MutableSequence):
         return NONE
 
     def insert(self, space: Space, index: Value, item: Value, /) -> Value:
-        where = self._ssize(space, index)
-        self.mutable(space).insert(where, item)
-        return NONE
+        return self._by_host(space, list.insert, self._ssize(space, index), item)
+
+    def _by_host(self, space: Space, method: Callable[..., Value | None], *args: object) -> Value:
+        """Let the host's list of the items do it, which knows the errors."""
+        items = self.items
+        before = list(items) if self.source is not None and self.original is None else self.original
+        with host_errors(space, IndexError, ValueError):
+            result = method(items, *args)
+        self.original = before
+        self.mutable(space)
+        return result or NONE
 
     # -- shrinking --------------------------------------------------------------------------------------------------
 
     def pop(self, space: Space, index: Value = Constant(-1), /) -> Value:  # noqa: B008 (immutable)
-        where = self._ssize(space, index)
-        items = self.items
-        if not items:
-            raise space.error(IndexError, "pop from empty list")
-        if not -len(items) <= where < len(items):
-            raise space.error(IndexError, "pop index out of range")
-        return self.mutable(space).pop(where)
+        return self._by_host(space, list.pop, self._ssize(space, index))
 
     def _ssize(self, space: Space, index: Value) -> int:
         where = space.int_(index)
@@ -93,49 +98,26 @@ class ListValue(MutableSequence):
         return self.get(space, key)
 
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
-        key = key.force()
-        if is_slice(key):
-            return self._set_slice(space, slice_of(space, key), item)
-        where = self._assigned(space, key)
-        self.mutable(space)[where] = item
-        return NONE
-
-    def _assigned(self, space: Space, key: Value) -> int:
-        where = self.position(space, key)
-        count = len(self.items)
-        if not -count <= where < count:
-            raise space.error(IndexError, "list assignment index out of range")
-        return where
-
-    def _set_slice(self, space: Space, where: slice, item: Value) -> Value:
-        step = where.step not in (None, 1)
-        if not _iterable(space, item):
-            raise space.error(TypeError, error_words(operator.setitem, [], where, None))
-        new = space.unpack(item)
-        items = self.items
-        if step:
-            count = len(range(*where.indices(len(items))))
-            if count != len(new):
-                words = f"attempt to assign sequence of size {len(new)} to extended slice of size {count}"
-                raise space.error(ValueError, words)
-        self.mutable(space)[where] = new
-        return NONE
+        where = self._place(space, key)
+        new: Host = item
+        if isinstance(where, slice):
+            if not _iterable(space, item):
+                raise space.error(TypeError, error_words(operator.setitem, [], where, None))
+            new = space.unpack(item)
+        return self._by_host(space, list.__setitem__, where, new)
 
     def tp_delitem(self, space: Space, key: Value, /) -> Value:
+        return self._by_host(space, list.__delitem__, self._place(space, key))
+
+    def _place(self, space: Space, key: Value) -> slice | int:
+        """The host's subscript."""
         key = key.force()
-        if is_slice(key):
-            where = slice_of(space, key)
-            del self.mutable(space)[where]
-        else:
-            index = self._assigned(space, key)
-            del self.mutable(space)[index]
-        return NONE
+        return slice_of(space, key) if is_slice(key) else self.position(space, key)
 
     # -- order ------------------------------------------------------------------------------------------------------
 
     def reverse(self, space: Space) -> Value:
-        self.mutable(space).reverse()
-        return NONE
+        return self._by_host(space, list.reverse)
 
     def sort(self, space: Space, *, key: Value = NONE, reverse: Value = FALSE) -> Value:
         backwards = space.truth(reverse) if SORT_TAKES_TRUTH else _c_int(space, reverse) != 0
