@@ -257,7 +257,7 @@ class Frame:
 
     def name_error(self, text: str, name: str) -> Raised:
         raised: Raised = self.space.error(NameError, text)
-        raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
+        raised.value.fill_field("name", Constant(name))  # type: ignore[attr-defined]
         return raised
 
     def unbound(self, name: str) -> Raised:

@@ -201,11 +201,14 @@ class Attributes(Space):
 
     def attribute_error(self, value: Value, name: str, shown: str | None = None, why: str = "") -> Raised:
         own = type_name(value.cls) if shown is None else shown
-        raised: Raised = self.error(AttributeError, f"'{own}' object has no attribute '{name}'{why}")
-        if shown is None:
-            raised.value.names_class = value.cls  # type: ignore[attr-defined]
-        raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
-        raised.value.set_field("obj", value)  # type: ignore[attr-defined]
+        text = f"'{own}' object has no attribute '{name}'{why}"
+        return self.no_attribute(value, name, text, value.cls if shown is None else None)
+
+    def no_attribute(self, value: Value, name: str, text: str, named: type | None = None) -> Raised:
+        """The AttributeError about `value.name` in these words, which have the name of the class `named`."""
+        raised: Raised = self.error(AttributeError, text)
+        raised.value.names_class = named  # type: ignore[attr-defined]
+        raised.value.name_attribute(self, value, name)  # type: ignore[attr-defined]
         return raised
 
     def is_data_descriptor(self, meta: Value) -> bool:

@@ -166,6 +166,9 @@ class Space(ABC):
     def attribute_error(self, value: Value, name: str, shown: str | None = None, why: str = "") -> Raised: ...
 
     @abstractmethod
+    def no_attribute(self, value: Value, name: str, text: str, named: type | None = None) -> Raised: ...
+
+    @abstractmethod
     def is_data_descriptor(self, meta: Value) -> bool: ...
 
     @abstractmethod

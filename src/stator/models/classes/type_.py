@@ -17,7 +17,7 @@ from stator.space.host_types import Host
 from stator.space.operands import host_errors
 from stator.space.protocol import CALL_HOOKS, FALSE, IMMUTABLE, NONE, PURE, TRUE, builtin, handler_of, models
 from stator.space.skeleton import SKELETONS
-from stator.space.value import Constant, Known, NotKnown, Raised, Unsupported, Value
+from stator.space.value import Constant, Known, NotKnown, Unsupported, Value
 from stator.space.wrapping import plain_name
 
 if TYPE_CHECKING:
@@ -112,11 +112,8 @@ class ClassValue(Known):
             return found
         if meta is not None:
             return meta if get is MISSING else space.descr_get(meta, self, self.cls, tail)
-        raised: Raised = space.error(AttributeError, f"type object '{type_name(self.host)}' has no attribute '{name}'")
-        raised.value.names_class = self.host  # type: ignore[attr-defined]
-        raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
-        raised.value.set_field("obj", self)  # type: ignore[attr-defined]
-        raise raised
+        text = f"type object '{type_name(self.host)}' has no attribute '{name}'"
+        raise space.no_attribute(self, name, text, self.host)
 
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
         return self.getattr(space, attribute_name(space, name))

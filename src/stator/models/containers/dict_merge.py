@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator import errors
 from stator.models.containers.dict_base import DictBase
+from stator.space.space import Space
 from stator.space.value import Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 def merge(space: Space, target: DictBase, other: Value) -> None:

@@ -88,7 +88,12 @@ class TracebackValue(ObjectValue):
     """A traceback: that of an exception of the trace, or an existing one."""
 
     __slots__ = ("entries", "exception", "inner")
-    FIELDS = frozenset({"tb_lasti", "tb_lineno", "tb_next"})
+    FIELDS = {
+        "tb_next": lambda self, space: self._next(space),
+        "tb_frame": lambda self, space: space.trace.extension(Frames).value(self.entries[-1].frame),
+        "tb_lasti": lambda self, space: Constant(self.entries[-1].place().at),
+        "tb_lineno": lambda self, space: Constant(self.entries[-1].line),
+    }
 
     def __init__(self, entries: list[Passed], exception: ExceptionValue | None = None) -> None:
         super().__init__(types.TracebackType)
@@ -122,16 +127,12 @@ class TracebackValue(ObjectValue):
         return made
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        if self.source is not None:
-            return None
-        if name == "tb_next" and self.inner is not None:
+        return None if self.source is not None else super().get_field(space, name)
+
+    def _next(self, space: Space) -> Value | None:
+        if self.inner is not None:
             return self.inner
-        if name == "tb_next":
-            return None if self.exception is None else self.exception.traceback_after(space, len(self.entries) - 1)
-        entry = self.entries[-1]
-        if name == "tb_frame":
-            return space.trace.extension(Frames).value(entry.frame)
-        return Constant(entry.line if name == "tb_lineno" else entry.place().at)
+        return None if self.exception is None else self.exception.traceback_after(space, len(self.entries) - 1)
 
     def tp_dir(self, space: Space) -> Value:
         """`tb_dir`: the same of all."""

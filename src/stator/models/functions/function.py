@@ -76,8 +76,20 @@ class FunctionValue(ObjectValue):
     )
     ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
-    FIELDS = frozenset({"__name__", "__qualname__", "__module__", "__doc__", "__globals__", "__code__", "__closure__"})
-    FIELDS |= frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
+    FIELDS = {
+        "__code__": lambda self, space: Constant(self.code),
+        "__name__": lambda self, space: Constant(self.code.co_name),
+        "__qualname__": lambda self, space: Constant(self.code.co_qualname),
+        "__module__": lambda self, space: Constant(self.globals.get("__name__")),
+        "__doc__": lambda self, space: Constant(self.docstring),
+        "__globals__": lambda self, space: space.trace.namespaces.globals_of(self.globals).value(space),
+        "__builtins__": lambda self, space: space.trace.namespaces.builtins_of(self.globals).value(space),
+        "__closure__": lambda self, space: space.new_tuple(list(self._cells)) if self._cells else NONE,
+        "__defaults__": lambda self, space: space.new_tuple(list(self._defaults)) if self._defaults else NONE,
+        "__kwdefaults__": lambda self, space: self._kwdefaults_dict(space),
+        "__annotations__": lambda self, space: self._annotations_made(space),
+        "__type_params__": lambda self, space: space.new_tuple([]),
+    }
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any], name: str) -> None:
         super().__init__(types.FunctionType)
@@ -195,41 +207,26 @@ class FunctionValue(ObjectValue):
         """A C-level attribute (`__code__`, `__defaults__` …)."""
         if name in self.fields:
             return self.fields[name]
-        if name == "__globals__":
-            if self.host is not None and self.source is not None:
-                space.guard_identity_of(GetAttrSource(self.source, name), self.globals)
-            return space.trace.namespaces.globals_of(self.globals).value(space)
-        if self.host is not None:
+        if self.host is not None and name != "__globals__":
             return None
-        return self._fresh_field(space, name)
+        if self.source is not None:
+            space.guard_identity_of(GetAttrSource(self.source, name), self.globals)
+        return super().get_field(space, name)
 
-    def _fresh_field(self, space: Space, name: str) -> Value | None:
-        none = Constant(None)
-        if name == "__code__":
-            return Constant(self.code)
-        if name == "__defaults__":
-            return space.new_tuple(list(self._defaults)) if self._defaults else none
-        if name == "__kwdefaults__":
-            pairs: list[tuple[Value, Value]] = [(Constant(k), v) for k, v in (self._kwdefaults or {}).items()]
-            return space.new_dict(pairs) if pairs else none
-        if name == "__closure__":
-            return space.new_tuple(list(self._cells)) if self._cells else none
-        if name == "__annotations__":
-            if self.annotations is None:
-                self.annotations = space.new_dict([])
-            return self.annotations
-        if name == "__type_params__":
-            return space.new_tuple([])
-        if name == "__builtins__":
-            return space.trace.namespaces.builtins_of(self.globals).value(space)
-        fixed = {
-            "__qualname__": self.code.co_qualname,
-            "__module__": self.globals.get("__name__"),
-            "__doc__": self.code.co_consts[0]
-            if self.code.co_consts and isinstance(self.code.co_consts[0], str)
-            else None,
-        }
-        return Constant(fixed[name]) if name in fixed else None
+    @property
+    def docstring(self) -> str | None:
+        """What the first constant of its code is, if that is text."""
+        first = next(iter(self.code.co_consts), None)
+        return first if isinstance(first, str) else None
+
+    def _kwdefaults_dict(self, space: Space) -> Value:
+        pairs: list[tuple[Value, Value]] = [(Constant(k), v) for k, v in (self._kwdefaults or {}).items()]
+        return space.new_dict(pairs) if pairs else NONE
+
+    def _annotations_made(self, space: Space) -> Value:
+        if self.annotations is None:
+            self.annotations = space.new_dict([])
+        return self.annotations
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         """Assign a C-level attribute; False where Stator has no model of that."""

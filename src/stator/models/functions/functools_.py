@@ -31,7 +31,11 @@ class PartialValue(ExtensibleValue):
     """`functools.partial(function, *args, **keywords)`."""
 
     __slots__ = ("_args", "_function", "_had_dict", "_keywords")
-    FIELDS = frozenset({"args", "func", "keywords"})
+    FIELDS = {
+        "func": lambda self, space: self.part(space, "func"),
+        "args": lambda self, space: self.part(space, "args"),
+        "keywords": lambda self, space: self.part(space, "keywords"),
+    }
 
     def __init__(self, cls: type, function: Value | None, args: Value | None, keywords: Value | None) -> None:
         super().__init__(cls)
@@ -101,9 +105,6 @@ class PartialValue(ExtensibleValue):
     def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs})
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.part(space, name) if name in ("func", "args", "keywords") else None
 
     def tp_repr(self, space: Space) -> Value:
         name = space.full_name(self.cls) if TYPES_NAMED_IN_FULL else self.type_name(space)
@@ -182,7 +183,7 @@ class KeyValue(ObjectValue):
     """What `cmp_to_key` returns, and what that returns for an object."""
 
     __slots__ = ("compare", "obj")
-    FIELDS = frozenset({"obj"})
+    FIELDS = {"obj": lambda self, space: self.obj or NONE}
 
     def __init__(self, compare: Value, obj: Value | None) -> None:
         super().__init__(_KEY)
@@ -198,9 +199,6 @@ class KeyValue(ObjectValue):
         if len(values) != 1 or (kwargs and "obj" not in kwargs):
             return bad_call(space, functools.cmp_to_key(max), args, kwargs)
         return KeyValue(self.compare, values[0])
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return (self.obj or NONE) if name == "obj" else None
 
     def rebuilt(self, writer: Writer) -> str:
         key = f"{writer.const(functools.cmp_to_key)}({writer.expr(self.compare)})"

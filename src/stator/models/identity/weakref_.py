@@ -41,7 +41,7 @@ class RefValue(ExtensibleValue):
     """A weak reference; `referent` is None where it is dead."""
 
     __slots__ = ("_key", "_target", "callback", "slots")
-    FIELDS = frozenset({"__callback__"})
+    FIELDS = {"__callback__": lambda self, space: self.callback}
 
     def __init__(self, referent: Value | None, callback: Value = NONE, cls: type = weakref.ref) -> None:
         super().__init__(cls)
@@ -125,9 +125,6 @@ class RefValue(ExtensibleValue):
                 raise Unsupported(errors.UnsupportedMethod("weakref.ReferenceType", "__hash__"))
             self._key = RefKey(referent.force().key(space))
         return self._key
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.callback if name == "__callback__" else None
 
     def rebuilt(self, writer: Writer) -> str:
         referent = self.referent
