@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from stator._core import called_from
 from stator.bytecode.continuation import (
+    ResumeMode,
+    StackKind,
     continuation,
     continuation_freevars,
     is_continuation,
@@ -47,7 +49,7 @@ def link(
     index: int,
     stack: list[Value],
     *,
-    mode: str,
+    mode: ResumeMode,
     results: int = 1,
     nulls: tuple[int, ...] = (),
     target: int | None = None,
@@ -77,9 +79,11 @@ def _cleared(frame: Frame) -> frozenset[str]:
     return frozenset(n for n in frame.decoded.cellvars if n not in frame.cells and n not in frame.locals)
 
 
-def stack_state(writer: Writer, frame: Frame, stack: list[Value]) -> tuple[tuple[str, ...], list[str], tuple[int, ...]]:
+def stack_state(
+    writer: Writer, frame: Frame, stack: list[Value]
+) -> tuple[tuple[StackKind, ...], list[str], tuple[int, ...]]:
     """The kinds of stack entries, the expressions of those that are passed, and what the "lasti" entries name."""
-    kinds: list[str] = []
+    kinds: list[StackKind] = []
     values: list[str] = []
     raised: list[int] = []
     seen: set[int] = set()
@@ -87,7 +91,7 @@ def stack_state(writer: Writer, frame: Frame, stack: list[Value]) -> tuple[tuple
         if entry is NULL:
             kinds.append("null")
         elif isinstance(entry, ExcInfo):
-            kind = "value" if entry not in frame.handlers else "previous" if id(entry) in seen else "handler"
+            kind: StackKind = "value" if entry not in frame.handlers else "previous" if id(entry) in seen else "handler"
             seen.add(id(entry))
             kinds.append(kind)
             if kind != "previous":
@@ -103,7 +107,7 @@ def stack_state(writer: Writer, frame: Frame, stack: list[Value]) -> tuple[tuple
 
 
 def _locals(
-    writer: Writer, frame: Frame, index: int, mode: str, target: int | None
+    writer: Writer, frame: Frame, index: int, mode: ResumeMode, target: int | None
 ) -> tuple[tuple[str, ...], list[str]]:
     starts = {index} if mode in ("enter", "throw") else {index + 1 if target is None else target}
     if mode == "call":
