@@ -75,8 +75,8 @@ def _remember(key: tuple[object, ...], source: Source) -> Source:
             del _interned[key]
 
 
-#: the kinds of sources by the names of their classes
-KINDS: dict[object, type[Source]] = {}
+#: the kinds of sources, by their operations
+KINDS: dict[str, type[Source]] = {}
 
 
 class Source:
@@ -90,9 +90,9 @@ class Source:
     def __init_subclass__(cls) -> None:
         """Registers a kind: a class that names the operation it is loaded by."""
         if "op" in vars(cls):
-            if OPERATIONS.get(cls.op, (True,))[0]:
-                raise TypeError(f"{cls.__name__}: the core has no load {cls.op}")
-            KINDS[cls.__name__] = cls
+            if OPERATIONS.get(cls.op, (True,))[0] or cls.op in KINDS:
+                raise TypeError(f"{cls.__name__}: the core has no load {cls.op}, or another source has it")
+            KINDS[cls.op] = cls
 
     def load(self, frame: Frame) -> object:
         """The object at this path; raises LoadError."""
@@ -114,10 +114,6 @@ class Source:
     def fields(self) -> tuple[object, ...]:
         """The arguments that build this source again."""
         return ()
-
-    def state(self) -> tuple[object, ...]:
-        """A tuple that says how to build this source again: its kind and its fields, sources as their states."""
-        return (type(self).__name__, *(f.state() if isinstance(f, Source) else f for f in self.fields()))
 
     def chain(self) -> Iterator[Source]:
         """This source, its base, its base's base, …"""
