@@ -20,9 +20,9 @@ from __future__ import annotations
 import importlib
 import types
 from collections.abc import Mapping
-from typing import Any
 
 from stator.guards.raw import own_qualname, owner_of
+from stator.space.host_types import Host
 
 __all__ = ["announce", "files_about", "load", "load_all"]
 
@@ -48,7 +48,7 @@ def announce(package: str, index: Mapping[str, str]) -> None:
                 _MODULES.add(name)
 
 
-def load(host: Any) -> bool:
+def load(host: Host) -> bool:
     """Import the files about a type or a callable; whether there were any, so that the tables may answer now."""
     waiting = [file for file in files_about(host) if file not in _LOADED]
     for file in waiting:
@@ -65,7 +65,7 @@ def load_all() -> None:
             _LOADED.add(file)
 
 
-def files_about(host: Any) -> list[str]:
+def files_about(host: Host) -> list[str]:
     """The files that the index names for the home of a type or a callable; reads nothing that is the program's own."""
     cls = type(host)
     if cls is types.FunctionType:
@@ -93,7 +93,7 @@ def _of_type(cls: type, method: str = "") -> list[str]:
     return [*found, *_FILES.get(f"*.{method}", ())] if method else found
 
 
-def _named(module: Any, name: str, method: str = "") -> list[str]:
+def _named(module: Host, name: str, method: str = "") -> list[str]:
     if type(module) is not str or module not in _MODULES:
         return []
     found = [*_FILES.get(module, ()), *_FILES.get(f"{module}.{name}", ())]

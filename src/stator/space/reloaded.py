@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.space.host_types import Host
 from stator.space.protocol import HANDLERS, IMMUTABLE, MODELS, PURE, REALISERS, pure, register
 from stator.space.value import Unsupported
 
@@ -23,7 +24,7 @@ _module_of = type.__dict__["__module__"].__get__
 _STATEFUL = frozenset({"decimal", "_decimal"})
 
 
-def adopt(host: Any) -> bool:
+def adopt(host: Host) -> bool:
     """Give a C callable the model of the one it is a second copy of; whether there is one."""
     owner = getattr(host, "__objclass__", None) or getattr(host, "__self__", None)
     if isinstance(owner, type):
@@ -80,7 +81,7 @@ def _alike(cls: type, first: type) -> bool:
     return not any(isinstance(member, types.FunctionType) for member in vars(cls).values())
 
 
-def _take(host: Any, first: Any) -> bool:
+def _take(host: Host, first: Host) -> bool:
     """The model, and the purity, of `first` for `host`."""
     if host is first:
         return False

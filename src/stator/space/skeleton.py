@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import types
 import weakref
-from typing import Any
 
 from stator.guards.raw import is_heap_type, type_lookup
+from stator.space.host_types import Host
 
 __all__ = ["HELD", "SKELETONS", "SkeletonError", "blank_class", "detach", "is_data_descriptor_of"]
 
@@ -33,7 +33,7 @@ class Held:
 HELD = Held()
 
 
-def blank_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
+def blank_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Host]) -> type:
     """`type.__new__(meta, name, bases, namespace)`, except that no code of the program's is run."""
     try:
         if all(map(_has_no_hook, bases)):
@@ -59,7 +59,7 @@ def _stand_in(bases: tuple[type, ...]) -> type:
         base = solid.__base__
         assert base is not None
         solid = base
-    own: dict[str, Any] = {}
+    own: dict[str, Host] = {}
     if best.__dictoffset__ == 0 and best.__weakrefoffset__ == 0:
         own["__slots__"] = ()
     elif best.__dictoffset__ == 0:
