@@ -12,8 +12,8 @@ from stator import errors
 from stator._core import Compiled
 from stator.api.layers import TorchLayer, layers, torch_layer
 from stator.compiler.copies import Compiling
-from stator.compiler.region import REGIONS, CompileRegion, forget_all
-from stator.config import current
+from stator.compiler.region import REGIONS, Asked, CompileRegion, forget_all
+from stator.config import Config, current
 from stator.controls.dynamo_config import disabled_by_environment
 from stator.report.stats import STATS, Stats
 
@@ -94,13 +94,13 @@ def _with_a_frame(function: Any) -> Any:
     return call
 
 
-def _compiled(model: Any, config: Any, asked: tuple[Any, str | None, dict[str, Any]], settings: dict[str, Any]) -> Any:
+def _compiled(model: Any, config: Config, asked: Asked, settings: dict[str, Any]) -> Any:
     """What `compile()` gives; pickles refer to it. `asked` is what the backend is found by."""
     made_by: dict[str, Any] = {"remake": _compiled, "resolve": _resolve_backend}
     return _wrap(model, CompileRegion(config, backend=_resolve_backend(*asked), asked=asked, **made_by, **settings))
 
 
-def _settings(options: dict[str, Any] | None, recompile_limit: int | None) -> tuple[Any, dict[str, Any]]:
+def _settings(options: dict[str, Any] | None, recompile_limit: int | None) -> tuple[Config, dict[str, Any]]:
     """Stator's own options apart from those meant for the backend."""
     config = current()
     own = {f.name for f in dataclasses.fields(config)}

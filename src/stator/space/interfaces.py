@@ -349,7 +349,7 @@ class Trace(Protocol):
     """All that is known about one symbolic execution of one frame; see `stator.interp.trace.Trace`."""
 
     config: Config
-    region_state: dict[Host, Host]
+    region_state: dict[object, Any]
     dynamic: bool | None
     done_first: set[object]
     mutation_count: int
