@@ -199,7 +199,7 @@ class Program:
             writer.namespace["graph"] = graph.callable
             target = f"{', '.join(names)}{',' if len(names) == 1 else ''} = " if names else ""
             head.append(f"{target}graph({', '.join(args)})")
-            recovery = self.trace.recorder.recovery(graph, writer, checked=bool(checks))
+            recovery = graph.recovery(self.trace.recorder, writer, checked=bool(checks))
             if recovery is not None:
                 head = self._checked(head[0], checks, recovery, graph.located)
             elif checks:

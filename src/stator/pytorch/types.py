@@ -28,7 +28,7 @@ FakeTensorMode: TypeAlias = Any
 #: a number, or a symbol of torch's in its place
 Number: TypeAlias = int | float | bool | torch.SymInt | torch.SymFloat | torch.SymBool
 #: what an operation is tried on: a fake tensor or a symbolic number
-Operand: TypeAlias = torch.Tensor | torch.SymInt | torch.SymFloat | torch.SymBool
+FakeOperand: TypeAlias = torch.Tensor | torch.SymInt | torch.SymFloat | torch.SymBool
 #: torch._ops.OpOverload
 Operator: TypeAlias = Any
 #: torch._C.FunctionSchema, and one of its arguments (torch._C.Argument)

@@ -17,65 +17,22 @@ from stator import errors
 from stator._core import set_code_policy
 from stator.guards.raw import type_lookup
 from stator.interp import policy
-from stator.models.classes.instance import InstanceValue
 from stator.pytorch import internals
 from stator.pytorch.autograd.autograd_module import FunctionModule, Plan
+from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import FALSE, NONE, TRUE, register
-from stator.space.value import Constant, Raised, Unsupported, Value
+from stator.space.protocol import NONE, TRUE, register
+from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
-    from stator.space.interfaces import Writer
     from stator.space.space import Space
 
 _Function: Any = torch.autograd.Function
-_FIELDS = frozenset({"to_save", "dirty_tensors", "non_differentiable", "materialize_grads", "saved_for_forward"})
-
-
-class ContextValue(InstanceValue):
-    """The `ctx` of one application: attributes as the program sets them, and what C code keeps for it."""
-
-    __slots__ = ("fields", "needs")
-
-    def __init__(self, cls: type, inputs: list[Value]) -> None:
-        super().__init__(cls)
-        self.needs = [_wants_grad(value) for value in inputs]
-        self.fields: dict[str, Value] = {}
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name == "needs_input_grad":
-            return space.new_tuple([TRUE if wanted else FALSE for wanted in self.needs])
-        if name in ("saved_tensors", "saved_variables"):
-            return space.new_tuple(self.listed(space, "to_save"))
-        return self.fields.get(name, NONE if name in _FIELDS else None)
-
-    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
-        if name not in _FIELDS:
-            return False
-        self.fields[name] = NONE if value is None or _is_none(value) else value.force()
-        return True
-
-    def listed(self, space: Space, name: str) -> list[Value]:
-        """A field that holds a tuple, as a list; empty where it was not set."""
-        value = self.fields.get(name, NONE)
-        return [] if value is NONE else [item.force() for item in space.unpack(value)]
-
-    def reconstruct(self, writer: Writer) -> str:
-        raise Unsupported(errors.NotReconstructible("the context of an autograd.Function"))
-
-
-def _is_none(value: Value) -> bool:
-    value = value.force()
-    return type(value) is Constant and value.host is None
-
-
-def _wants_grad(value: Value) -> bool:
-    return isinstance(value, TensorValue) and torch.is_grad_enabled() and value.requires_grad
 
 
 def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -151,7 +108,7 @@ class _Application:
     def without_gradient(self) -> Value:
         """`forward` without the recording of gradients; an input among the results is given as another tensor."""
         space = self.space
-        with _no_grad(self.recorder.change_state):
+        with _no_grad(self.recorder.state.change):
             result = self.forward()
             dirty = self.context.listed(space, "dirty_tensors")
             parts = [self.plain_output(part, dirty) for part in self.results(result)]
@@ -179,7 +136,7 @@ class _Application:
         """Trace both methods, each into a graph of its own, and record the node that applies them."""
         space, recorder, plan = self.space, self.recorder, self.plan
         forward = Subgraph(recorder)
-        with forward.recording(), _no_grad(recorder.switch):
+        with forward.recording(), _no_grad(recorder.state.switch):
             result = self.forward()
         parts = self.results(result)
         outputs = [part for part in parts if isinstance(part, TensorValue)]
@@ -215,7 +172,7 @@ class _Application:
         """A result that shares its argument's memory has another gradient than a view of it."""
         for value in map(Value.force, made):
             if isinstance(value, TensorValue) and value.root is not value and value.operation is not None:
-                self.recorder.own_gradients[value] = value.operation
+                self.recorder.tracked.own_gradients[value] = value.operation
 
     @staticmethod
     def numbered(gradients: list[Any]) -> list[tuple[int, Any]]:
@@ -251,13 +208,13 @@ class _Application:
         if effects.count != before:
             raise self.refusal("its backward acts on objects outside of it")
         found = self.results(result)
-        if len(found) < len(self.inputs) or not all(map(_is_none, found[len(self.inputs) :])):
+        if len(found) < len(self.inputs) or not all(map(is_none, found[len(self.inputs) :])):
             raise self.refusal("its backward gives another number of gradients")
         gradients: list[Value | None] = []
         for value, grad in zip(self.inputs, found, strict=False):
-            if isinstance(value, TensorValue) and (_is_none(grad) or isinstance(grad, TensorValue)):
-                gradients.append(None if _is_none(grad) else grad)
-            elif not _is_none(grad):
+            if isinstance(value, TensorValue) and (is_none(grad) or isinstance(grad, TensorValue)):
+                gradients.append(None if is_none(grad) else grad)
+            elif not is_none(grad):
                 raise self.refusal("its backward gives something else than tensors")
         return graph, gradients
 
@@ -271,9 +228,9 @@ class _Application:
     def gradient_of(self, graph: Subgraph, output: TensorValue) -> TensorValue:
         """What backward is given for a result: a tensor like it, of which nothing more is known."""
         fake = output.fake
-        with self.recorder.fake_executor.mode, torch.no_grad():
+        with self.recorder.fakes.executor.mode, torch.no_grad():
             like = torch.empty_like(fake, requires_grad=False, memory_format=torch.contiguous_format)
-        value = TensorValue(self.recorder, torch.Tensor, self.recorder.describe(like))
+        value = TensorValue(self.recorder, torch.Tensor, self.recorder.fakes.describe(like))
         value._fake = like
         graph.input(f"grad_{len(graph.given)}", value)
         return value
@@ -318,14 +275,14 @@ class _as_in_backward:
 
     def __enter__(self) -> None:
         self.before = global_state.snapshot()
-        self.recorder.switch(internals.set_grad_enabled, [False])
+        self.recorder.state.switch(internals.set_grad_enabled, [False])
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
-                self.recorder.switch(torch.set_autocast_enabled, [device, False])
+                self.recorder.state.switch(torch.set_autocast_enabled, [device, False])
 
     def __exit__(self, *exc: object) -> None:
         for function, args in global_state.changes(global_state.snapshot(), self.before):
-            self.recorder.switch(function, list(args))
+            self.recorder.state.switch(function, list(args))
 
 
 def apply_function() -> Any:

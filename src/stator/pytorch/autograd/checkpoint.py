@@ -48,12 +48,12 @@ def _handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
     if not args or internals.checkpoints_are_debugged():
         raise _refusal("it is called without a function or with debugging on")
     recorder, effects = space.trace.recorder, space.trace.effects
-    changes, written, last = effects.count, dict(recorder.written), internals.root(recorder.graph).prev
+    changes, written, last = effects.count, dict(recorder.effects.written), internals.root(recorder.nodes.graph).prev
     rest = {name: value for name, value in kwargs.items() if name not in _OWN}
     result = space.call(args[0], args[1:], rest)
-    if effects.count != changes or recorder.written != written:
+    if effects.count != changes or recorder.effects.written != written:
         raise _refusal("its function acts on objects or tensors outside of it")
-    _mark(recorder.graph, last)
+    _mark(recorder.nodes.graph, last)
     return result
 
 

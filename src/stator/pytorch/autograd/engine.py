@@ -73,7 +73,7 @@ def _backward(host: Any) -> Handler:
 
 def _is_whole(recorder: Recorder) -> bool:
     """Whether no graph of autograd reaches into the trace, and nobody waits for gradients in it."""
-    for value in recorder.tensors:
+    for value in recorder.tracked.existing:
         host = value.host
         if not host.requires_grad:
             continue
@@ -82,7 +82,7 @@ def _is_whole(recorder: Recorder) -> bool:
             return False
         assert value.source is not None
         recorder.trace.guard(IdIs(GetAttrSource(value.source, "_backward_hooks"), None))
-    return not recorder.hooked
+    return not recorder.tracked.hooked
 
 
 def install() -> None:

@@ -50,7 +50,7 @@ def _check(space: Space, tensor: Any, method: Any) -> None:
         # Made by ordinary Python: a tensor that is one of several results of a graph shares its place in autograd's
         # graph with them, and the hook would be called, with None, when only another one has a gradient.
         raise Restart(tensor.operation.step, brk)
-    if tensor.source is None or tensor.root in recorder.rewritten:
+    if tensor.source is None or tensor.root in recorder.effects.rewritten:
         raise Unsupported(brk)
 
 
@@ -70,7 +70,7 @@ def _hooking(method: Any) -> Handler:
             return bad_call(space, method, args, kwargs)
         _check(space, tensor, method)
         handle = HandleValue(RemovableHandle)
-        space.trace.recorder.hooked.add(tensor.root)  # type: ignore[attr-defined]
+        space.trace.recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]
         space.trace.defer(hook_up, [handle, space.existing(method), tensor, args[1]])
         return handle
 
@@ -81,7 +81,7 @@ def _retain_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
     method = torch.Tensor.retain_grad
     tensor = args[0].force()
     _check(space, tensor, method)
-    space.trace.recorder.hooked.add(tensor.root)  # type: ignore[attr-defined]
+    space.trace.recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]
     space.trace.defer(method, [tensor])
     return NONE
 

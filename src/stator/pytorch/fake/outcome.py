@@ -14,7 +14,7 @@ from stator.pytorch.fake.watcher import OpObservation
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.interfaces import Operation
+    from stator.pytorch.traced import Operation
     from stator.space.space import Space
 
 __all__ = ["Outcome", "Result", "TensorResult", "outcome_of", "versions_of"]
@@ -54,7 +54,7 @@ class TensorResult(Result):
         return operation.made(self.meta, path, self.alias)
 
     def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
-        return operation.recorder.example(values[path])
+        return operation.recorder.fakes.example(values[path])
 
 
 class ArgumentResult(Result):
@@ -69,7 +69,7 @@ class ArgumentResult(Result):
         return operation.operands[self.index]
 
     def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
-        return operation.recorder.example(operation.operands[self.index])
+        return operation.recorder.fakes.example(operation.operands[self.index])
 
 
 class HostResult(Result):

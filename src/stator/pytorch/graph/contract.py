@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.guards.guard import Guard, Predicate
-from stator.guards.source import AttrSource, DictItemSource
 from stator.pytorch import internals
-from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.tracing_context import Context, name_later
 from stator.pytorch.shapes.shapes import new_env
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
 
-__all__ = ["alone_guards", "backend_guards", "in_context", "is_member"]
+__all__ = ["backend_guards", "in_context"]
 
 _frames = itertools.count()
 
@@ -90,28 +88,6 @@ def backend_guards(recorder: Recorder, context: Any) -> list[Guard]:
         else:
             raise NotImplementedError(f"guard of AOTAutograd: {assumption!r}")
     return guards
-
-
-def alone_guards(value: Any, tensors: list[Any]) -> list[Guard]:
-    """No other tensor lies in the storage of one whose metadata the program changes: its own might change too."""
-    others = [other.source for other in tensors if other is not value and other.source is not None]
-    if not others or value.source is None:
-        return []
-    return [Predicate((value.source, *others), _apart, f"{value.source.expr()} shares no storage with other tensors")]
-
-
-def _apart(tensor: Any, *others: Any) -> bool:
-    storage = storage_of(tensor)
-    return all(storage_of(other) != storage for other in others)
-
-
-def is_member(value: Any) -> bool:
-    """Whether an input is a parameter or buffer found in a module."""
-    base = value.source
-    if isinstance(base, DictItemSource):
-        base = base.base
-        return isinstance(base, AttrSource) and base.name in internals.MODULE_TENSORS
-    return False
 
 
 class _Overlap:

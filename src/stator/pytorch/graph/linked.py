@@ -24,6 +24,7 @@ from stator.space.value import Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import TracedTensor
     from stator.space.interfaces import Frame
 
 __all__ = ["check_outputs"]
@@ -33,14 +34,18 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
     """Trace again up to an earlier end, if autograd would not know of these outputs what it is asked for."""
     if recorder.keeps_order:
         return
-    tensors = [v for v in outputs if isinstance(v, TensorValue) and v.operation is not None and v.requires_grad]
+    tensors: list[Any] = [
+        v for v in outputs if isinstance(v, TensorValue) and v.operation is not None and v.requires_grad
+    ]
     for value in tensors:
         if is_leaf(value) and not _is_made_again(recorder, value):  # a view made without gradients
             operation: Any = value.operation
             raise Restart(operation.step, errors.NewLeaf(describe_callable(operation.function)))
     _refuse_views(recorder, tensors)
-    asked = [(value, value.operation) for value in tensors]
-    asked += [(v, recorder.rewritten[v]) for v in recorder.written if v.requires_grad and not _was_leaf(v)]
+    asked = [(t, t.operation) for t in tensors]
+    asked += [
+        (v, recorder.effects.rewritten[v]) for v in recorder.effects.written if v.requires_grad and not _was_leaf(v)
+    ]
     if len(asked) > 1 and _asked(recorder):
         _cut(recorder, asked)
 
@@ -54,7 +59,7 @@ def _is_made_again(recorder: Recorder, view: TensorValue) -> bool:
 
 def _refuse_views(recorder: Recorder, tensors: list[TensorValue]) -> None:
     """A backend gives outputs that share new memory as plain views of each other: a Function's backward is lost."""
-    for made, operation in recorder.own_gradients.items():
+    for made, operation in recorder.tracked.own_gradients.items():
         reached = _reached(made.node, set()) | {made.node}
         alike = {value.node in reached for value in tensors if value.root is made.root}
         if made.root.host is None and len(alike) == 2:
@@ -63,18 +68,18 @@ def _refuse_views(recorder: Recorder, tensors: list[TensorValue]) -> None:
             raise Restart(operation.step, errors.UnsupportedTensorOperation(name, why))
 
 
-def _was_leaf(value: TensorValue) -> bool:
+def _was_leaf(value: TracedTensor) -> bool:
     """Whether an existing tensor that is written to stays what it is: gradients are not recorded for a leaf."""
     return bool(value.meta.is_leaf if value.meta is not None else value.fake.is_leaf)
 
 
-def _cut(recorder: Recorder, made: list[tuple[TensorValue, Any]]) -> None:
+def _cut(recorder: Recorder, made: list[tuple[TracedTensor, Any]]) -> None:
     """End the graph before the first operation on whose result, or on what it writes to, another output depends.
 
     Ordinary Python performs it: then the tensor has a place of its own in autograd's graph.
     """
     for value, operation in sorted(made, key=lambda pair: pair[1].step):
-        reached = _reached(value.node, recorder.keep)
+        reached = _reached(value.node, recorder.effects.keep)
         if any(other.node in reached for other, _ in made if other.node is not value.node):
             about = f"what may be asked about the gradient of a result of {describe_callable(operation.function)}"
             raise Restart(operation.step, errors.AutogradCall(about))

@@ -32,17 +32,18 @@ _Base: Any = internals.TensorBase
 
 def must_run_in_order(recorder: Recorder, inputs: list[Any]) -> bool:
     """Whether AOTAutograd cannot take the graph: it writes no inputs beside tensors of classes of the program's own."""
-    return recorder.in_order or (
-        bool(recorder.written) and any(isinstance(v, TensorValue) and v.cls not in PLAIN_CLASSES for v in inputs)
+    return recorder.tracked.in_order or (
+        bool(recorder.effects.written)
+        and any(isinstance(v, TensorValue) and v.cls not in PLAIN_CLASSES for v in inputs)
     )
 
 
 def memory_guard(recorder: Recorder, inputs: list[Any]) -> Apart | None:
     """How the inputs of the graph lie in memory, or None where that doesn't matter; its `fn` is a MemoryRule."""
-    existing = set(recorder.tensors)
+    existing, changed = set(recorder.tracked.existing), recorder.effects.written
     tensors = [value for value in inputs if value in existing]
-    written = [value for value in tensors if value in recorder.written]
-    others = [value for value in tensors if value not in recorder.written]
+    written = [value for value in tensors if value in changed]
+    others = [value for value in tensors if value not in changed]
     if not written or len(tensors) < 2:
         return None
     hosts = [value.host for value in (*written, *others)]

@@ -33,18 +33,18 @@ class Subgraph:
     def input(self, name: str, value: Any) -> None:
         """Give the graph an input that `value`, which exists nowhere else, stands for."""
         value._node = self.graph.placeholder(name)
-        self.recorder.values[value._node] = value
+        self.recorder.nodes.values[value._node] = value
         self.given.append(value)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
         """Record into this graph meanwhile."""
         recorder = self.recorder
-        outer, recorder.graph = recorder.graph, self.graph
+        outer, recorder.nodes.graph = recorder.nodes.graph, self.graph
         try:
             yield
         finally:
-            recorder.graph = outer
+            recorder.nodes.graph = outer
 
     def holds(self, value: Any) -> bool:
         """Whether the value is computed in this graph."""
@@ -52,7 +52,7 @@ class Subgraph:
 
     def free(self, results: list[Value]) -> list[Any]:
         """The values of the outside that the graph uses, or that are among its results."""
-        values = self.recorder.values
+        values = self.recorder.nodes.values
         found: dict[Any, None] = {}
         for node in self.graph.nodes:
             for used in node.all_input_nodes:
@@ -81,8 +81,8 @@ class Subgraph:
         graph.output(tuple(nodes))
         module = torch.nn.Module()
         for node in graph.nodes:
-            if node.op in ("get_attr", "call_module") and node.target in self.recorder.attributes:
-                setattr(module, node.target, self.recorder.attributes[node.target])
+            if node.op in ("get_attr", "call_module") and node.target in self.recorder.nodes.attributes:
+                setattr(module, node.target, self.recorder.nodes.attributes[node.target])
         graph.lint()
         refuse_inside(self.recorder, graph)
         return graph_module(module, graph)
@@ -106,8 +106,8 @@ def record_module(
     Raises:
         Failure: the module failed on the fake tensors.
     """
-    target = f"{name}_{len(recorder.attributes)}"
-    recorder.attributes[target] = module
+    target = f"{name}_{len(recorder.nodes.attributes)}"
+    recorder.nodes.attributes[target] = module
     call = Call(observed or module, "call_module", target)
     call.acts = acts
     call.operands = list(dict.fromkeys(operands))

@@ -27,9 +27,9 @@ from stator.pytorch.state.random_state import restore, saved
 from stator.pytorch.tensors.classes import is_plain_class
 
 if TYPE_CHECKING:
-    from stator.pytorch.graph.finish import CompiledGraph
+    from stator.pytorch.graph.located import Located
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.tensors.tensor import TensorValue
+    from stator.pytorch.traced import TracedTensor
     from stator.space.interfaces import Writer
 
 __all__ = ["Copies", "Recovery", "only_contents", "recovery"]
@@ -43,7 +43,7 @@ class Copies:
         random: whether the random generators are to be put back too.
     """
 
-    def __init__(self, written: list[TensorValue], random: bool) -> None:
+    def __init__(self, written: list[TracedTensor], random: bool) -> None:
         self.random = random
         tensors = [value.host for value in written]
         #: the positions of those that are of other sizes afterwards
@@ -142,55 +142,56 @@ class Recovery:
         self.refused = refused
 
 
-def recovery(recorder: Recorder, graph: CompiledGraph, writer: Writer, *, checked: bool) -> Recovery | None:
+def recovery(recorder: Recorder, located: Located | None, writer: Writer, *, checked: bool) -> Recovery | None:
     """How to recover from a failure of this graph; None where the frame cannot be executed again.
 
     One that is `checked` may also turn out to have computed what the trace had ruled out.
     """
-    if not recorder.trace.repeatable or recorder.acts:
-        return _early(graph, writer)
-    if graph.located is not None and not recorder.exposed and not recorder.inert and not checked:
-        return _early(graph, writer)
-    if not recorder.written or (recorder.writes_last and not checked):
-        return Recovery(f"{writer.const(saved)}()", writer.const(restore)) if recorder.random else Recovery()
-    if graph.located is None and not checked and _bytes(recorder.written) > recorder.trace.config.undo_limit:
+    effects = recorder.effects
+    if not recorder.trace.repeatable or effects.acts:
+        return _early(located, writer)
+    if located is not None and not effects.exposed and not effects.inert and not checked:
+        return _early(located, writer)
+    if not effects.written or (recorder.writes_last and not checked):
+        return Recovery(f"{writer.const(saved)}()", writer.const(restore)) if effects.random else Recovery()
+    if located is None and not checked and _bytes(effects.written) > recorder.trace.config.undo_limit:
         return None
-    if not all(_can_be_put_back(value) for value in recorder.written):
-        return _early(graph, writer)
-    copies = Copies(list(recorder.written), recorder.random)
-    tensors = [writer.const(v.host) if v.source is None else writer.source(v.source) for v in recorder.written]
+    if not all(_can_be_put_back(value) for value in effects.written):
+        return _early(located, writer)
+    copies = Copies(list(effects.written), effects.random)
+    tensors = [writer.const(v.host) if v.source is None else writer.source(v.source) for v in effects.written]
     save = f"{writer.const(copies.save, 'copies')}({', '.join(tensors)})"
     impossible = f"{writer.const(copies.impossible, 'cannot_put_back')}({{saved}})"
     return Recovery(save, writer.const(copies.undo, "put_back"), impossible)
 
 
-def _early(graph: CompiledGraph, writer: Writer) -> Recovery | None:
+def _early(located: Located | None, writer: Writer) -> Recovery | None:
     """Execute the frame again only where the graph has failed before the first operation that shows."""
-    if graph.located is None:
+    if located is None:
         return None
-    return Recovery(refused=f"not {writer.const(graph.located.is_early, 'is_early')}(error)")
+    return Recovery(refused=f"not {writer.const(located.is_early, 'is_early')}(error)")
 
 
-def only_contents(value: TensorValue) -> bool:
+def only_contents(value: TracedTensor) -> bool:
     """Whether all that a graph changes of an existing tensor are its elements: a copy puts them back for certain."""
     host = value.host
     plain = _can_be_put_back(value) and not (host.requires_grad or value.requires_grad or host.is_inference())
     return plain and not _is_reshaped(value)
 
 
-def _bytes(tensors: Iterable[TensorValue]) -> int:
+def _bytes(tensors: Iterable[TracedTensor]) -> int:
     return sum(value.host.numel() * value.host.element_size() for value in tensors)
 
 
-def _can_be_put_back(value: TensorValue) -> bool:
+def _can_be_put_back(value: TracedTensor) -> bool:
     host = value.host
     if not is_plain_class(value.cls) or host.layout is not torch.strided or host.is_nested or host.is_quantized:
         return False
     return bool(host.is_leaf) or not internals.is_view(host)
 
 
-def _is_reshaped(value: TensorValue) -> bool:
+def _is_reshaped(value: TracedTensor) -> bool:
     meta, host = value.meta, value.host
-    if meta is None or meta.symbolic or storage_of(host) not in value.recorder.restructured:
+    if meta is None or meta.symbolic or storage_of(host) not in value.recorder.tracked.restructured:
         return False
     return (meta.shape, meta.stride, meta.offset) != (host.shape, host.stride(), host.storage_offset())

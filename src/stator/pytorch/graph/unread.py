@@ -24,8 +24,9 @@ from stator.space.value import Unsupported
 if TYPE_CHECKING:
     import torch.fx
 
-    from stator.pytorch.interfaces import Operation, Recorder
+    from stator.pytorch.interfaces import Recorder
     from stator.pytorch.tensors.lowering import Call
+    from stator.pytorch.traced import Operation
 
 __all__ = ["refuse_inside", "refuse_lost", "unchecked", "unread_results"]
 
@@ -54,13 +55,13 @@ def unchecked(call: Call) -> bool:
 
 def unread_results(recorder: Recorder) -> list[Any]:
     """Nodes to make results of the graph, for a backend that drops what leads to none."""
-    if not recorder.fallible:
+    if not recorder.effects.fallible:
         return []
-    nodes = [node for node in recorder.whole.nodes if node.op != "placeholder"]
+    nodes = [node for node in recorder.nodes.whole.nodes if node.op != "placeholder"]
     read = _Reading(recorder)
     for node in reversed(nodes):
         read.before(node)
-    return [_copied(recorder, node, recorder.fallible[node]) for node in nodes if node in read.unread]
+    return [_copied(recorder, node, recorder.effects.fallible[node]) for node in nodes if node in read.unread]
 
 
 def refuse_inside(recorder: Recorder, graph: torch.fx.Graph) -> None:
@@ -68,8 +69,8 @@ def refuse_inside(recorder: Recorder, graph: torch.fx.Graph) -> None:
     if recorder.keeps_order:
         return
     for node in graph.nodes:
-        if node in recorder.fallible and not node.users:
-            name = describe_callable(recorder.fallible[node].function)
+        if node in recorder.effects.fallible and not node.users:
+            name = describe_callable(recorder.effects.fallible[node].function)
             raise Unsupported(errors.UnsupportedTensorOperation(name, _WHY))
 
 
@@ -98,7 +99,8 @@ class _Reading:
     """
 
     def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
+        self.effects = recorder.effects
+        self.values = recorder.nodes.values
         self.live: set[Any] = set()
         #: memory of tensors of the program that is written over later
         self.gone: set[Any] = set()
@@ -106,16 +108,16 @@ class _Reading:
 
     def before(self, node: Any) -> None:
         """Note what is read when the graph has come to this node."""
-        written = self.recorder.writes.get(node, ())
+        written = self.effects.writes.get(node, ())
         made = self._memory(node)
         # What acts on something else is there for that, and a backend leaves it there.
-        used = node.op == "output" or node in self.recorder.acting or made in self.live
+        used = node.op == "output" or node in self.effects.acting or made in self.live
         used = used or any(self._survives(root) for root in written)
-        if not used and node in self.recorder.fallible:
+        if not used and node in self.effects.fallible:
             self.unread.add(node)
             used = True
         if _overwrites(node) and written:
-            target = self.recorder.values.get(node.args[0])
+            target = self.values.get(node.args[0])
             if target is next(iter(written)):  # and not a part of it
                 self.live.discard(target)
                 self.gone.add(target)
@@ -130,7 +132,7 @@ class _Reading:
         return root in self.live or (root.host is not None and root not in self.gone)
 
     def _memory(self, node: Any) -> Any:
-        value = self.recorder.values.get(node)
+        value = self.values.get(node)
         return value.root if isinstance(value, TensorValue) else node
 
 
@@ -156,7 +158,7 @@ def _overwrites(node: Any) -> bool:
 def _copied(recorder: Recorder, node: Any, operation: Operation) -> Any:
     """A node that copies what another has made, or has written to, right after it."""
     made = next((value for value in operation.made_values if isinstance(value, TensorValue)), None)
-    written = recorder.writes.get(node)
+    written = recorder.effects.writes.get(node)
     graph, last = node.graph, node
     if made is None and written:
         made, last = next(
@@ -169,9 +171,9 @@ def _copied(recorder: Recorder, node: Any, operation: Operation) -> Any:
     for index in path:
         with graph.inserting_after(at):
             at = last = graph.call_function(operator.getitem, (last, index))
-        at.meta = NodeMeta(lambda: recorder.example(value))
+        at.meta = NodeMeta(lambda: recorder.fakes.example(value))
     for method in ("detach", "clone"):
         with graph.inserting_after(at):
             at = last = graph.call_method(method, (last,))
-        at.meta = NodeMeta(lambda: recorder.example(value))
+        at.meta = NodeMeta(lambda: recorder.fakes.example(value))
     return last

@@ -26,13 +26,13 @@ def counting_writes(
     A graph with a backward pass is left as it is: Inductor keeps a written input itself for that pass (the mean of a
     BatchNorm), and autograd refuses one whose version is not the one it had then.
     """
-    written = [index for index, value in enumerate(inputs) if value in recorder.written]
+    written = [index for index, value in enumerate(inputs) if value in recorder.effects.written]
     roots = [inputs[index] for index in written]
     differentiated = any(isinstance(value, TensorValue) and value.requires_grad for value in (*outputs, *roots))
     # Tensors made in inference mode count no writes.
     if not written or differentiated or any(root.host.is_inference() for root in roots):
         return compiled
-    writes = [sum(counts.get(root, 0) for counts in recorder.writes.values()) for root in roots]
+    writes = [sum(counts.get(root, 0) for counts in recorder.effects.writes.values()) for root in roots]
 
     def run(*args: Any) -> Any:
         tensors = tuple([args[index] for index in written])

@@ -90,7 +90,8 @@ class _Mapping:
         """What changes when something is written, drawn or noted."""
         recorder = self.space.trace.recorder
         effects = self.space.trace.effects
-        return effects.count, len(recorder.rewritten), recorder.random, recorder.acts, recorder.state.key
+        done = recorder.effects
+        return effects.count, len(done.rewritten), done.random, done.acts, recorder.state.key
 
     # -- structures of tensors --------------------------------------------------------------------------------------
 
@@ -119,7 +120,7 @@ class _Mapping:
         self.mapped.append(value)
         self.in_dims.append(dim)
         recorder = self.space.trace.recorder
-        with recorder.fake_executor.mode:
+        with recorder.fakes.executor.mode:
             like = value.fake.select(dim, 0) if value.shape[dim] != 0 else _no_example(value.fake, dim)
         made = TensorValue(recorder, torch.Tensor, meta_of(like))
         made._fake = like

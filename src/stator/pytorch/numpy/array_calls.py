@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from stator import errors
 from stator.guards.raw import owner_of
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.tensors.lowering import fill
+from stator.space.value import Unsupported
 from stator.space.warning_trap import collected
 
-__all__ = ["Answer", "array_call", "ask", "computed", "name_of", "same_sizes", "strides_of"]
+__all__ = ["Answer", "array_call", "ask", "computed", "name_of", "refusal", "same_sizes", "strides_of"]
 
 #: parts of NumPy with functions of their own
 _PARTS = ("", "linalg", "fft")
@@ -34,7 +36,6 @@ _METHOD = "ndarray."
 def _names() -> dict[int, str]:
     """NumPy's functions that torch has too: id → name."""
     ours = internals.numpy
-
     found: dict[int, str] = {}
     for part in _PARTS:
         theirs, mine = (getattr(module, part) if part else module for module in (np, ours))
@@ -59,9 +60,13 @@ def name_of(host: Any) -> str | None:
     if not issubclass(owner, np.ndarray | np.generic):
         return None
     ours = internals.numpy
-
     name = host.__name__
     return _METHOD + name if name in vars(ours.ndarray) else None
+
+
+def refusal(name: str, why: str) -> Unsupported:
+    """The break at a call that cannot be an operation of the graph."""
+    return Unsupported(errors.UnsupportedTensorOperation(f"numpy.{name}", why))
 
 
 def array_call(name: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -73,7 +78,6 @@ def array_call(name: str, /, *args: Any, **kwargs: Any) -> Any:
 @functools.cache
 def _function(name: str) -> Callable[..., Any]:
     ours = internals.numpy
-
     if not name.startswith(_METHOD):
         return functools.reduce(getattr, name.split("."), ours)
     found = vars(ours.ndarray)[name.removeprefix(_METHOD)]
@@ -82,7 +86,6 @@ def _function(name: str) -> Callable[..., Any]:
 
 def _wrapped(arg: Any) -> Any:
     ours = internals.numpy
-
     if isinstance(arg, torch.Tensor):
         return ours.ndarray(arg)
     if isinstance(arg, list | tuple):
@@ -92,7 +95,6 @@ def _wrapped(arg: Any) -> Any:
 
 def _unwrapped(result: Any) -> Any:
     ours = internals.numpy
-
     if isinstance(result, ours.ndarray):
         return result.tensor
     if isinstance(result, list | tuple) and not isinstance(result, torch.Size):

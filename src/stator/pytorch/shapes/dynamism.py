@@ -13,7 +13,7 @@ from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
 if TYPE_CHECKING:
     from types import CodeType
 
-    from stator.pytorch.tensors.tensor import TensorValue
+    from stator.pytorch.traced import TracedTensor
     from stator.space.interfaces import Trace
 
 __all__ = ["contents_stay", "dims", "note_first_call", "number_varies", "ranges"]
@@ -21,7 +21,7 @@ __all__ = ["contents_stay", "dims", "note_first_call", "number_varies", "ranges"
 _VARIES = "varies"
 
 
-def dims(trace: Trace, value: TensorValue) -> dict[int, Any]:
+def dims(trace: Trace, value: TracedTensor) -> dict[int, Any]:
     """The dimensions that are to be symbols, with torch's kind of symbol."""
     tensor, source = value.host, value.source
     if source is None or type(source) is ConstSource or tensor.layout is not torch.strided or tensor.is_nested:
@@ -128,7 +128,7 @@ def fix_numbers(trace: Trace, places: list[str]) -> None:
     trace.region_state.setdefault("fixed numbers", set()).update(places)
 
 
-def contents_stay(trace: Trace, value: TensorValue) -> bool:
+def contents_stay(trace: Trace, value: TracedTensor) -> bool:
     """Whether an existing tensor of one element held the same number in all earlier traces of the same code."""
     assert value.source is not None
     seen = trace.region_state.setdefault("contents", {})

@@ -22,11 +22,12 @@ from stator.pytorch.shapes import dynamism
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import Restart
-from stator.space.value import Unsupported
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.tensors.tensor import TensorValue
+    from stator.pytorch.traced import TracedTensor
+    from stator.pytorch.types import Fake
 
 __all__ = ["Shapes", "new_env", "property_source"]
 
@@ -87,6 +88,9 @@ class Shapes:
         self._named: dict[str, Source] = {}
         self._boxes: list[TensorValue] = []
         self.symbols: dict[Any, SymValue] = {}
+        #: numbers read from the frame, by their sources; and elements of tensors, by what tells which
+        self.numbers: dict[Source, SymValue] = {}
+        self.elements: dict[object, Value] = {}
         self.frozen: list[Guard] | None = None
 
     @property
@@ -94,7 +98,7 @@ class Shapes:
         """torch's ShapeEnv: made, and sympy with it imported, when a symbol may be needed."""
         if self._env is None:
             self._env = new_env(self.may_be_new)
-            self.recorder.admit_symbols(self._env)
+            self.recorder.fakes.admit_symbols(self._env)
         return self._env
 
     @property
@@ -137,7 +141,7 @@ class Shapes:
         """Our source of an input, from its origin."""
         return self._sources[origin.local_name]
 
-    def context(self, value: TensorValue, dims: dict[int, Any]) -> Any:
+    def context(self, value: TracedTensor, dims: dict[int, Any]) -> Any:
         """The symbolic context of an existing tensor of which some dimensions are dynamic."""
         known = self._contexts.get(id(value))
         if known is None:
@@ -147,7 +151,7 @@ class Shapes:
             self._contexts[id(value)] = known
         return known
 
-    def context_maker(self, value: TensorValue) -> Callable[[], Any]:
+    def context_maker(self, value: TracedTensor) -> Callable[[], Any]:
         """What returns the symbolic context of an existing tensor when it is called, also after the trace.
 
         It is the same one each time: a backend that is tried twice must find the symbols it knows already.
@@ -162,11 +166,11 @@ class Shapes:
             make = self._makers[id(value)] = functools.cache(described)
         return make
 
-    def fakify(self, value: TensorValue, dims: dict[int, Any] | None = None) -> Any:
+    def fakify(self, value: TracedTensor, dims: dict[int, Any] | None = None) -> Fake:
         """The fake tensor of an existing one."""
         if dims:
             assert self.env is not None  # the mode knows of it now
-        mode = self.recorder.fake_executor.mode
+        mode = self.recorder.fakes.executor.mode
         if not dims:
             return mode.of(value.host)
         if internals.is_view(value.host):
@@ -385,8 +389,3 @@ def _shape_guard(texts: list[str], names: tuple[str, ...], sources: tuple[Source
     for name, source in zip(names, sources, strict=True):
         shown = re.sub(rf"\b{name}\b", source.expr().replace("\\", r"\\"), shown)
     return Predicate(sources, check, shown)
-
-
-def dynamic_dims(recorder: Recorder, value: TensorValue) -> dict[int, Any]:
-    """The dimensions of an existing tensor that are to be symbols, with the kind of symbol."""
-    return dynamism.dims(recorder.trace, value)

@@ -14,13 +14,15 @@ from stator.guards.guard import TypeIs
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, hint_of, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
+from stator.pytorch.shapes.dynamism import number_varies
 from stator.space.deferred import DeferredNumber, DeferredStr
 from stator.space.protocol import NOT_IMPLEMENTED
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
-    from stator.pytorch.interfaces import Operation, Recorder
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import Operation
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
@@ -60,7 +62,7 @@ class SymValue(Value):
     def node(self) -> Any:
         """The FX node that computes it."""
         if self._node is None:
-            self._node = self.recorder.node_of(self)
+            self._node = self.recorder.nodes.of(self)
         return self._node
 
     @property
@@ -73,7 +75,7 @@ class SymValue(Value):
     @property
     def meta(self) -> NumberMeta:
         """What describes it among the operands of an operation."""
-        return number_meta(self.number, self.recorder.symbolic)
+        return number_meta(self.number, self.recorder.fakes.symbolic)
 
     def as_host(self, space: Space) -> Any:
         known = self.number.node.maybe_as_int() if self.cls is int else None
@@ -95,16 +97,14 @@ def literal(trace: Any, host: Any, source: Any) -> Value | None:
     """A number read from the frame that has varied (trace.LITERAL_HOOKS)."""
     if type(host) not in (int, float) or trace.recorder is None:
         return None
-    from stator.pytorch.shapes.dynamism import number_varies
-
     if not number_varies(trace, host, source) or host in (0, 1) or not math.isfinite(host):
         return None
     if type(host) is int and not -_PAST_64_BITS <= host < _PAST_64_BITS:
         return None  # operations refuse it
     trace.guard(TypeIs(source, type(host)))
-    known = trace.recorder.numbers.get(source)
+    known = trace.recorder.shapes.numbers.get(source)
     if known is None:
-        known = trace.recorder.numbers[source] = trace.recorder.shapes.number(host, source)
+        known = trace.recorder.shapes.numbers[source] = trace.recorder.shapes.number(host, source)
     return known
 
 
@@ -145,7 +145,7 @@ def compute(space: Space, function: Callable[..., Any], args: list[Value], targe
         raise _failure(space, function, numbers, e) from None
     if type(number) not in _CLASSES:
         return space.fresh(number)
-    node = recorder.graph.call_function(
+    node = recorder.nodes.graph.call_function(
         target or function, tuple([host.node if isinstance(host, SymValue) else host for host in hosts])
     )
     node.meta = NodeMeta(lambda: number, call_chain(space.trace.frame))

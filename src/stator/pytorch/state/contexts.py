@@ -113,9 +113,10 @@ def _enter_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) 
     if not isinstance(mode, bool):
         return None
     recorder = space.trace.recorder
-    recorder.replay()
-    real, node = recorder.enter_inference(mode)
-    context = InferenceContext(mode, real, node)
+    recorder.fakes.replay()
+    real = internals.InferenceMode(mode)
+    real.__enter__()
+    context = InferenceContext(mode, real, recorder.state.add_node(internals.enter_inference_mode, (mode,)))
     context.enter(space)
     recorder.state.note()
     space.setattr(args[0], "_inference_mode_context", context)
@@ -128,10 +129,10 @@ def _leave_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) 
     if not isinstance(context, InferenceContext):
         return None
     recorder = space.trace.recorder
-    recorder.replay()
+    recorder.fakes.replay()
     context.leave(space)
     context.leave_for_real()
-    recorder.add_state_node(internals.exit_inference_mode, (context.node,))
+    recorder.state.add_node(internals.exit_inference_mode, (context.node,))
     recorder.state.note()
     return NONE
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,10 +10,16 @@ import torch
 from stator.guards.guard import Equals, GlobalState, Guard
 from stator.guards.source import GlobalSource
 from stator.pytorch import internals
+from stator.pytorch.state.program_hooks import ProgramHooks
 from stator.pytorch.state.state_probe import state_probe
 
 if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
+    from stator.pytorch.fake.fake_executor import FakeExecutor
+    from stator.pytorch.graph.effects import GraphEffects
+    from stator.pytorch.graph.nodes import GraphNodes
+    from stator.pytorch.traced import Operation
+    from stator.pytorch.types import Args, Function, Kwargs
+    from stator.space.interfaces import Trace, Writer
 
 __all__ = ["SETTERS", "State", "snapshot"]
 
@@ -90,10 +95,30 @@ def changes(before: tuple[Any, ...], after: tuple[Any, ...]) -> Calls:
     return [call for (_, calls), was, wanted in parts if was != wanted for call in calls(wanted)]
 
 
+class StateChange:
+    """A change of the global state among the operations that await being run on fake tensors."""
+
+    __slots__ = ("args", "function", "kwargs")
+
+    def __init__(self, function: Function, args: list[object], kwargs: Kwargs) -> None:
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+
+    def replay(self, fake_executor: FakeExecutor) -> None:
+        """Perform it again."""
+        self.function(*self.args, **self.kwargs)
+
+
 class State:
     """The global state of one trace: as it was at the start, and as the traced program has made it."""
 
-    def __init__(self) -> None:
+    def __init__(self, trace: Trace, nodes: GraphNodes, effects: GraphEffects) -> None:
+        self.trace = trace
+        self.nodes = nodes
+        self.effects = effects
+        #: what has been recorded and not yet run on fake tensors, with the changes of the state among it
+        self.pending: list[Operation | StateChange] = []
         self.entry = snapshot()
         self.current = self.entry
         #: whether the trace has asked for the state though it has no tensors
@@ -104,11 +129,40 @@ class State:
         self._pending_from = self.entry
         self._check = _check_of()
         self.key = self._key()
+        self.hooks = ProgramHooks()
 
     def _key(self) -> Any:
         return (self.current, torch.is_inference_mode_enabled(), tuple(map(str, _devices())))
 
-    def perform(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+    # -- changes ----------------------------------------------------------------------------------------------------
+
+    def change(self, function: Function, args: list[object], kwargs: Kwargs | None = None) -> object:
+        """Perform a change that the program makes, and record it."""
+        kwargs = kwargs or {}
+        result = self.perform(function, args, kwargs)
+        self.add_node(function, tuple(args), kwargs)
+        if function not in NESTING:
+            self.pending.append(StateChange(function, args, kwargs))
+        self.trace.mutation_count += 1
+        return result
+
+    def switch(self, function: Function, args: list[object]) -> None:
+        """Change the state as C code does around a call: nothing of it appears in the graph."""
+        self.perform(function, args, {})
+        self.pending.append(StateChange(function, args, {}))
+
+    def leave(self) -> None:
+        """End the graph with the nodes that put the state back as it was at its beginning."""
+        for function, args in self.undoing():
+            self.add_node(function, args)
+
+    def add_node(self, function: Function, args: Args, kwargs: Kwargs | None = None) -> torch.fx.Node:
+        """Add a call that changes the state to the graph."""
+        node = self.nodes.graph.call_function(function, args, kwargs or {})
+        self.effects.note_state(node)
+        return node
+
+    def perform(self, function: Function, args: list[object], kwargs: Kwargs) -> object:
         """Let the traced program change the state, for real until the trace ends."""
         self.used = True
         result = function(*args, **kwargs)
@@ -130,13 +184,16 @@ class State:
         """Whether the state differs from that at the start."""
         return self.current != self.entry or self.nesting != 0
 
-    @contextlib.contextmanager
-    def replaying(self) -> Iterator[None]:
-        """Go back to where the operations that await replay began; afterwards they are no longer awaited."""
+    def replay(self, fake_executor: FakeExecutor) -> None:
+        """Run everything that is pending, in order and in the state that it was recorded in."""
+        if not self.pending:
+            return
+        pending, self.pending = self.pending, []
         start, self._pending_from = self._pending_from, self.current
         apply(start)
         try:
-            yield
+            for operation in pending:
+                operation.replay(fake_executor)
         finally:
             apply(self.current)
 
@@ -153,6 +210,7 @@ class State:
             self.open.pop().leave_for_real()
         apply(self.entry)
         self.current = self.entry
+        self.hooks.restore()
 
     def undoing(self) -> Calls:
         """Calls that lead from the state now to that at the start."""

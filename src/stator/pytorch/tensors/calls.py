@@ -159,7 +159,7 @@ def _state_handler(host: Any) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         hosts = [space.known(a.force()) for a in args]
         named = {k: space.known(v.force()) for k, v in kwargs.items()}
-        return space.fresh(space.trace.recorder.change_state(host, hosts, named))
+        return space.fresh(space.trace.recorder.state.change(host, hosts, named))
 
     return handler
 

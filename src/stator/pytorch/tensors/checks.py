@@ -63,6 +63,7 @@ class Checks:
         #: tensors of one element, and the truth values assumed of them
         self.assumed: list[tuple[Value, bool]] = []
         self.step = 0
+        trace.recorder.checks.append(self)
 
     def assume(self, value: TensorValue, truth: bool) -> bool:
         """Take the truth of a tensor for granted; False where that cannot be."""
@@ -81,13 +82,13 @@ class Checks:
         if self.assumed and acts(self.trace.recorder):
             raise Restart(self.step, errors.DataDependentBranch())
 
-    def expressions(self, writer: Writer) -> list[tuple[str, bool]]:
-        """The tensors to check as expressions of the generated program."""
-        return [(writer.expr(value), truth) for value, truth in self.assumed]
+    def expressions(self, writer: Writer) -> list[str]:
+        """What must be true when the graph has run, as expressions of the generated program."""
+        return [writer.expr(value) if truth else f"not {writer.expr(value)}" for value, truth in self.assumed]
 
 
 def acts(recorder: Recorder) -> bool:
-    return bool(recorder.written) or recorder.acts
+    return bool(recorder.effects.written) or recorder.effects.acts
 
 
 def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.guards.guard import GlobalState
+from stator.interp.trace import INTERCEPTS
 from stator.pytorch import internals
 from stator.pytorch.state.is_compiling import is_compiling
 from stator.space.protocol import FALSE, IMMUTABLE, NONE, Handler, pure, register
@@ -133,3 +134,4 @@ def install() -> None:
     register(internals.log_api_usage_once, _answer(NONE))
     register(internals.tracing_state, _answer(NONE))
     register(internals.is_tracing, _answer(FALSE))
+    INTERCEPTS.append(intercept_constant)

@@ -13,13 +13,14 @@ import torch
 
 from stator.guards.guard import Guard, Predicate
 from stator.guards.interned import Interned
-from stator.pytorch.graph.contract import is_member
+from stator.pytorch.graph.inputs import is_member
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.tensors.lowering import fill
 from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
-    from stator.pytorch.interfaces import Operation, Recorder
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import Operation
     from stator.space.value import Value
 
 __all__ = ["contents"]
@@ -52,7 +53,7 @@ class _Search:
 
     def computed(self, value: Value, depth: int) -> Any:
         """The real tensor, or None."""
-        if not isinstance(value, TensorValue) or value.root in self.recorder.rewritten or depth == 0:
+        if not isinstance(value, TensorValue) or value.root in self.recorder.effects.rewritten or depth == 0:
             return None
         operation = value.operation
         if operation is None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from stator.pytorch.tensors.lowering import Call
+    from stator.pytorch.traced import TracedTensor
     from stator.space.value import Value
 
 __all__ = [
@@ -45,7 +46,7 @@ def told_by_guard(function: Any) -> bool:
     return name in METADATA and name != "storage_offset"
 
 
-def rely_on_offset(value: TensorValue) -> None:
+def rely_on_offset(value: TracedTensor) -> None:
     """The trace depends on where in its storage the tensor begins."""
     # A result that lies in an existing storage begins where its operand does, or further on. Of several that lie in
     # one storage, any may be the operand.
@@ -53,7 +54,7 @@ def rely_on_offset(value: TensorValue) -> None:
     if host is None or host.layout is not torch.strided:
         return
     storage = storage_of(host)
-    for other in [value.root, *value.recorder.tensors]:
+    for other in [value.root, *value.recorder.tracked.existing]:
         if other.host.layout is torch.strided and storage_of(other.host) == storage:
             _guard(other, storage_offset, "storage_offset")
 
@@ -66,16 +67,16 @@ def rely_on_place_in_storage(call: Call) -> None:
             if isinstance(operand, TensorValue):
                 rely_on_offset(operand)
                 host = operand.root.host
-                operand.recorder.in_order |= host is not None and storage_offset(host) != 0
+                operand.recorder.tracked.in_order |= host is not None and storage_offset(host) != 0
 
 
-def rely_on_leaf(value: TensorValue) -> None:
+def rely_on_leaf(value: TracedTensor) -> None:
     """The trace depends on whether the tensor is a leaf: one that needs no gradient always is."""
     if value.root.host is not None and _requires_grad(value.root.host):
         _guard(value.root, is_leaf, "is_leaf")
 
 
-def rely_on_autograd(value: TensorValue) -> None:
+def rely_on_autograd(value: TracedTensor) -> None:
     """The trace depends on what autograd thinks of a write to the tensor."""
     root = value.root
     if root.host is None or root.source is None:
@@ -93,7 +94,7 @@ def rely_on_all(values: Iterable[Value]) -> None:
             rely_on_autograd(value)
 
 
-def _guard(value: TensorValue, read: Callable[[Any], object], name: str) -> None:
+def _guard(value: TracedTensor, read: Callable[[Any], object], name: str) -> None:
     if value.source is not None:
         answer(value.recorder.trace.space, value, read, name)
 

@@ -49,7 +49,7 @@ class Call:
 
     __slots__ = (
         *("acts", "args", "exact", "function", "key", "kind", "kwargs"),
-        *("metas", "operands", "swap", "target"),
+        *("metas", "only_raises", "operands", "swap", "target"),
     )
 
     def __init__(self, function: Callable[..., Any], kind: str, target: Any, swap: bool = False) -> None:
@@ -58,6 +58,8 @@ class Call:
         self.target = target
         self.swap = swap
         self.acts = False
+        #: all that it does besides computing is to raise
+        self.only_raises = False
         self.exact = True
         self.args: tuple[Any, ...] = ()
         self.kwargs: dict[str, Any] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import ConstSource, Source
+from stator.models.classes.attr_dict import AttrDict
 from stator.pytorch import internals
 from stator.pytorch.tensors.calls import function_handler
 from stator.space.protocol import HANDLERS, MODELS, register
@@ -39,8 +40,6 @@ class OperatorValue(Known):
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:
-            from stator.models.classes.attr_dict import AttrDict
-
             self._attrs = AttrDict(self, self.host)
         return self._attrs
 

@@ -39,7 +39,7 @@ class FunctionState:
     __slots__ = ("enabled",)
 
     def __init__(self, trace: Trace) -> None:
-        self.enabled: bool = trace.recorder.overrides == internals.TorchFunctionState.ENABLED
+        self.enabled: bool = trace.recorder.state.hooks.overrides == internals.TorchFunctionState.ENABLED
 
 
 def _overrides(space: Space, value: Value) -> bool:
@@ -255,7 +255,7 @@ def as_subclass(space: Space, tensor: TensorValue, cls: type) -> TensorValue:
 def as_plain(tensor: TensorValue) -> TensorValue:
     """Another object for what an operation has made, of class Tensor."""
     assert tensor.operation is not None
-    made = tensor.operation.made(tensor.meta, tensor.path)
+    made: TensorValue = tensor.operation.made(tensor.meta, tensor.path)
     made.root = tensor.root
     made._fake = tensor._fake
     return made

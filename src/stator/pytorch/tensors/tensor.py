@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.guards.guard import TensorMatch
 from stator.models.classes.attr_dict import AttrDict
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch.fake.metadata import TensorMeta
 from stator.pytorch.tensors.classes import PLAIN_CLASSES, has_dispatch
-from stator.pytorch.tensors.reader import tensor_spec
 from stator.space.identity.aliasing import used_as_key
 from stator.space.identity.keys import IdentityKey
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
-    from stator.pytorch.interfaces import Operation, Recorder
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import Operation
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
@@ -61,7 +60,7 @@ class TensorValue(Value):
         self = cls(recorder, type(host), None)
         self.source = source
         self.host = host
-        recorder.adopt(self)
+        recorder.tracked.adopt(self)
         return self
 
     @classmethod
@@ -75,14 +74,14 @@ class TensorValue(Value):
     def node(self) -> Any:
         """The FX node that computes it."""
         if self._node is None:
-            self._node = self.recorder.node_of(self)
+            self._node = self.recorder.nodes.of(self)
         return self._node
 
     @property
     def fake(self) -> Any:
         """A fake tensor with its metadata and its aliases; made when needed."""
         if self._fake is None:
-            self.recorder.materialise(self)
+            self.recorder.fakes.materialise(self)
         return self._fake
 
     @property
@@ -153,9 +152,3 @@ class TensorValue(Value):
         made = [(name, writer.expr(value)) for name, value in self.fields.items()]
         target = writer.source(self.source)
         return [f"{target}.{name} = {text}" for name, text in made]
-
-
-def guard_tensor(space: Space, value: TensorValue, dynamic_dims: Any = ()) -> None:
-    """The trace depends on the class and metadata of an existing tensor."""
-    if value.source is not None:
-        space.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))
