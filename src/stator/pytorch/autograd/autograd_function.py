@@ -8,7 +8,6 @@ Where no gradient is wanted, `forward` is traced as any other code. Where either
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,14 +21,16 @@ from stator.pytorch.autograd.autograd_module import FunctionModule, Plan
 from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
-from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import NONE, TRUE, register
 from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Function, GraphValue, Host
     from stator.space.space import Space
 
 _Function: Any = torch.autograd.Function
@@ -65,7 +66,7 @@ def _refuse_wrapper(value: Value) -> None:
 class _Application:
     """One call of `apply`."""
 
-    def __init__(self, space: Space, cls: Any, cls_value: Value) -> None:
+    def __init__(self, space: Space, cls: Host, cls_value: Value) -> None:
         self.space = space
         self.recorder: Recorder = space.trace.recorder
         self.cls = cls
@@ -123,9 +124,8 @@ class _Application:
         if any(part is value for value in dirty):
             return part
         if any(part is value for value in self.inputs):
-            name = "detach" if part.requires_grad else "view_as"
-            call = Call(getattr(torch.Tensor, name), "call_method", name)
-            return record(self.space, call, [part] if part.requires_grad else [part, part], {})
+            other = ("detach", part) if part.requires_grad else ("view_as", part, part)
+            return record_method(self.space, *other)
         if part.requires_grad:
             raise self.refusal("its result requires a gradient though no argument does")
         return part
@@ -150,7 +150,7 @@ class _Application:
         kept = [value for value in used if forward.holds(value) and not any(value is o for o in outputs)]
         inside = [*outputs, *kept]
         needed = forward.free(inside)
-        operands: list[Any] = [*tensors]
+        operands: list[GraphValue] = [*tensors]
         for value in [*needed, *(v for v in used if not forward.holds(v))]:
             if not any(value is o for o in operands):
                 operands.append(value)
@@ -168,19 +168,19 @@ class _Application:
         self.note_views(space.unpack(made))
         return self.answer(result, parts, outputs, space.unpack(made))
 
-    def note_views(self, made: list[Any]) -> None:
+    def note_views(self, made: list[Value]) -> None:
         """A result that shares its argument's memory has another gradient than a view of it."""
         for value in map(Value.force, made):
             if isinstance(value, TensorValue) and value.root is not value and value.operation is not None:
                 self.recorder.tracked.own_gradients[value] = value.operation
 
     @staticmethod
-    def numbered(gradients: list[Any]) -> list[tuple[int, Any]]:
+    def numbered(gradients: list[Value | None]) -> list[tuple[int, Value | None]]:
         """The gradients with their positions among those that are not None."""
         counts = [sum(g is not None for g in gradients[:i]) for i in range(len(gradients))]
         return list(zip(counts, gradients, strict=True))
 
-    def note_flags(self, outputs: list[Any], operands: list[Any], tensors: list[Any]) -> None:
+    def note_flags(self, outputs: list[TensorValue], operands: list[GraphValue], tensors: list[TensorValue]) -> None:
         space, context, plan = self.space, self.context, self.plan
         plan.outputs = len(outputs)
         plan.tensors = len(tensors)
@@ -247,14 +247,14 @@ class _Application:
         return Unsupported(errors.UnsupportedTensorOperation(f"{self.cls.__qualname__}.apply", why))
 
 
-def _index(value: Any, values: list[Any]) -> Any:
+def _index(value: GraphValue, values: Sequence[GraphValue]) -> Any:
     return next((i for i, other in enumerate(values) if other is value), None)
 
 
 class _no_grad:
     """Gradients are not recorded meanwhile; `change` is how the recorder changes the state."""
 
-    def __init__(self, change: Callable[..., Any]) -> None:
+    def __init__(self, change: Function) -> None:
         self.change = change
 
     def __enter__(self) -> None:
@@ -285,7 +285,7 @@ class _as_in_backward:
             self.recorder.state.switch(function, list(args))
 
 
-def apply_function() -> Any:
+def apply_function() -> Function:
     """What a call of `Function.apply` runs: a Python class method up to torch 2.13, a C one in 2.15."""
     found = type_lookup(_Function, "apply")
     return found.__func__ if isinstance(found, classmethod) else found

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -22,7 +22,11 @@ from stator.pytorch.graph.tracing_context import Context, name_later
 from stator.pytorch.shapes.shapes import new_env
 
 if TYPE_CHECKING:
+    import torch.fx
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import TracedValue
 
 __all__ = ["backend_guards", "in_context"]
 
@@ -30,7 +34,7 @@ _frames = itertools.count()
 
 
 @contextlib.contextmanager
-def in_context(recorder: Recorder, gm: Any, inputs: list[Any]) -> Iterator[Any]:
+def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> Iterator[Context]:
     """The environment of a backend's call. Yields the TracingContext."""
     shapes = recorder.shapes
     compile_id = internals.CompileId(frame_id=next(_frames), frame_compile_id=0)
@@ -38,7 +42,7 @@ def in_context(recorder: Recorder, gm: Any, inputs: list[Any]) -> Iterator[Any]:
     internals.begin_origins(gm)
     with contextlib.ExitStack() as settings:
 
-        def env() -> Any:
+        def env() -> ShapeEnv:
             settings.enter_context(_shapes_from_data(shapes.env))
             return shapes.env
 
@@ -58,7 +62,7 @@ def in_context(recorder: Recorder, gm: Any, inputs: list[Any]) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def _shapes_from_data(env: Any) -> Iterator[None]:
+def _shapes_from_data(env: ShapeEnv) -> Iterator[None]:
     """A backend may use operations that Stator is told to break at: the gradient of `y[mask] = z` is `grad[mask]`."""
     before = env.settings
     env.settings = dataclasses.replace(before, allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True)
@@ -68,7 +72,7 @@ def _shapes_from_data(env: Any) -> Iterator[None]:
         env.settings = before
 
 
-def _marks(tensor: Any) -> dict[str, Any]:
+def _marks(tensor: torch.Tensor) -> dict[str, object]:
     """What a graph input's tensor carries for the backend: parameters stay where they are from call to call."""
     marked = getattr(tensor, "_dynamo_static_input_type", None)
     if marked is None and isinstance(tensor, torch.nn.Parameter):
@@ -76,7 +80,7 @@ def _marks(tensor: Any) -> dict[str, Any]:
     return {} if marked is None else {"_dynamo_static_input_type": marked}
 
 
-def backend_guards(recorder: Recorder, context: Any) -> list[Guard]:
+def backend_guards(recorder: Recorder, context: Context) -> list[Guard]:
     """The assumptions that the backend has made, as guards."""
     guards: list[Guard] = []
     for assumption in context.guards_context.aotautograd_guards:
@@ -96,6 +100,6 @@ class _Overlap:
     def __init__(self, count: int) -> None:
         self.count = count
 
-    def __call__(self, *tensors: Any) -> bool:
+    def __call__(self, *tensors: object) -> bool:
         overlapping = internals.overlapping_tensors(list(tensors), symbolic=False)
         return set(overlapping) == set(range(self.count))

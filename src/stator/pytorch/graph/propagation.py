@@ -11,11 +11,12 @@ from stator.pytorch.fake.metadata import TensorMeta, meta_of
 
 if TYPE_CHECKING:
     import torch
+    import torch.fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     from stator.pytorch.state.global_state import State
     from stator.pytorch.traced import Shapes, TracedTensor
-    from stator.pytorch.types import Fake, FakeOperand
+    from stator.pytorch.types import Descriptions, Fake, FakeOperand
 
 __all__ = ["FakePropagation"]
 
@@ -53,7 +54,7 @@ class FakePropagation:
         return self._memo
 
     @property
-    def symbolic(self) -> dict[object, object]:
+    def symbolic(self) -> Descriptions:
         """The descriptions that hold symbols of this trace."""
         return self.memo(True).symbolic
 

@@ -16,7 +16,7 @@ graph writes is copied before it runs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import TracedTensor
     from stator.space.interfaces import Writer
+
+#: tensors, their copies (or what the core has kept), versions, what shows their shapes, the state of the generators
+Kept: TypeAlias = tuple[Any, ...]
 
 __all__ = ["Copies", "Recovery", "only_contents", "recovery"]
 
@@ -59,7 +62,7 @@ class Copies:
         self.plan = _plan(tensors) if self.only_contents else None
         self.dtypes = [tensor.dtype for tensor in tensors]
 
-    def save(self, *tensors: Any) -> tuple[Any, ...]:
+    def save(self, *tensors: torch.Tensor) -> Kept:
         """What `undo` needs. This is on the path of every call."""
         if self.only_contents:  # what most graphs write: buffers that autograd has no part in
             kept = None if self.plan is None else keep_contents(self.plan, tensors)
@@ -78,12 +81,12 @@ class Copies:
         shapes = [tensors[number].detach() for number in self.reshaped]
         return tensors, copies, versions, shapes, saved() if self.random else None
 
-    def impossible(self, state: tuple[Any, ...]) -> bool:
+    def impossible(self, state: Kept) -> bool:
         """Whether not everything can be undone: a view stays where autograd has put it."""
         pairs = zip(state[0], self.wanted, strict=True)
         return any(internals.is_view(tensor) for tensor, wanted in pairs if tensor.requires_grad != wanted)
 
-    def undo(self, state: tuple[Any, ...]) -> None:
+    def undo(self, state: Kept) -> None:
         """Put everything back."""
         tensors, copies, versions, shapes, random = state
         for number, shape in zip(self.reshaped, shapes, strict=True):
@@ -104,7 +107,7 @@ class Copies:
         if random is not None:
             restore(random)
 
-    def _put_back(self, tensors: tuple[Any, ...], kept: bytes) -> list[Any] | None:
+    def _put_back(self, tensors: Kept, kept: bytes) -> list[torch.Tensor] | None:
         """Write what the core has kept; what is not in the same kind of memory any more is left to torch."""
         assert self.plan is not None
         if put_contents_back(self.plan, tensors, kept):
@@ -118,7 +121,7 @@ class Copies:
         return copies
 
 
-def _plan(tensors: list[Any]) -> bytes | None:
+def _plan(tensors: list[torch.Tensor]) -> bytes | None:
     """How the core keeps them; None where one lies on another device, or its elements are not what its memory says.
 
     A tangent, of which memory says nothing either, no tensor has here: no level of forward mode has begun, as the

@@ -12,7 +12,7 @@ for as few as possible: what certainly goes into a result, or into a tensor of t
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.pytorch.fake.failure import describe_callable
@@ -22,11 +22,12 @@ from stator.space.signals import Restart
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
+    import torch
     import torch.fx
 
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.tensors.lowering import Call
-    from stator.pytorch.traced import Operation
+    from stator.pytorch.traced import Operation, TracedTensor
 
 __all__ = ["refuse_inside", "refuse_lost", "unchecked", "unread_results"]
 
@@ -53,7 +54,7 @@ def unchecked(call: Call) -> bool:
     return getattr(call.function, "__name__", "") in ("one_hot", "quantile", "nanquantile")
 
 
-def unread_results(recorder: Recorder) -> list[Any]:
+def unread_results(recorder: Recorder) -> list[torch.fx.Node]:
     """Nodes to make results of the graph, for a backend that drops what leads to none."""
     if not recorder.effects.fallible:
         return []
@@ -101,12 +102,12 @@ class _Reading:
     def __init__(self, recorder: Recorder) -> None:
         self.effects = recorder.effects
         self.values = recorder.nodes.values
-        self.live: set[Any] = set()
+        self.live: set[object] = set()
         #: memory of tensors of the program that is written over later
-        self.gone: set[Any] = set()
-        self.unread: set[Any] = set()
+        self.gone: set[object] = set()
+        self.unread: set[object] = set()
 
-    def before(self, node: Any) -> None:
+    def before(self, node: torch.fx.Node) -> None:
         """Note what is read when the graph has come to this node."""
         written = self.effects.writes.get(node, ())
         made = self._memory(node)
@@ -128,19 +129,19 @@ class _Reading:
                     self.live.add(memory)
                     self.gone.discard(memory)
 
-    def _survives(self, root: Any) -> bool:
+    def _survives(self, root: TracedTensor) -> bool:
         return root in self.live or (root.host is not None and root not in self.gone)
 
-    def _memory(self, node: Any) -> Any:
+    def _memory(self, node: torch.fx.Node) -> object:
         value = self.values.get(node)
         return value.root if isinstance(value, TensorValue) else node
 
 
-def _name(node: Any) -> str:
+def _name(node: torch.fx.Node) -> str:
     return node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
 
 
-def _reads(node: Any, other: Any) -> bool:
+def _reads(node: torch.fx.Node, other: torch.fx.Node) -> bool:
     """Whether the result of a node, or what it writes, is computed from the contents of the other."""
     name = _name(node)
     if name in _LIKE or _overwrites(node):
@@ -148,14 +149,14 @@ def _reads(node: Any, other: Any) -> bool:
     return name not in _AS or other not in node.args[1:] or node.args[0] is other
 
 
-def _overwrites(node: Any) -> bool:
+def _overwrites(node: torch.fx.Node) -> bool:
     if node.target is operator.setitem:
         where = node.args[1]
         return all(part is ... or part == slice(None) for part in (where if isinstance(where, tuple) else (where,)))
     return bool(node.args) and _name(node) in _OVERWRITES
 
 
-def _copied(recorder: Recorder, node: Any, operation: Operation) -> Any:
+def _copied(recorder: Recorder, node: torch.fx.Node, operation: Operation) -> torch.fx.Node:
     """A node that copies what another has made, or has written to, right after it."""
     made = next((value for value in operation.made_values if isinstance(value, TensorValue)), None)
     written = recorder.effects.writes.get(node)

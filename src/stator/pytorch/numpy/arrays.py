@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from stator import errors
-from stator.guards.raw import owner_of
 from stator.guards.source import ConstSource
 from stator.interp.trace import INTERCEPTS
 from stator.pytorch.numpy import array_calls
@@ -27,6 +26,7 @@ from stator.space.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.pytorch.types import Host
     from stator.space.protocol import Handler
     from stator.space.space import Space
 
@@ -64,10 +64,9 @@ def _truth(space: Space, array: ArrayValue) -> Value:
     raise Unsupported(errors.DataDependentBranch())
 
 
-def _method(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _method(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A method of arrays or scalars (see protocol.CALL_HOOKS)."""
-    owner = owner_of(host)
-    if owner is None or not issubclass(owner, np.ndarray | np.generic) or not args:
+    if not args or not array_calls.is_method(host):
         return None
     self, name = args[0].force(), host.__name__
     if isinstance(self, ArrayValue) and len(args) == 1 and not kwargs:
@@ -93,30 +92,30 @@ def _called(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value 
     return _function(space, args[0].force().identity(space), args[1:], kwargs)
 
 
-def _function(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _function(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     name = name_of(host)
     if name is None:
         return None
     return call(space, host, name, args, kwargs)
 
 
-def _builtin_function(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _builtin_function(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A function written in C (see protocol.CALL_HOOKS)."""
     if type(host) is not types.BuiltinFunctionType or not array_calls.is_function(host):
         return None
     return _function(space, host, args, kwargs)
 
 
-def _handler(host: Any) -> Handler:
+def _handler(host: Host) -> Handler:
     return lambda space, args, kwargs: _function(space, host, args, kwargs)
 
 
-def _intercept(host: Any) -> Handler | None:
+def _intercept(host: Host) -> Handler | None:
     """Python functions of NumPy's (see trace.INTERCEPTS)."""
     return _handler(host) if array_calls.is_function(host) else None
 
 
-def _constructor(cls: Any) -> Handler:
+def _constructor(cls: Host) -> Handler:
     """`numpy.float32(value)`."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -157,7 +156,7 @@ def _has_no_dtype(dtype: torch.dtype) -> bool:
     return False
 
 
-def _to_tensor(host: Any, copies: bool, otherwise: Handler | None) -> Handler:
+def _to_tensor(host: Host, copies: bool, otherwise: Handler | None) -> Handler:
     """`torch.from_numpy` and its like."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -196,6 +195,6 @@ def install() -> None:
         register(host, _to_tensor(host, copies, function_handler(host)))
 
 
-def _scalar(space: Space, host: Any, source: Source) -> Value:
+def _scalar(space: Space, host: Host, source: Source) -> Value:
     """An existing scalar: a tensor that is read at every call."""
     return Constant(host, source) if type(source) is ConstSource else ArrayValue.from_host(space, host, source)

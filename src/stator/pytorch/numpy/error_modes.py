@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,10 @@ from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.warning_trap import is_redirected, left_to_run_time, shows
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Host, Nested
     from stator.space.interfaces import Trace
     from stator.space.space import Space
 
@@ -45,11 +48,11 @@ class _Errors(Interned):
     def __init__(self, modes: tuple[str, ...]) -> None:
         self.modes = modes
 
-    def __call__(self, numpy: Any) -> bool:
+    def __call__(self, numpy: ModuleType) -> bool:
         return tuple(numpy.geterr().values()) == self.modes
 
 
-def plan(space: Space, host: Any, name: str, call: Call, result: Any) -> tuple[str, str | None]:
+def plan(space: Space, host: Host, name: str, call: Call, result: Nested) -> tuple[str, str | None]:
     """What tells of the errors of a call (see `float_flags`); or why it cannot be an operation of the graph."""
     modes = _modes(space)
     if set(modes.values()) == {"ignore"}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,12 +20,13 @@ from stator.space.protocol import MODELS
 from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host, Nested
     from stator.space.interfaces import Trace
     from stator.space.space import Space
 
 __all__ = ["ErrorTerms"]
 
-_magnitude: Any = torch.linalg.vector_norm
+_magnitude: Function = torch.linalg.vector_norm
 
 
 class Found:
@@ -48,7 +49,7 @@ class ErrorTerms:
         self.bounds: dict[int, tuple[TensorValue, Value]] = {}
         self.mutation_count = 0
 
-    def before(self, host: Any, kind: str, args: Sequence[Value], call: Call, result: Any) -> Found | None:
+    def before(self, host: Host, kind: str, args: Sequence[Value], call: Call, result: Nested) -> Found | None:
         """Record what tells of the errors of a call in its operands; None where nothing can."""
         found = Found()
         arrays = [value for value in call.operands if isinstance(value, TensorValue)]
@@ -61,7 +62,7 @@ class ErrorTerms:
                 bound = self._do("mul", bound, bound)
             found.totals += [] if bound is None else [bound]
         elif kind in (float_flags.SUM, float_flags.MEAN):
-            found.totals += [self._bound([value]) for value in numbers]
+            found.totals += [bound for value in numbers if (bound := self._bound([value])) is not None]
         elif kind == float_flags.PRODUCT:
             for value in numbers:
                 magnitudes = self._do("clamp_min", self._do("abs", value), 1)
@@ -77,10 +78,10 @@ class ErrorTerms:
                         return None
         return found
 
-    def _bound(self, values: Sequence[TensorValue]) -> Any:
+    def _bound(self, values: Sequence[TensorValue]) -> Value | None:
         """The sum of the magnitudes of all elements."""
         self._follow_writes()
-        bound: Any = None
+        bound: Value | None = None
         for value in values:
             known = self.bounds.get(id(value))
             if known is None:
@@ -103,7 +104,7 @@ class ErrorTerms:
             self.bounds.clear()
             self.mutation_count = self.trace.mutation_count
 
-    def _division(self, host: Any, args: Sequence[Value], found: Found) -> bool:
+    def _division(self, host: Host, args: Sequence[Value], found: Found) -> bool:
         spec = ufunc_of(host)
         dividend, divisor = args[::-1] if spec is not None and spec[1] == "reflected" else args
         if type(divisor) is Constant:
@@ -136,7 +137,7 @@ class ErrorTerms:
         found.flags.append(self._all(self._do("logical_and", *within)))
         return True
 
-    def after(self, host: Any, kind: str, call: Call, found: Found, result: Value) -> None:
+    def after(self, host: Host, kind: str, call: Call, found: Found, result: Value) -> None:
         """Record what tells of the errors of a call in its results, and check it all when the graph has run."""
         self.check.begin()
         self.check.totals += found.totals
@@ -162,12 +163,12 @@ class ErrorTerms:
     def _do(self, method: str, *args: object) -> TensorValue:
         return record_method(self.trace.space, method, *args)
 
-    def _sum(self, value: Value) -> Any:
+    def _sum(self, value: Value) -> TensorValue:
         """A number that is not finite if one of the elements is not, and real."""
         total = self._do("sum", value)
         return self._do("abs", total) if total.dtype.is_complex else total
 
-    def _all(self, value: Value) -> Any:
+    def _all(self, value: Value) -> TensorValue:
         return self._do("all", value)
 
 

@@ -21,6 +21,9 @@ from stator.space.value import Constant, Raised, Value
 from stator.space.warning_trap import left_to_run_time
 
 if TYPE_CHECKING:
+    import torch
+
+    from stator.pytorch.types import Host
     from stator.space.space import Space
 
 __all__ = ["astype", "call", "mind_errors"]
@@ -28,7 +31,7 @@ __all__ = ["astype", "call", "mind_errors"]
 _OTHER_TYPE = "the data type of torch's result differs"
 
 
-def call(space: Space, host: Any, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def call(space: Space, host: Host, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Record a call of NumPy's function `host`, which `array_call` knows by `name`."""
     asked = _Asked(space, host, name, args, kwargs)
     if asked.settled is not None:
@@ -53,7 +56,7 @@ def call(space: Space, host: Any, name: str, args: list[Value], kwargs: dict[str
 class _Asked:
     """One call of NumPy's, with what NumPy answers; `settled` is the result where nothing need be recorded for it."""
 
-    def __init__(self, space: Space, host: Any, name: str, args: list[Value], kwargs: dict[str, Value]) -> None:
+    def __init__(self, space: Space, host: Host, name: str, args: list[Value], kwargs: dict[str, Value]) -> None:
         self.space = space
         self.name = name
         self.given = args
@@ -73,7 +76,7 @@ class _Asked:
         elif not call.operands and not isinstance(answer.result, np.ndarray | tuple | list):
             self.settled = space.fresh(answer.result)
 
-    def known(self, host: Any, call: Call) -> Answer:
+    def known(self, host: Host, call: Call) -> Answer:
         """What NumPy gives for operands that are known."""
         mind_errors(self.space, self.name)
         warned: set[type] = set()
@@ -81,7 +84,7 @@ class _Asked:
         left_to_run_time(self.space, warned, f"numpy.{self.name}")
         return answer
 
-    def asked(self, host: Any, call: Call, arguments: _Arguments) -> Answer | None:
+    def asked(self, host: Host, call: Call, arguments: _Arguments) -> Answer | None:
         """What NumPy gives for operands like those of the call."""
         classes = [arguments.classes.get(id(operand), int) for operand in call.operands]
         fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
@@ -127,7 +130,7 @@ class _Asked:
         return parts.of(result.force(), self.answer.result)
 
 
-def _cast(space: Space, host: Any, name: str, args: list[Value]) -> list[Value]:
+def _cast(space: Space, host: Host, name: str, args: list[Value]) -> list[Value]:
     """The operands of a universal function in the data types that NumPy computes in."""
     found = ufunc_of(host)
     if found is None:
@@ -159,7 +162,7 @@ def _kind(space: Space, value: Value) -> Any:
     return value.cls if value.cls in (int, float, complex) else None
 
 
-def _of_type(space: Space, value: Value, dtype: Any) -> Value:
+def _of_type(space: Space, value: Value, dtype: torch.dtype) -> Value:
     if not isinstance(value, ArrayValue):
         # torch computes with a number of Python's in single precision, and rounds the result only.
         if dtype == np.float16 and type(value) is Constant:
@@ -180,11 +183,11 @@ def _widened(space: Space, value: Value) -> Value:
 
 def astype(space: Space, array: ArrayValue, dtype: Value) -> Value:
     """`array.astype(dtype)`."""
-    cls: Any = array.cls
+    cls: Host = array.cls
     return call(space, cls.astype, "ndarray.astype", [array, dtype], {})
 
 
-def embedded(space: Space, host: Any) -> ArrayValue:
+def embedded(space: Space, host: Host) -> ArrayValue:
     """A known scalar as a tensor of the graph."""
     options: dict[str, Value] = {"dtype": Constant(host.dtype.name)}
     array: Any = call(space, np.asarray, "asarray", [Constant(host.item())], options)

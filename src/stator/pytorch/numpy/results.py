@@ -16,6 +16,7 @@ from stator.space.protocol import MODELS
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Host
     from stator.space.space import Space
 
 __all__ = ["OtherType", "Result"]
@@ -45,7 +46,7 @@ class Result:
         self.operands = operands
         self.arrays = arrays
 
-    def of(self, value: Value, real: Any) -> Value:
+    def of(self, value: Value, real: Host) -> Value:
         """The traced result, or part of it, for that of NumPy on stand-ins."""
         if isinstance(real, np.ndarray | np.generic):
             if not isinstance(value, TensorValue):
@@ -63,7 +64,7 @@ class Result:
             raise self.differs("kind")
         return value
 
-    def array(self, tensor: TensorValue, real: Any) -> ArrayValue:
+    def array(self, tensor: TensorValue, real: Host) -> ArrayValue:
         """One array, or scalar."""
         given = self.answer.given(real)
         if given is not None and not (self.same or given == 0):
@@ -84,7 +85,7 @@ class Result:
         return ArrayValue(tensor, type(real))
 
     @staticmethod
-    def lies_like(tensor: TensorValue, real: Any) -> bool:
+    def lies_like(tensor: TensorValue, real: Host) -> bool:
         """Whether the elements of the traced tensor lie in memory like those of an array."""
         strides = tensor.meta.stride if tensor.meta is not None else tuple(tensor.fake.stride())
         return same_sizes(strides, strides_of(real), real.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
@@ -14,11 +14,13 @@ from stator.pytorch.state.program_hooks import ProgramHooks
 from stator.pytorch.state.state_probe import state_probe
 
 if TYPE_CHECKING:
+    import torch.fx
+
     from stator.pytorch.fake.fake_executor import FakeExecutor
     from stator.pytorch.graph.effects import GraphEffects
     from stator.pytorch.graph.nodes import GraphNodes
     from stator.pytorch.traced import Operation
-    from stator.pytorch.types import Args, Function, Kwargs
+    from stator.pytorch.types import Args, Function, Host, Kwargs
     from stator.space.interfaces import Trace, Writer
 
 __all__ = ["SETTERS", "State", "snapshot"]
@@ -26,10 +28,13 @@ __all__ = ["SETTERS", "State", "snapshot"]
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
 
-Calls = list[tuple[Any, tuple[Any, ...]]]
+#: functions and what to call them with
+Calls: TypeAlias = list[tuple[Callable[..., object], tuple[object, ...]]]
+#: the value of one part of the state, which its setter takes
+Part: TypeAlias = Any
 
 #: name → (read, the calls that make it a given value) of each part of the state
-PARTS: dict[str, tuple[Callable[[], Any], Callable[[Any], Calls]]] = {
+PARTS: dict[str, tuple[Callable[[], Part], Callable[[Part], Calls]]] = {
     "grad": (torch.is_grad_enabled, lambda to: [(internals.set_grad_enabled, (to,))]),
     "autocast cache": (torch.is_autocast_cache_enabled, lambda to: [(torch.set_autocast_cache_enabled, (to,))]),
     "default dtype": (torch.get_default_dtype, lambda to: [(internals.set_default_dtype, (to,))]),
@@ -44,11 +49,11 @@ def _deterministic_warning(mode: bool) -> None:
     torch.use_deterministic_algorithms(mode, warn_only=True)
 
 
-def _autocast_part(device: str) -> tuple[Callable[[], Any], Callable[[Any], Calls]]:
-    def read() -> Any:
+def _autocast_part(device: str) -> tuple[Callable[[], Part], Callable[[Part], Calls]]:
+    def read() -> Part:
         return torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
 
-    def calls(to: Any) -> Calls:
+    def calls(to: Part) -> Calls:
         return [(torch.set_autocast_enabled, (device, to[0])), (torch.set_autocast_dtype, (device, to[1]))]
 
     return read, calls
@@ -57,7 +62,7 @@ def _autocast_part(device: str) -> tuple[Callable[[], Any], Callable[[Any], Call
 PARTS.update({f"autocast {device}": _autocast_part(device) for device in _AUTOCAST_DEVICES})
 
 #: C functions that change the state: performed while tracing, and recorded in the graph
-SETTERS: dict[int, Any] = {
+SETTERS: dict[int, Function] = {
     id(function): function
     for function in (
         internals.set_grad_enabled,
@@ -76,12 +81,12 @@ SETTERS: dict[int, Any] = {
 NESTING = frozenset({torch.autocast_increment_nesting, torch.autocast_decrement_nesting, torch.clear_autocast_cache})
 
 
-def snapshot() -> tuple[Any, ...]:
+def snapshot() -> tuple[Part, ...]:
     """The state now."""
     return tuple([read() for read, _ in PARTS.values()])
 
 
-def apply(state: tuple[Any, ...]) -> None:
+def apply(state: tuple[Part, ...]) -> None:
     """Make the state what a snapshot says."""
     for (read, calls), wanted in zip(PARTS.values(), state, strict=True):
         if read() != wanted:
@@ -89,7 +94,7 @@ def apply(state: tuple[Any, ...]) -> None:
                 function(*args)
 
 
-def changes(before: tuple[Any, ...], after: tuple[Any, ...]) -> Calls:
+def changes(before: tuple[Part, ...], after: tuple[Part, ...]) -> Calls:
     """The calls that lead from one state to another."""
     parts = zip(PARTS.values(), before, after, strict=True)
     return [call for (_, calls), was, wanted in parts if was != wanted for call in calls(wanted)]
@@ -125,13 +130,13 @@ class State:
         self.used = False
         self.nesting = 0
         #: context managers the program has entered and not left
-        self.open: list[Any] = []
+        self.open: list[Host] = []
         self._pending_from = self.entry
         self._check = _check_of()
         self.key = self._key()
         self.hooks = ProgramHooks()
 
-    def _key(self) -> Any:
+    def _key(self) -> object:
         return (self.current, torch.is_inference_mode_enabled(), tuple(map(str, _devices())))
 
     # -- changes ----------------------------------------------------------------------------------------------------
@@ -239,12 +244,12 @@ class State:
 _LEVEL = GlobalSource(*internals.forward_level_name())
 
 
-def function_modes() -> list[Any]:
+def function_modes() -> list[Host]:
     """The active TorchFunctionModes, outermost first."""
     return [internals.function_mode_at(i) for i in range(internals.len_function_stack())]
 
 
-def _devices() -> list[Any]:
+def _devices() -> list[Host]:
     """What the active modes are, as far as they may be active while tracing: default devices."""
     return [mode.device if isinstance(mode, internals.DeviceContext) else mode for mode in function_modes()]
 

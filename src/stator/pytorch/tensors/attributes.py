@@ -16,6 +16,7 @@ from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.tensors.tensor import TensorValue
+    from stator.pytorch.traced import TracedTensor
     from stator.space.space import Space
 
 __all__ = ["assign", "is_leaf", "read"]
@@ -67,7 +68,7 @@ def refuse(tensor: TensorValue, name: str) -> Value:
     raise Unsupported(errors.UnsupportedAttribute(tensor.cls.__name__, name))
 
 
-def is_leaf(tensor: TensorValue) -> bool:
+def is_leaf(tensor: TracedTensor) -> bool:
     """Whether nothing in autograd's graph lies before the tensor."""
     rely_on_leaf(tensor)
     return bool(tensor.meta.is_leaf if tensor.meta is not None else tensor.fake.is_leaf)

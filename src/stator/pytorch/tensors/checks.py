@@ -28,6 +28,7 @@ from stator.space.value import Value
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Function, Host
     from stator.space.interfaces import Frame, Trace, Writer
     from stator.space.space import Space
 
@@ -101,7 +102,7 @@ def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool
     return bad_if_false if frame.trace.extension(Checks).assume(value, bad_if_false) else None
 
 
-def _reduction(host: Any, method: Any) -> Handler:
+def _reduction(host: Host, method: Function) -> Handler:
     """`torch._is_all_true(x)` is `x.all()`, which unlike it can be run on fake tensors of symbolic sizes."""
     otherwise = function_handler(host)
 

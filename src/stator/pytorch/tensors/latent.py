@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from stator.pytorch.tensors.lowering import Call
     from stator.pytorch.traced import TracedTensor
+    from stator.pytorch.types import Function, Host
     from stator.space.value import Value
 
 __all__ = [
@@ -40,7 +41,7 @@ _requires_grad = vars(_Base)["requires_grad"].__get__
 _base = internals.base
 
 
-def told_by_guard(function: Any) -> bool:
+def told_by_guard(function: Function) -> bool:
     """Whether the answer of a function that reads metadata follows from what the guard on a tensor compares."""
     name = getattr(function, "__name__", "")
     return name in METADATA and name != "storage_offset"
@@ -94,24 +95,24 @@ def rely_on_all(values: Iterable[Value]) -> None:
             rely_on_autograd(value)
 
 
-def _guard(value: TracedTensor, read: Callable[[Any], object], name: str) -> None:
+def _guard(value: TracedTensor, read: Callable[[Host], object], name: str) -> None:
     if value.source is not None:
         answer(value.recorder.trace.space, value, read, name)
 
 
-def storage_offset(tensor: Any) -> int:
+def storage_offset(tensor: torch.Tensor) -> int:
     """Where in its storage a tensor begins, in elements."""
     with internals.DisableTorchFunctionSubclass():
         return int(_Base.storage_offset(tensor))
 
 
-def is_leaf(tensor: Any) -> bool:
+def is_leaf(tensor: torch.Tensor) -> bool:
     """Whether autograd has no operation that made the tensor."""
     with internals.DisableTorchFunctionSubclass():
         return bool(_is_leaf(tensor))
 
 
-def place_in_autograd(tensor: Any) -> tuple[object, ...]:
+def place_in_autograd(tensor: torch.Tensor) -> tuple[object, ...]:
     """What autograd looks at when the tensor is written: is it a leaf, and what is it a view of?"""
     with internals.DisableTorchFunctionSubclass():
         if not internals.is_view(tensor):
@@ -121,6 +122,6 @@ def place_in_autograd(tensor: Any) -> tuple[object, ...]:
         return bool(_is_leaf(tensor)), made, bool(_is_leaf(base)), bool(_requires_grad(base))
 
 
-def is_leaf_and_no_view(tensor: Any) -> bool:
+def is_leaf_and_no_view(tensor: torch.Tensor) -> bool:
     """Whether it is what each tensor is that autograd keeps nothing about."""
     return place_in_autograd(tensor) == (True,)

@@ -16,9 +16,12 @@ from stator.space.identity.keys import IdentityKey
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    import torch.fx
+
     from stator.guards.source import Source
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import Operation
+    from stator.pytorch.types import Fake, Host
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
@@ -41,18 +44,18 @@ class TensorValue(Value):
         self.source: Source | None = None
         self.recorder = recorder
         self.meta = meta
-        self.host: Any = None
+        self.host: Host = None
         self.operation: Operation | None = None
         self.path: tuple[int, ...] = ()
         #: the tensor whose memory this one shares; itself, unless it is a view
         self.root: TensorValue = self
         self.fields: dict[str, Value] = {}
-        self._node: Any = None
-        self._fake: Any = None
+        self._node: torch.fx.Node = None
+        self._fake: Fake = None
         self._attrs: Any = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         """An existing tensor: its class and metadata are guarded."""
         if type(host) not in PLAIN_CLASSES and has_dispatch(type(host)):
             return InstanceValue.from_host(space, host, source)
@@ -64,14 +67,14 @@ class TensorValue(Value):
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> TensorValue:
+    def from_fresh(cls, space: Space, host: Host) -> TensorValue:
         """A tensor that a real computation has made: it is embedded in the graph."""
         raise Unsupported(errors.OpaqueResult("torch.Tensor (made outside the graph)"))
 
     # -- the graph --------------------------------------------------------------------------------------------------
 
     @property
-    def node(self) -> Any:
+    def node(self) -> torch.fx.Node:
         """The FX node that computes it."""
         if self._node is None:
             self._node = self.recorder.nodes.of(self)
