@@ -55,6 +55,7 @@ def merge_keywords(space: Space, target: Value, mapping: Value, function: Value)
     for key in space.iterate(space.call(keys, [], {})):
         if space.truth(space.contains(target, key)):
             if HANDLED_EXCEPTION_CHANGES_MERGE_ERROR and space.trace.frame.being_handled():
+                # Up to 3.11 the words below are only for a KeyError without a context.
                 raise space.error(KeyError, space.known(key))
             text = f"{_shown(space, function)} got multiple values for keyword argument '{space.known(key)}'"
             raise space.error(TypeError, text)
