@@ -46,7 +46,7 @@ def compile(
         name: shown in reports.
 
     Returns:
-        A callable that behaves like `model`; for an `nn.Module`, a stand-in that shares its attributes and parameters.
+        A callable that behaves like `model`; for an `nn.Module`, an object that shares its attributes and parameters.
 
     Raises:
         ConfigError: an unknown option. BackendError: an unknown backend. TypeError: `model` is not callable.

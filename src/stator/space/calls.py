@@ -80,7 +80,7 @@ class Calls(Space):
             # `sq_concat` has the last word, and raises, unless there are bytes to be had.
             if has_buffer(args[1].force().cls):
                 return None
-            return self.run_known(host, [Known(self.stand_in(arg)) for arg in args])
+            return self.run_known(host, [Known(self.sample(arg)) for arg in args])
         if len(args) != 2 or name not in _BINARY_SLOTS or getattr(owner, "__module__", "") != "builtins":
             return None  # others may take what they can convert: a Decimal compares itself with any Rational
         other = args[1].force()

@@ -328,10 +328,10 @@ def of_existing(*hosts: Host) -> None:
 
 
 def bad_call(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A call whose arguments do not fit: CPython itself words the TypeError, on stand-ins it rejects unread."""
-    stand_ins = [space.stand_in(a) for a in args]
+    """A call whose arguments do not fit: CPython itself words the TypeError, on samples, which it rejects unread."""
+    samples = [space.sample(a) for a in args]
     try:
-        host(*stand_ins, **{k: space.stand_in(v) for k, v in kwargs.items()})
+        host(*samples, **{k: space.sample(v) for k, v in kwargs.items()})
     except TypeError as e:
         raise Raised(space.exception(e)) from None
     except Exception:

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Iterator
 
 from stator.space.host_types import Host
 
-__all__ = ["stand_in_of"]
+__all__ = ["sample_of"]
 
 
 def _generator() -> Iterator[None]:
@@ -96,7 +96,7 @@ def _from_modules() -> Iterator[Host]:
     yield from (operator.attrgetter("name"), operator.itemgetter(0), operator.methodcaller("name"))
 
 
-def stand_in_of(cls: type) -> Host:
+def sample_of(cls: type) -> Host:
     """Some instance of the type, or None."""
     if cls is types.FrameType:
         return sys._getframe()

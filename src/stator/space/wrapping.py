@@ -24,7 +24,7 @@ from stator.space.protocol import (
 )
 from stator.space.rare import load
 from stator.space.reloaded import adopt_type
-from stator.space.samples import stand_in_of
+from stator.space.samples import sample_of
 from stator.space.space import Space
 from stator.space.value import Constant, Known, Lazy, NotKnown, Raised, Value
 
@@ -151,7 +151,7 @@ class Wrapping(Space):
         except NotKnown:
             return NotKnown
 
-    def stand_in(self, value: Value) -> Host:
+    def sample(self, value: Value) -> Host:
         """Some host object of the value's class, or of one of that name, for wording an error message only."""
         try:
             return value.as_host(self)
@@ -159,13 +159,13 @@ class Wrapping(Space):
             self.type_name(value.cls)  # the words may have it
             # Only C code runs: the constructor of the type that lays the object out.
             cls = value.cls
-            made = stand_in_of(cls)
+            made = sample_of(cls)
             if made is not None:
                 return made
             native: Host = next(b for b in cls.__mro__ if getattr(b.__dict__.get("__new__"), "__self__", None) is b)
             try:
                 if any("__del__" in base.__dict__ for base in cls.__mro__):
-                    cls = type(cls.__name__, (native,), {})  # the stand-in is going to die
+                    cls = type(cls.__name__, (native,), {})  # the sample is going to die
                 return native.__new__(cls)
             except Exception:
                 return type(value.type_name(self), (), {})()

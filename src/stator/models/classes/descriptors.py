@@ -17,7 +17,7 @@ from stator.space.facts import fixed, part
 from stator.space.host_types import Host
 from stator.space.operands import bool_value
 from stator.space.protocol import NONE, folds_if, handler_of, is_pure, models, pure
-from stator.space.samples import stand_in_of
+from stator.space.samples import sample_of
 from stator.space.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
 from stator.space.wrapping import LITERALS
 
@@ -49,7 +49,7 @@ class FieldDescriptor(Named):
         return f"attribute {self.qualname}"
 
     def reconstruct(self, writer: Writer) -> str:
-        """One of a class that the program has made is found in that class: `host` is of its stand-in."""
+        """One of a class that the program has made is found in that class: `host` is of its skeleton."""
         fresh = writer.trace.classes.fresh.get(self.owner)
         if fresh is None:
             return super().reconstruct(writer)
@@ -60,7 +60,7 @@ class FieldDescriptor(Named):
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        """The host names the stand-in of a class that the program has made; all else is told right by the host."""
+        """The host names the skeleton of a class that the program has made; all else is told right by the host."""
         return space.trace.classes.fresh.get(self.owner) if name == "__objclass__" else None
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
@@ -222,7 +222,7 @@ def _blank(cls: Any) -> Any:
     """An object of a C type, None where none can be had by its constructor alone."""
     if is_mutable_type(cls):
         return None
-    made = stand_in_of(cls)
+    made = sample_of(cls)
     if made is not None:
         return made
     for args in ((), (len,), (0,)):

@@ -1,6 +1,6 @@
 """The contents of a traced dict: what is known of the existing one, and what the traced program did to it.
 
-A table is *complete* when `entries` holds everything, in order, as a host dict keyed by hashable stand-ins: CPython's
+A table is *complete* when `entries` holds everything, in order, as a host dict keyed by hash keys: CPython's
 own algorithm then runs on it. The table of an existing dict begins partial: single keys are looked up, and guarded, one
 by one, and what is written goes into `overlay`; only order and size make it complete.
 """
@@ -429,7 +429,7 @@ def stored_hashes(host: dict[Host, Host]) -> tuple[int, ...]:
 
 
 def filled(entries: list[tuple[Host, Entry]], hashes: Sequence[int | None]) -> dict[Host, Entry]:
-    """A dict of the stand-ins and entries: those that hash alike are not compared."""
+    """A dict of the hash keys and entries: those that hash alike are not compared."""
     made: dict[Host, Entry] = write_dict({}, (), [k for k, _ in entries], [e for _, e in entries], hashes)
     return made
 

@@ -169,7 +169,7 @@ class RangeIterator(IteratorValue):
         """Set the position: from the first number on in 3.11, from the present one on later."""
         if self.source is not None or type(iter(self.numbers)) is not self.cls:
             raise self.without_state()
-        host, position = self._host(), space.stand_in(state)
+        host, position = self._host(), space.sample(state)
         try:
             host.__setstate__(position)
         except Exception as e:

@@ -182,7 +182,7 @@ class SetValue(ExtensibleValue):
     # -- making -----------------------------------------------------------------------------------------------------
 
     def stored(self, space: Space) -> list[tuple[Host, Value]]:
-        """The elements with their stand-ins, in order: nothing needs to be hashed again."""
+        """The elements with their hash keys, in order: nothing needs to be hashed again."""
         found = {id(self.table.element(key)): key for key in self.table.keys(space)}
         return [(found[id(value)], value) for value in space.unpack(self)]
 

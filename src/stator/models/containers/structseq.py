@@ -1,6 +1,6 @@
 """Structure sequences (`time.struct_time`, `os.stat_result` …): what they have beyond tuples.
 
-CPython itself makes them, of stand-ins for the items where those are more than constants: it checks and words all.
+CPython itself makes them, of place holders for the items where those are more than constants: it checks and words all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class _Item:
 
 
 def _stands(space: Space, value: Value) -> Host:
-    """The operand of `__new__` or `__replace__` with stand-ins for what it holds."""
+    """The operand of `__new__` or `__replace__` with place holders for what it holds."""
     value = value.force()
     if value.isa(dict):
         names = [space.known(name) for name in space.unpack(value)]
@@ -33,7 +33,7 @@ def _stands(space: Space, value: Value) -> Host:
 
 
 def _made(space: Space, host: Host) -> Value:
-    """The value of a structure sequence of stand-ins."""
+    """The value of a structure sequence of place holders."""
 
     def value_of(item: Host) -> Value:
         return item.value if type(item) is _Item else space.fresh(item)

@@ -386,7 +386,7 @@ def _check_assignable(space: Space, name: str, value: Value | None) -> None:
         if value is None:
             descriptor.__delete__(BaseException())
         elif not isinstance(value, _FITTING.get(name, ())):
-            descriptor.__set__(BaseException(), space.stand_in(value))
+            descriptor.__set__(BaseException(), space.sample(value))
 
 
 # -- between values and what a real exception holds -----------------------------------------------------------------

@@ -408,13 +408,13 @@ class FunctionValue(ObjectValue):
 
 def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> None:
     """Let CPython make a function of the same kinds of things: it words the error."""
-    *hosts, closure = [space.stand_in(part) for part in parts]
+    *hosts, closure = [space.sample(part) for part in parts]
     if parts[4].isa(tuple):
         items = [item.force() for item in space.unpack(parts[4])]
-        closure = tuple(types.CellType() if isinstance(item, CellValue) else space.stand_in(item) for item in items)
+        closure = tuple(types.CellType() if isinstance(item, CellValue) else space.sample(item) for item in items)
     with host_errors(space, TypeError, ValueError):
         function: Host = types.FunctionType
-        function(*hosts, closure, **{key: space.stand_in(v) for key, v in more.items()})
+        function(*hosts, closure, **{key: space.sample(v) for key, v in more.items()})
 
 
 def _with_usual_builtins(*parts: Any) -> types.FunctionType:

@@ -153,10 +153,10 @@ class BuiltinValue(Named):
         """`classmethod_get`: the class must be one whose method this is; CPython words the TypeError."""
         host = self.host
         given = args[0].force() if args else None
-        if given is not None and given.isa(type) and is_subtype(space.stand_in(given), self.owner):
+        if given is not None and given.isa(type) and is_subtype(space.sample(given), self.owner):
             return
         with host_errors(space, TypeError):
-            host() if given is None else host.__get__(None, space.stand_in(given))
+            host() if given is None else host.__get__(None, space.sample(given))
         raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
@@ -218,7 +218,7 @@ def _same_function(space: Space, one: BoundMethod, other: BoundMethod) -> bool:
     hosts = [space.identity(method.function) for method in (one, other)]
     if not all(isinstance(host, types.MethodDescriptorType) for host in hosts):
         return False
-    sample = space.stand_in(one.instance.force())
+    sample = space.sample(one.instance.force())
     left, right = (host.__get__(sample, type(sample)) for host in hosts)
     return bool(left == right)
 
@@ -259,11 +259,11 @@ DISALLOW_INSTANTIATION = 1 << 7
 def check_new(space: Space, host: Host, args: list[Value]) -> None:
     """`tp_new_wrapper`: the class must be one that this `__new__` can allocate; CPython words the TypeError."""
     cls = args[0].force() if args else None
-    fits = cls is not None and cls.isa(type) and is_subtype(space.stand_in(cls), host.__self__)
-    if fits and not space.stand_in(cls).__flags__ & DISALLOW_INSTANTIATION:  # type: ignore[arg-type]
+    fits = cls is not None and cls.isa(type) and is_subtype(space.sample(cls), host.__self__)
+    if fits and not space.sample(cls).__flags__ & DISALLOW_INSTANTIATION:  # type: ignore[arg-type]
         return
     with host_errors(space, TypeError):
-        host(*[space.stand_in(a) for a in args])
+        host(*[space.sample(a) for a in args])
     raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
 

@@ -1,4 +1,4 @@
-"""C functions on operands that exist only in the trace: stand-ins answer what CPython asks them, by tracing the answer.
+"""C functions on operands that exist only in the trace: proxies answer what CPython asks them, by tracing the answer.
 
 `b"".join([X()])` asks each item for `__bytes__`, `"a".center(x)` asks for `__index__`. CPython's own function runs on
 host objects of look-alike classes whose slots call the traced slots, so that order, checks and errors are its own.
@@ -22,7 +22,7 @@ from stator.space.value import Constant, NotKnown, Raised, Value
 
 __all__ = ["call_on_proxies"]
 
-#: slots that a stand-in has of its own
+#: slots that a proxy has of its own
 _OWN_SLOTS = frozenset(
     {"tp_getattro", "tp_setattro", "tp_descr_get", "tp_descr_set", "tp_init", "tp_new", "tp_finalize"}
 )
@@ -49,9 +49,9 @@ class _Answers:
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        #: id(stand-in) → what it stands for
+        #: id(proxy) → what it stands for
         self.values: dict[int, Value] = {}
-        #: id(value) → its stand-in
+        #: id(value) → its proxy
         self.hosts: dict[int, Any] = {}
         self.classes: dict[type, type] = {}
         #: lists whose items were handed over, with the items as they were
@@ -96,7 +96,7 @@ class _Answers:
     # -- operands ---------------------------------------------------------------------------------------------------
 
     def host(self, value: Value) -> Any:
-        """The host object of a known operand, or a stand-in."""
+        """The host object of a known operand, or a proxy."""
         value = value.force()
         try:
             if type(value) is Constant:
@@ -106,7 +106,7 @@ class _Answers:
             pass
         made = self.hosts.get(id(value))
         if made is None:
-            made = self._stand_in(value)
+            made = self._proxy(value)
             self.hosts[id(value)] = made
             self.values[id(made)] = value
         return made
@@ -116,7 +116,7 @@ class _Answers:
         self.copies.append((copy, host))
         return host
 
-    def _stand_in(self, value: Value) -> Any:
+    def _proxy(self, value: Value) -> Any:
         if isinstance(value, Sequence) and value.cls is value.kind:
             items = list(value.items)
             self.lists.append((value, items))
@@ -150,15 +150,15 @@ class _Answers:
     # -- answers ----------------------------------------------------------------------------------------------------
 
     def _slot(self, name: str) -> Callable[..., Any]:
-        def slot(stand_in: Host, *args: Host) -> Any:
-            return self._answer(lambda: self._call(name, self.values[id(stand_in)], args))
+        def slot(proxy: Host, *args: Host) -> Any:
+            return self._answer(lambda: self._call(name, self.values[id(proxy)], args))
 
         return slot
 
     @property
     def _attribute(self) -> Callable[[Any, str], Any]:
-        def getattribute(stand_in: Host, name: str) -> Any:
-            return self._answer(lambda: self.space.getattr(self.values[id(stand_in)], name))
+        def getattribute(proxy: Host, name: str) -> Any:
+            return self._answer(lambda: self.space.getattr(self.values[id(proxy)], name))
 
         return getattribute
 

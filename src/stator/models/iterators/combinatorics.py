@@ -70,7 +70,7 @@ class Arrangements(ItertoolsIterator):
         if self.source is not None:
             raise self.without_state()
         name = f"itertools.{self.cls.__name__}.__setstate__"
-        known = known_host(space, state, name) if state.isa(tuple) else space.stand_in(state)
+        known = known_host(space, state, name) if state.isa(tuple) else space.sample(state)
         try:
             quietly(self.indices.__setstate__, known)
         except Exception as e:

@@ -1,4 +1,4 @@
-"""Hashable stand-ins for traced values, so that host dicts and sets keep CPython's own algorithm."""
+"""Keys that stand for traced values, so that host dicts and sets keep CPython's own algorithm."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def is_lasting(host: Host) -> bool:
 
 
 def hashes_alike(key: Host) -> bool:
-    """Whether the leaf of a stand-in hashes as the real object does, in every call."""
+    """Whether the leaf of a key hashes as the real object does, in every call."""
     if type(key) is IdentityKey:
         return is_lasting(key.anchor) and hash(key) == object.__hash__(key.anchor)
     return key.hashes_alike if type(key) is TracedKey else is_plain(key) or is_lasting(key)
@@ -219,7 +219,7 @@ def written_hash(key: Host, stored: int) -> int | None:
 
 
 def leaves(keys: Iterable[Host]) -> Iterator[Host]:
-    """What the stand-ins consist of."""
+    """What the keys consist of."""
     left, seen = list(keys), set[int]()
     while left:
         key = left.pop()
