@@ -6,6 +6,7 @@ the tracing process; a *source* says where an object that existed before the tra
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stator import errors
@@ -73,7 +74,7 @@ class Value:
 
     def is_none(self) -> bool:
         """Whether the object is None."""
-        return self.cls is type(None)
+        return self.cls is NoneType
 
     def force(self) -> Value:
         """The realised value; installs the guards that realising needs."""

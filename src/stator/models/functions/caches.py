@@ -459,6 +459,5 @@ def _operand(space: Space, value: Value, name: str) -> Any:
     host = value.identity(space)
     if value.source is None or isinstance(host, Value) or value.symbolic or not by_identity:
         raise Unsupported(errors.CachedFunction(name, f"is given {value.describe()}"))
-    if type(value.source) is not ConstSource:
-        space.guard_identity_of(value.source, host)
+    space.guard_identity_of(value.source, host)
     return host

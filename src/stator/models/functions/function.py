@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator._core import runs_its_code
-from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey, TypeIs
-from stator.guards.source import ConstSource, DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
+from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey
+from stator.guards.source import DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
 from stator.host.version_facts import CHANGED_KIND_OF_CODE_WARNS, FUNCTIONS_TAKE_KEYWORD_DEFAULTS
 from stator.models.functions.cell import CellValue
 from stator.models.functions.method import BoundMethod
@@ -95,8 +95,7 @@ class FunctionValue(ObjectValue):
         self.host, self.source = host, source
         self.fields = {}
         self._cells = self._defaults = self._kwdefaults = None
-        if type(source) is not ConstSource:
-            space.trace.guard(TypeIs(source, types.FunctionType))
+        space.guard_type(host, source)
         return self
 
     @staticmethod
