@@ -6,7 +6,6 @@ the tracing process; a *source* says where an object that existed before the tra
 
 from __future__ import annotations
 
-from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stator import errors
@@ -72,10 +71,6 @@ class Value:
         """Whether the object is laid out as instances of `kind`: `__class__` and `__instancecheck__` are not asked."""
         return issubclass(self.cls, kind)
 
-    def is_none(self) -> bool:
-        """Whether the object is None."""
-        return self.cls is NoneType
-
     def force(self) -> Value:
         """The realised value; installs the guards that realising needs."""
         return self
@@ -83,6 +78,10 @@ class Value:
     def as_host(self, space: Space) -> Any:
         """The host object this value is known to equal; raises NotKnown. Containers give fresh copies."""
         raise NotKnown(self)
+
+    def is_none(self) -> bool:
+        """`value is None`."""
+        return False
 
     def identity(self, space: Space) -> Any:
         """A host object whose identity stands for this value's identity (itself, for what exists only traced)."""
@@ -184,6 +183,9 @@ class Lazy(Value):
     def as_host(self, space: Space) -> Any:
         return self.force().as_host(space)
 
+    def is_none(self) -> bool:
+        return self.force().is_none()
+
     def identity(self, space: Space) -> Any:
         return self.force().identity(space)
 
@@ -257,6 +259,9 @@ class Constant(Known):
     """A known object of an immutable type: int, str, None, range, dtype, re.Match …"""
 
     __slots__ = ()
+
+    def is_none(self) -> bool:
+        return self.host is None
 
     def key(self, space: Space) -> Any:
         host = self.host

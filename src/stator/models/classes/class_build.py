@@ -68,7 +68,7 @@ def build_class(space: Space, function: Value, name: Value, /, *bases: Value, **
         meta = _winner(space, meta, resolved)
     bases_value = space.new_tuple(resolved)
     namespace = _prepare(space, meta, name, bases_value, kwargs)
-    cell = space.trace.inline_class_body(function, namespace)
+    cell = space.trace.calls.inline_class_body(function, namespace)
     if len(given) != len(resolved) or any(a is not b for a, b in zip(given, resolved, strict=True)):
         space.setitem(namespace, Constant("__orig_bases__"), space.new_tuple(given))
     made = space.call(meta, [name, bases_value, namespace], kwargs).force()
@@ -219,8 +219,8 @@ class _FreshClass:
         self.value = ClassValue(self.skeleton)
         self.value.cls = meta.as_host(space)
         self.value.recipe = self
-        space.trace.fresh_classes[self.skeleton] = self.value
-        space.trace.class_overlays[self.skeleton] = self.attributes
+        space.trace.classes.fresh[self.skeleton] = self.value
+        space.trace.classes.overlays[self.skeleton] = self.attributes
         space._by_id[id(self.skeleton)] = self.value
         space._kept.append(self.skeleton)
         if cell is not None:

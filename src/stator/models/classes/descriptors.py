@@ -50,7 +50,7 @@ class FieldDescriptor(Named):
 
     def reconstruct(self, writer: Writer) -> str:
         """One of a class that the program has made is found in that class: `host` is of its stand-in."""
-        fresh = writer.trace.fresh_class_value(self.owner)
+        fresh = writer.trace.classes.fresh.get(self.owner)
         if fresh is None:
             return super().reconstruct(writer)
         if class_dict(self.owner).get(self.name) is not self.host:  # the program has taken it out of the class
@@ -61,7 +61,7 @@ class FieldDescriptor(Named):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         """The host names the stand-in of a class that the program has made; all else is told right by the host."""
-        return space.trace.fresh_class_value(self.owner) if name == "__objclass__" else None
+        return space.trace.classes.fresh.get(self.owner) if name == "__objclass__" else None
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         if instance is None:

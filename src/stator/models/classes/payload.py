@@ -15,7 +15,7 @@ from stator.guards.source import CallSource, ConstSource, Source
 from stator.space.host_types import Host
 from stator.space.identity.keys import traced_key
 from stator.space.interfaces import Writer
-from stator.space.operands import host_errors
+from stator.space.operands import host_errors, known_host
 from stator.space.protocol import MODELS
 from stator.space.space import Space
 from stator.space.value import ExtensibleValue, Value
@@ -51,6 +51,13 @@ class PayloadValue(ExtensibleValue):
         if makes_itself(space, type(host)):
             return cls(base_of(host), host)
         return super().from_fresh(space, host)
+
+    @classmethod
+    def of_class(cls, space: Space, owner: type, base: type, result: Value) -> Value:
+        """What the constructor of the immutable type gives for one of its subclasses, or for itself."""
+        if owner is base:
+            return result
+        return cls.made(space, owner, base, plain(known_host(space, result, f"{base.__name__}.__new__")))
 
     @classmethod
     def made(cls, space: Space, owner: type, base: type, payload: Any) -> PayloadValue:

@@ -113,7 +113,7 @@ class SuperValue(ExtensibleValue):
         mro = space.mro(self.obj_type)
         start = mro.index(self.this) + 1 if self.this in mro else len(mro)
         for base in mro[start:]:
-            overlay = space.trace.class_overlays.get(base)
+            overlay = space.trace.classes.overlays.get(base)
             if (overlay is not None and name in overlay) or name in base.__dict__:
                 return space.lookup(base, name)
             space.host_lookup(base, name)  # guards that this class goes on having none of its own

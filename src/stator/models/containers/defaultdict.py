@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import Self
 
-from stator.guards.source import CallSource
+from stator.guards.source import CallSource, Source
 from stator.models.containers.dict_ import DictValue, unions
 from stator.models.containers.dict_merge import merge
 from stator.models.containers.dict_table import key_error
 from stator.models.iterators.iterator import reduction
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
 from stator.space.recursion import entered
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from stator.guards.source import Source
-    from stator.space.host_types import Host
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _FACTORY: Host = defaultdict.__dict__["default_factory"]
 

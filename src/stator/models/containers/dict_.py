@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from stator._core import write_dict
 from stator.models.classes.instance import fill, slot_effects
@@ -13,17 +13,13 @@ from stator.models.containers.dict_table import key_error
 from stator.models.containers.dict_views import ItemsView, KeysView, ValuesView
 from stator.space.attributes import MISSING
 from stator.space.deferred import DeferredStr, concatenated
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, refuse
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, bad_call, model_for, models
 from stator.space.recursion import acyclic, compared, entered, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stator.space.host_types import Host
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 def unions(

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import ClassVar, Self
 
+from stator.guards.source import Source
 from stator.models.classes.instance import held_attributes
 from stator.models.containers.dict_table import Table, key_error
+from stator.space.host_types import Host
 from stator.space.protocol import NONE
+from stator.space.space import Space
 from stator.space.value import ExtensibleValue, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import ClassVar, Self
-
-    from stator.guards.source import Source
-    from stator.space.host_types import Host
-    from stator.space.space import Space
 
 __all__ = ["DictBase"]
 

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar, Self
 
 from stator import errors
+from stator.guards.source import Source
+from stator.models.containers.dict_base import DictBase
 from stator.models.containers.dict_table import Entry, key_error
 from stator.models.iterators.container_iterator import TableIterator, broken
 from stator.models.iterators.iterator import iterator_type
+from stator.space.host_types import Host
 from stator.space.identity.keys import TracedKey
+from stator.space.interfaces import Writer
+from stator.space.space import Space
 from stator.space.value import Unsupported, Value
 
-if TYPE_CHECKING:
-    from typing import Self
-
-    from stator.guards.source import Source
-    from stator.models.containers.dict_base import DictBase
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
-_D: dict[Any, Any] = {}
+_D: dict[Host, Host] = {}
 #: over an OrderedDict, whatever they give
-_ORDERED: type = type(iter(OrderedDict[Any, Any]()))
+_ORDERED: type = type(iter(OrderedDict[Host, Host]()))
 
 
 @iterator_type(_ORDERED)
@@ -40,7 +37,7 @@ class DictIterator(TableIterator):
     backwards: ClassVar[bool] = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Self:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Self:
         if type(host) is _ORDERED:  # it does not tell what it gives
             raise Unsupported(errors.OpaqueIterator("an iterator of an OrderedDict"))
         return super().from_host(space, host, source)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar, Self
 
-from stator.guards.source import CallSource
+from stator.guards.source import CallSource, Source
+from stator.models.containers.dict_base import DictBase
 from stator.models.containers.dict_iterators import (
     DictIterator,
     ItemIterator,
@@ -17,22 +18,16 @@ from stator.models.containers.dict_iterators import (
     ValueIterator,
 )
 from stator.models.containers.mappingproxy import MappingProxyValue, viewed
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import NOT_IMPLEMENTED, TRUE, models
 from stator.space.recursion import entered, enumeration, list_pieces
+from stator.space.space import Space
 from stator.space.value import ObjectValue, Value
 
-if TYPE_CHECKING:
-    from typing import Self
-
-    from stator.guards.source import Source
-    from stator.models.containers.dict_base import DictBase
-    from stator.space.host_types import Host
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
-_D: dict[Any, Any] = {}
-_OD: OrderedDict[Any, Any] = OrderedDict()
+_D: dict[Host, Host] = {}
+_OD: OrderedDict[Host, Host] = OrderedDict()
 _KEYS, _VALUES, _ITEMS = type(_D.keys()), type(_D.values()), type(_D.items())
 _O_KEYS, _O_VALUES, _O_ITEMS = type(_OD.keys()), type(_OD.values()), type(_OD.items())
 

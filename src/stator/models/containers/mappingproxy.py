@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import gc
 import types
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Self
 
-from stator.guards.source import CallSource
+from stator.guards.source import CallSource, Source
 from stator.space.deferred import concatenated
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
 from stator.space.recursion import repr_piece
+from stator.space.space import Space
 from stator.space.value import NotKnown, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
-
-    from stator.guards.source import Source
-    from stator.space.host_types import Host
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["MappingProxyValue", "viewed"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from stator import errors
 from stator.host.version_facts import ORDERED_DICTS_NOTICE_CHANGES, ORDERED_DICTS_SHOW_A_DICT
@@ -12,18 +12,14 @@ from stator.models.containers.dict_iterators import look_up
 from stator.models.containers.dict_table import Entry, Table, key_error
 from stator.models.iterators.iterator import reduction
 from stator.space.deferred import DeferredStr, concatenated
+from stator.space.host_types import Host
 from stator.space.identity.keys import is_plain
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import HANDLERS, NONE, NOT_IMPLEMENTED, TRUE, models, register
 from stator.space.recursion import entered, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stator.space.host_types import Host
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 def _merge(space: Space, target: DictValue, other: Value) -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.models.containers.sequence import too_long
 from stator.models.iterators.iterator import IteratorValue, iterator_type, reduction
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import FALSE, NOT_IMPLEMENTED, TRUE, builtin, models
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.host_types import Host
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["RangeIterator", "RangeValue"]
 
@@ -55,7 +52,7 @@ class RangeValue(Value):
 
     def concrete(self, space: Space) -> range:
         """The host range, its symbols decided."""
-        start, stop, step = (int(space.trace.decide(part)) for part in self.parts.values())
+        start, stop, step = (int(space.decide(part)) for part in self.parts.values())
         if step == 0:
             raise space.error(ValueError, "range() arg 3 must not be zero")
         return range(start, stop, step)

@@ -129,8 +129,8 @@ class ExceptionValue(Value):
         if new and not _is_outside(space, host.__context__):
             self.set_field(space, "__context__", cls.raised_by(space, host.__context__))
         else:
-            frame = getattr(space.trace, "frame", None)
-            set_context(space, self, getattr(frame, "handled", None))
+            frame = space.trace.frame
+            set_context(space, self, None if frame is None else frame.handling.current)
         return self
 
     # -- parts ------------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class ExceptionValue(Value):
         if name == "__suppress_context__":
             return FALSE
         if name == "__context__" and self.takes_context:
-            return space.trace.handled_by_callers() or NONE
+            return space.trace.root.handled_by_callers() or NONE
         if name in _LINKS:
             return NONE
         descriptor = self._descriptor(name)
@@ -435,7 +435,7 @@ def made_of(space: Space, real: BaseException) -> ExceptionValue:
 
 def _is_outside(space: Space, exc: BaseException | None) -> bool:
     """Whether the function run for real has not caught it: the traced frame's callers have, or the tracer itself."""
-    if exc is None or exc is space.trace.outer_exception:
+    if exc is None or exc is space.trace.root.outer_exception:
         return True
     passed = exc.__traceback__  # the frame that has caught it begins it
     return passed is not None and str(passed.tb_frame.f_globals.get("__name__")).split(".")[0] == _PACKAGE

@@ -33,7 +33,7 @@ class Passed:
 
     def __init__(self, frame: Frame, instr: Instr) -> None:
         self.frame = frame
-        frame.shown = True
+        frame.afterlife.shown = True
         self.instr = instr
         self.line = instr.line
 
@@ -42,7 +42,7 @@ class Passed:
         frame = self.frame
         code, at = original_of(frame.code, self.instr.index)
         # Where a frame that goes on will end is not known: most often, sending the exception on takes it back there.
-        last = at if frame.resumed else original_of(frame.code, frame.last().index)[1]
+        last = at if frame.afterlife.resumed else original_of(frame.code, frame.last().index)[1]
         instrs = decode(code).instrs
         return Place(id(frame), code, frame.globals, instrs[at].offset, self.line, instrs[last].offset)
 

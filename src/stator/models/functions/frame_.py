@@ -38,9 +38,9 @@ class FrameValue(Value):
     __slots__ = ("frame", "shown")
     FIELDS = {
         "f_back": lambda self, space: self._back(space),
-        "f_builtins": lambda self, space: space.trace.builtins_of(self.frame.globals).value(space),
+        "f_builtins": lambda self, space: space.trace.namespaces.builtins_of(self.frame.globals).value(space),
         "f_code": lambda self, space: Constant(original_of(self.frame.code, self.frame.last().index)[0]),
-        "f_globals": lambda self, space: space.trace.globals_of(self.frame.globals).value(space),
+        "f_globals": lambda self, space: space.trace.namespaces.globals_of(self.frame.globals).value(space),
         "f_lasti": lambda self, space: Constant(self._last_offset()),
         "f_lineno": lambda self, space: Constant(self.frame.last().line),
         "f_locals": lambda self, space: None if self._has_view() else self.locals(space),

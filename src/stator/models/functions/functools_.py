@@ -10,6 +10,7 @@ from stator.guards.raw import lacks_dict
 from stator.guards.source import CallSource, Source
 from stator.host.version_facts import TYPES_NAMED_IN_FULL
 from stator.models.classes.attr_dict import assign_dict
+from stator.models.functions.arguments import keyword_args
 from stator.models.iterators.iterator import reduction
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
@@ -76,7 +77,7 @@ class PartialValue(ExtensibleValue):
 
     def named(self, space: Space) -> dict[str, Value]:
         """The keywords as they are now."""
-        return space.trace.keyword_args(self.part(space, "keywords"), self)
+        return keyword_args(space, self.part(space, "keywords"), self)
 
     def lacks_dict(self, space: Space) -> bool:
         return self.source is not None and self._attrs is None and lacks_dict(self.host)

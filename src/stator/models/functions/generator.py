@@ -53,7 +53,7 @@ class GeneratorValue(Suspendable):
         super().__init__(frame, cls)
         if frame is not None and self.is_coroutine:
             self.protected = True
-            frame.trace.unfinished.add(self)
+            frame.trace.finalizers.suspended_in_finally.add(self)
 
     @property
     def is_coroutine(self) -> bool:

@@ -63,7 +63,7 @@ class Suspendable(ObjectValue):
         # The tracer holds it no longer than the program: the program's would be closed now.
         frame = self.frame
         if frame is not None and self.source is None and not self.running and self.is_finalised(frame):
-            frame.trace.lose(self)
+            frame.trace.finalizers.close_later(self)
 
     def is_finalised(self, frame: Frame) -> bool:
         """Whether its end, when the program has let go of it, does something that the program may see."""
@@ -164,21 +164,20 @@ class Suspendable(ObjectValue):
         assert frame is not None
         if self.protected:
             self.protected = False
-            space.trace.unfinished.discard(self)
+            space.trace.finalizers.suspended_in_finally.discard(self)
         frame.parent = space.trace.frame
         frame.result = None
-        if not frame.handlers:
-            frame.handled = frame.handled_outside()
+        frame.handling.resume(frame.parent)
         self.running = True
         return frame
 
     def _run(self, space: Space, frame: Frame, raised: Raised | None) -> Value:
         """Run to the next yield; raises StopIteration at the end."""
         try:
-            space.trace.enter_frame(frame)
+            space.trace.calls.enter(frame)
             if raised is not None:
-                if frame.handlers:
-                    exception.set_context(space, raised.value, frame.handled)
+                if frame.handling.infos:
+                    exception.set_context(space, raised.value, frame.handling.current)
                 frame.unwind(raised, frame.instrs[max(frame.index - 1, 0)])
             result = frame.run()
         except Raised as e:
@@ -188,12 +187,12 @@ class Suspendable(ObjectValue):
             raise
         finally:
             self.running = False
-            space.trace.leave_frame(frame)
+            space.trace.calls.leave()
         if frame.instrs[frame.index - 1].op == "YIELD_VALUE":
             frame.parent = None
             if is_protected(frame):
                 self.protected = True
-                space.trace.unfinished.add(self)
+                space.trace.finalizers.suspended_in_finally.add(self)
             return result
         self.finish(space)
         raise self.ended(space, result)
@@ -224,13 +223,13 @@ class Suspendable(ObjectValue):
     @staticmethod
     def _call_delegate(space: Space, frame: Frame, thrower: Value, exc: Value) -> Value:
         """The call is made by the frame that waits for the delegate."""
-        space.trace.enter_frame(frame)
+        space.trace.calls.enter(frame)
         space.trace.frame = frame
         try:
             return space.call(thrower, [exc], {})
         finally:
             space.trace.frame = frame.parent
-            space.trace.leave_frame(frame)
+            space.trace.calls.leave()
 
 
 class AwaitableIterator(ObjectValue):

@@ -146,24 +146,24 @@ def refer_to_new(space: Space, referent: Value, callback: Value) -> None:
     if not callback.is_none() and not referent.isa(type):  # a class waits for the collector
         raise Unsupported(errors.LifetimeObserved("a callback for the death of a new object"))
     # What is resumed after a break need not hold the object as long as the frame would.
-    space.trace.unresumable = errors.LifetimeObserved("a weak reference to a new object")
+    space.trace.root.unresumable = errors.LifetimeObserved("a weak reference to a new object")
 
 
 def call_back_for(space: Space, referent: Value) -> None:
     """A callback for the death of an existing object: called at once where the frame alone keeps the object."""
     trace = space.trace
-    if is_continuation(trace.root_code) and any(arg is space.identity(referent) for arg in trace.root_args):
+    if is_continuation(trace.root.code) and any(arg is space.identity(referent) for arg in trace.root.args):
         raise Unsupported(errors.LifetimeObserved("a callback for the death of what a variable holds"))
-    trace.calls_back += (space.identity(referent),)
+    trace.finalizers.calls_back += (space.identity(referent),)
 
 
 def _may_have_died(space: Space, referent: Value) -> bool:
     """Whether the traced program has dropped a reference to the existing object, which the running frame keeps."""
-    if space.trace.prologue is not None:
+    if space.trace.finalizers.prologue is not None:
         return True  # only garbage may have led to it
     host = referent.host if isinstance(referent, Lazy) else space.identity(referent)
     trace = space.trace
-    if any(arg is host for arg in trace.root_args) and not trace.is_held(host):
+    if any(arg is host for arg in trace.root.args) and not any(frame.holds(host) for frame in trace.running()):
         return True
     return any(item is host for container in trace.effects.changed_hosts() for item in referents(container))
 

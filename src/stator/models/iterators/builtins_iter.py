@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 from stator import errors
 from stator.guards.guard import Equals, Length
@@ -16,14 +17,11 @@ from stator.models.iterators.iterator import (
     own_class,
     reduction,
 )
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import FALSE, NONE, TRUE
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["CallableIterator"]
 
@@ -33,17 +31,17 @@ _ONE = Constant(1)
 # -- what guards call: the parts of an iterator that existed before the trace -----------------------------------------
 
 
-def parts_of(iterator: Iterator[Any]) -> tuple[Any, ...]:
+def parts_of(iterator: Iterator[Host]) -> tuple[Host, ...]:
     """What a `map`, `filter`, `zip` or `enumerate` was made of."""
     return iterator.__reduce__()[1]  # type: ignore[return-value]
 
 
-def strictness(iterator: Iterator[Any]) -> bool:
+def strictness(iterator: Iterator[Host]) -> bool:
     """Whether a `zip` is strict."""
     return len(iterator.__reduce__()) > 2
 
 
-def next_number(iterator: Iterator[Any]) -> int:
+def next_number(iterator: Iterator[Host]) -> int:
     """The number that an `enumerate` gives to the next item."""
     number: int = parts_of(iterator)[1]
     return number
@@ -257,8 +255,8 @@ class ReversedValue(PositionIterator):
     __slots__ = ()
 
     base = tuple
-    maker: ClassVar[Any] = reversed
-    exhausted_maker: ClassVar[Any] = reversed
+    maker: ClassVar[Host] = reversed
+    exhausted_maker: ClassVar[Host] = reversed
     step = -1
 
     @staticmethod

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self
 
 from stator import errors
 from stator._core import exchange
 from stator.guards.guard import Equals
 from stator.guards.raw import raw_length
-from stator.guards.source import CallSource
+from stator.guards.source import CallSource, Source
 from stator.models.iterators.iterator import IteratorValue, advance, advanced, reduction
-from stator.space.value import Unsupported
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.space import Space
+from stator.space.value import Unsupported, Value
 
 __all__ = ["ContainerIterator", "TableIterator", "broken"]
 
@@ -30,14 +24,14 @@ __all__ = ["ContainerIterator", "TableIterator", "broken"]
 # -- what generated code and guards call ------------------------------------------------------------------------------
 
 
-def advance_broken(iterator: Iterator[Any], steps: int) -> None:
+def advance_broken(iterator: Iterator[Host], steps: int) -> None:
     """Take that many steps; an iterator whose container has changed since is as broken as it would be."""
     with contextlib.suppress(RuntimeError):
         for _ in range(steps):
             next(iterator, None)
 
 
-def iterated(iterator: Iterator[Any]) -> Any:
+def iterated(iterator: Iterator[Host]) -> Host:
     """The dict or set that an iterator runs over."""
     for referent in gc.get_referents(iterator):
         if isinstance(referent, (dict, set, frozenset)):
@@ -45,7 +39,7 @@ def iterated(iterator: Iterator[Any]) -> Any:
     raise LookupError("the iterator is exhausted")
 
 
-def position(iterator: Iterator[Any]) -> int:
+def position(iterator: Iterator[Host]) -> int:
     """How many steps an iterator has taken; -1 where it is exhausted, -2 where the container has changed."""
     try:
         container = iterated(iterator)
@@ -71,7 +65,7 @@ def broken(writer: Writer, container: str, iterate: Callable[[str], str], change
     return iterator
 
 
-def settle(iterator: Iterator[Any], other: Iterator[Any], steps: int) -> None:
+def settle(iterator: Iterator[Host], other: Iterator[Host], steps: int) -> None:
     """An iterator goes on from where another, made when the container was as it is, is after some steps."""
     advance(other, steps)
     exchange(iterator, other)
@@ -126,7 +120,7 @@ class TableIterator(ContainerIterator):
     __slots__ = ("entries",)
 
     entries: list[Any]
-    advancing: ClassVar[Any] = staticmethod(advance_broken)
+    advancing: ClassVar[Host] = staticmethod(advance_broken)
     #: what its messages and ours call the container
     kind: ClassVar[tuple[str, str]]
 
@@ -139,7 +133,7 @@ class TableIterator(ContainerIterator):
         return self.host_type
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Self:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Self:
         self = super().from_host(space, host, source)
         self.opened = True
         steps = position(host)

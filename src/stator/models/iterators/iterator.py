@@ -7,28 +7,23 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from types import WrapperDescriptorType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource
+from stator.guards.source import CallSource, Source
 from stator.host.version_facts import LIST_ITERATORS_END_BELOW
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host
 from stator.space.protocol import MODELS, NONE, NOT_IMPLEMENTED, builtin, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Self
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = [
     "BytesIterator",
@@ -62,9 +57,9 @@ def advanced(writer: Writer, expression: str, steps: int) -> str:
     return name
 
 
-def advance(iterator: Iterator[Any], steps: int) -> None:
+def advance(iterator: Iterator[Host], steps: int) -> None:
     """Take that many steps; one more than there are exhausts the iterator."""
-    cls: Any = type(iterator)
+    cls: Host = type(iterator)
     if type(cls.__iter__) is type(cls.__next__) is WrapperDescriptorType:
         next(islice(iterator, steps, steps), None)
         return
@@ -74,13 +69,13 @@ def advance(iterator: Iterator[Any], steps: int) -> None:
             step(iterator)
 
 
-def position(iterator: Any) -> int | None:
+def position(iterator: Host) -> int | None:
     """The position of a C iterator over a sequence, None where it is exhausted."""
     reduced = iterator.__reduce__()
     return reduced[2] if len(reduced) > 2 else None
 
 
-def sequence(iterator: Any) -> Any:
+def sequence(iterator: Host) -> Host:
     """What a C iterator over a sequence runs over."""
     return iterator.__reduce__()[1][0]
 
@@ -96,7 +91,7 @@ def own_class(space: Space, cls: Value) -> type:
     return owner
 
 
-def reduction(space: Space, maker: Any, args: list[Value], *state: Value) -> Value:
+def reduction(space: Space, maker: Host, args: list[Value], *state: Value) -> Value:
     """What `__reduce__` gives: how an equal object is made."""
     made = space.class_value(maker) if isinstance(maker, type) else space.existing(maker)
     return space.new_tuple([made, space.new_tuple(args), *state])
@@ -121,7 +116,7 @@ class IteratorValue(ExtensibleValue):
     def __init__(self, cls: type | None = None) -> None:
         super().__init__(cls or self.host_type)
         #: of an instance of a subclass: its `__slots__`
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
         #: steps taken in the trace by an iterator that existed before, to be taken for real
         self.steps = 0
         #: whether it is known what it goes over
@@ -137,7 +132,7 @@ class IteratorValue(ExtensibleValue):
         return self
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Self:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Self:
         return cls.of(space.guard_type(host, source), source=source, host=host, opened=False)
 
     def produce(self, space: Space) -> Value | None:
@@ -156,7 +151,7 @@ class IteratorValue(ExtensibleValue):
                 return None
             raise
         if found is None and not self.passes_stop:
-            space.trace.ended_by = None
+            space.ended_by = None
         return found
 
     def open(self, space: Space) -> None:
@@ -264,7 +259,7 @@ class IteratorValue(ExtensibleValue):
         return lines + slot_effects(self, writer)
 
     #: what takes steps for real
-    advancing: ClassVar[Any] = staticmethod(advance)
+    advancing: ClassVar[Host] = staticmethod(advance)
 
 
 def native(cls: type) -> type:
@@ -306,12 +301,12 @@ class PositionIterator(IteratorValue):
     __slots__ = ("index", "target")
 
     #: the type of the sequence
-    base: ClassVar[Any]
+    base: ClassVar[Host]
     step = 1
     #: what makes one, and what an exhausted one is said to be made of
-    maker: ClassVar[Any] = iter
-    exhausted_maker: ClassVar[Any] = iter
-    empty: ClassVar[Any] = ()
+    maker: ClassVar[Host] = iter
+    exhausted_maker: ClassVar[Host] = iter
+    empty: ClassVar[Host] = ()
     #: a negative position is the end, as in the list iterators of 3.13
     ends_below: ClassVar[bool] = False
     moves_alone: ClassVar[bool] = True
@@ -322,13 +317,13 @@ class PositionIterator(IteratorValue):
         self.index = index
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Self:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Self:
         self = super().from_host(space, host, source)
         self.target, self.index = None, 0
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> PositionIterator:
+    def from_fresh(cls, space: Space, host: Host) -> PositionIterator:
         at = position(host)
         return cls(None) if at is None else cls(space.fresh(sequence(host)), at)
 
@@ -423,7 +418,7 @@ class ListIterator(_ItemIterator):
 
     __slots__ = ()
     base = list
-    empty: ClassVar[Any] = []
+    empty: ClassVar[Host] = []
     ends_below: ClassVar[bool] = LIST_ITERATORS_END_BELOW
 
 
@@ -441,9 +436,9 @@ class ListReverseIterator(_ItemIterator):
 
     __slots__ = ()
     base = list
-    maker: ClassVar[Any] = reversed
-    exhausted_maker: ClassVar[Any] = reversed if LIST_ITERATORS_END_BELOW else iter
-    empty: ClassVar[Any] = []
+    maker: ClassVar[Host] = reversed
+    exhausted_maker: ClassVar[Host] = reversed if LIST_ITERATORS_END_BELOW else iter
+    empty: ClassVar[Host] = []
     ends_below: ClassVar[bool] = LIST_ITERATORS_END_BELOW
     step = -1
 
@@ -481,7 +476,7 @@ class StrIterator(_TextIterator):
 
     __slots__ = ()
     base = str
-    empty: ClassVar[Any] = ""
+    empty: ClassVar[Host] = ""
 
     def __init__(self, target: Value | None, index: int = 0) -> None:
         super().__init__(target, index)
@@ -520,7 +515,7 @@ def item_at(space: Space, target: Value, index: int) -> Value | None:
 
 
 class _Indexed:
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> Host:
         raise IndexError
 
 

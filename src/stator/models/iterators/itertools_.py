@@ -1,12 +1,11 @@
-"""itertools: iterators over iterators. Those with a function are in `itertools_functions`, those that hold a pool
-of items in `combinatorics`."""
+"""itertools: iterators over iterators. Those that hold a pool of items are in `combinatorics`, those with a
+function in `rare.iterators.itertools_functions`."""
 
 from __future__ import annotations
 
 import itertools
 import types
 import warnings
-from typing import TYPE_CHECKING
 
 from stator.host.version_facts import ITERTOOLS_WARN_OF_COPIES
 from stator.models.containers.sequence import MAXSIZE
@@ -20,14 +19,12 @@ from stator.models.iterators.iterator import (
     state_number,
 )
 from stator.space.deferred import concatenated
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, TRUE, builtin
 from stator.space.recursion import repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.space.host_types import Host
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["ItertoolsIterator", "quietly"]
 

@@ -161,7 +161,7 @@ def filters_mutated(space: Space) -> Value:
 
 def _place(space: Space, level: int) -> tuple[str, str, int]:
     """Module, file and line of the frame that many calls up; a frame outside the trace is another each time."""
-    frame: Any = space.trace.current_frame
+    frame: Any = space.trace.frame
     for _ in range(level - 1):
         frame = frame.parent if frame is not None else None
     if frame is None:

@@ -204,7 +204,7 @@ class _Awaitable(AwaitableIterator):
     def __del__(self) -> None:
         frame = self.generator.frame
         if ASYNC_STEPS_WARN and self.state == "created" and frame is not None:
-            frame.trace.lose(self)
+            frame.trace.finalizers.close_later(self)
 
     def tp_del(self, space: Space) -> Value:
         """`_PyErr_WarnUnawaitedAgenMethod`."""

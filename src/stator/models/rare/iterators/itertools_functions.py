@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import Self
 
 from stator.models.iterators.builtins_iter import next_where
 from stator.models.iterators.iterator import advanced, iterator_type, own_class, reduction
 from stator.models.iterators.itertools_ import ItertoolsIterator
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 class _OverOne(ItertoolsIterator):

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import Self
 
 from stator.models.containers.sequence import MAXSIZE
 from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type, native, own_class, reduction
 from stator.models.iterators.itertools_ import ItertoolsIterator, quietly
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse
 from stator.space.protocol import NONE, bad_call, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from stator.space.host_types import Host
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _GROUPER: Host = type(next(itertools.groupby("a"))[1])
 _TEE: type = type(itertools.tee(())[0])
