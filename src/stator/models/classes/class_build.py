@@ -5,7 +5,7 @@ from __future__ import annotations
 import _abc  # type: ignore[import-not-found]
 import builtins
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.raw import is_subtype
@@ -19,15 +19,13 @@ from stator.models.functions.function import FunctionValue
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.globals_ import name_in
+from stator.space.interfaces import Writer
 from stator.space.operands import host_errors
 from stator.space.protocol import NONE, builtin
 from stator.space.recursion import repr_piece
 from stator.space.skeleton import HELD, SKELETONS, SkeletonError, blank_class, is_data_descriptor_of
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _CONFLICT = (
     "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the metaclasses "
@@ -138,8 +136,10 @@ def _shown(space: Space, value: Value) -> str:
 # -- type.__new__ -----------------------------------------------------------------------------------------------------
 
 
-def type_new(space: Space, meta: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+@builtin(type.__new__)
+def type_new(space: Space, meta: Value, /, *args: Value, **kwargs: Value) -> Value:
     """`type.__new__(meta, name, bases, namespace, **kwargs)`."""
+    meta = meta.force()
     if len(args) != 3:
         raise space.error(TypeError, f"type.__new__() takes exactly 3 arguments ({len(args)} given)")
     name, bases, namespace = (a.force() for a in args)

@@ -8,7 +8,8 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.raw import is_heap_type, type_lookup
 from stator.guards.source import CallSource
-from stator.models.exceptions.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of, native_base
+from stator.models.exceptions.exception import ExceptionValue, host_of, made_of
+from stator.models.exceptions.exception_parts import Hole, HoleSeen, native_base
 from stator.models.text.repr_ import repr_of
 from stator.space.attributes import MISSING
 from stator.space.host_types import Host

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+from stator.space.space import Space
 from stator.space.value import Raised, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 def star_items(space: Space, iterable: Value) -> list[Value]:

@@ -6,7 +6,7 @@ import builtins
 import types
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator._core import runs_its_code
@@ -19,13 +19,11 @@ from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
 from stator.space.globals_ import Globals, MadeGlobals, name_in
 from stator.space.host_types import Host
+from stator.space.interfaces import Trace, Writer
 from stator.space.operands import host_errors
 from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall, bad_call, handler_of, models
-from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Trace, Writer
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
 
 #: attributes of a function that the traced program may read, in the order CPython lists them
 _FIELDS = ("__code__", "__name__", "__qualname__", "__doc__", "__module__", "__builtins__")
@@ -67,13 +65,10 @@ class Intercepted:
 
 
 @models(types.FunctionType)
-class FunctionValue(ObjectValue):
+class FunctionValue(ExtensibleValue):
     """A function: an existing one (`host`), or one made by the traced program."""
 
-    __slots__ = (
-        *("_attrs", "_cells", "_defaults", "_guarded", "_kwdefaults"),
-        *("annotations", "code", "fields", "globals"),
-    )
+    __slots__ = ("_cells", "_defaults", "_guarded", "_kwdefaults", "annotations", "code", "fields", "globals")
     ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
     FIELDS = {
@@ -97,7 +92,6 @@ class FunctionValue(ObjectValue):
         self.globals = globals_
         self.fields: dict[str, Value] = {"__name__": Constant(name)}
         self.annotations: Value | None = None
-        self._attrs: Any = None
         self._cells: list[CellValue] | None = []
         self._defaults: list[Value] | None = []
         self._kwdefaults: dict[str, Value] | None = {}
@@ -194,13 +188,6 @@ class FunctionValue(ObjectValue):
     def held(self) -> Iterable[Value]:
         parts = (*(self._cells or ()), *(self._defaults or ()), *(self._kwdefaults or {}).values())
         return parts if self._attrs is None else (*parts, *self._attrs.held())
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None:
-            from stator.models.classes.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
 
     def get_field(self, space: Space, name: str) -> Value | None:
         """A C-level attribute (`__code__`, `__defaults__` …)."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from stator.guards.raw import is_mutable_type, type_lookup
 from stator.models.containers.sequence import Sequence
-from stator.models.exceptions.exception import native_base
+from stator.models.exceptions.exception_parts import native_base
 from stator.models.numbers.float_ import as_double
 from stator.models.numbers.int_ import to_int
 from stator.space.attributes import MISSING
