@@ -51,11 +51,11 @@ def known_host(space: Space, value: Value, function: str) -> Any:
         raise Unsupported(errors.UnknownArgument(function, value.describe())) from None
 
 
-def check_kind(space: Space, value: Value, kind: type, message: str) -> Value:
-    """The value itself if it is an instance of `kind`, else TypeError in the traced program."""
+def check_kind(space: Space, value: Value, kind: type | tuple[type, ...], words: str) -> Value:
+    """The value itself if it is an instance of `kind`, else a TypeError in these words; %T is its type's name."""
     value = value.force()
-    if not issubclass(value.cls, kind):
-        raise space.error(TypeError, message)
+    if not value.isa(kind):
+        raise space.error(TypeError, words.replace("%T", value.type_name(space)) if "%T" in words else words)
     return value
 
 

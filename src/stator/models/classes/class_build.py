@@ -20,7 +20,7 @@ from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.globals_ import name_in
 from stator.space.interfaces import Writer
-from stator.space.operands import host_errors
+from stator.space.operands import check_kind, host_errors
 from stator.space.protocol import NONE, builtin
 from stator.space.recursion import repr_piece
 from stator.space.skeleton import HELD, SKELETONS, SkeletonError, blank_class, is_data_descriptor_of
@@ -56,8 +56,7 @@ def build_class(space: Space, function: Value, name: Value, /, *bases: Value, **
     function = function.force()
     if not isinstance(function, FunctionValue):
         raise space.error(TypeError, "__build_class__: func must be a function")
-    if not name.isa(str):
-        raise space.error(TypeError, "__build_class__: name is not a string")
+    check_kind(space, name, str, "__build_class__: name is not a string")
     given = [base.force() for base in bases]
     resolved = _resolve_bases(space, given)
     meta = kwargs.pop("metaclass", None)
@@ -83,8 +82,7 @@ def _resolve_bases(space: Space, bases: list[Value]) -> list[Value]:
             resolved.append(base)
             continue
         found = space.call(entries, [space.new_tuple(bases)], {}).force()
-        if not found.isa(tuple):
-            raise space.error(TypeError, "__mro_entries__ must return a tuple")
+        check_kind(space, found, tuple, "__mro_entries__ must return a tuple")
         resolved += [item.force() for item in space.unpack(found)]
     return resolved
 
@@ -144,9 +142,7 @@ def type_new(space: Space, meta: Value, /, *args: Value, **kwargs: Value) -> Val
         raise space.error(TypeError, f"type.__new__() takes exactly 3 arguments ({len(args)} given)")
     name, bases, namespace = (a.force() for a in args)
     for index, (value, kind) in enumerate(((name, str), (bases, tuple), (namespace, dict)), 1):
-        if not value.isa(kind):
-            text = f"type.__new__() argument {index} must be {kind.__name__}, not {value.type_name(space)}"
-            raise space.error(TypeError, text)
+        check_kind(space, value, kind, f"type.__new__() argument {index} must be {kind.__name__}, not %T")
     base_values = _checked_bases(space, bases)
     winner = _winner(space, meta, base_values)
     if winner is not meta:
@@ -244,9 +240,7 @@ class _FreshClass:
                     raise space.error(TypeError, text)
                 cell = value
             elif name == "__qualname__":
-                if not value.isa(str):
-                    text = f"type __qualname__ must be a str, not {value.type_name(space)}"
-                    raise space.error(TypeError, text)
+                check_kind(space, value, str, "type __qualname__ must be a str, not %T")
                 self.fields[name] = value
             else:
                 self.attributes[name] = self._converted(name, value)

@@ -15,7 +15,7 @@ from stator.models.identity.weaklist import first_ref
 from stator.space.attributes import MISSING, is_generic
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
-from stator.space.operands import host_errors
+from stator.space.operands import check_kind, host_errors
 from stator.space.protocol import models
 from stator.space.space import Space
 from stator.space.value import ExtensibleValue, Unsupported, Value
@@ -54,10 +54,7 @@ class InstanceValue(ExtensibleValue):
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         if name != "__class__" or value is None:
             return False
-        value = value.force()
-        if not value.isa(type):
-            text = f"__class__ must be set to a class, not '{value.type_name(space)}' object"
-            raise space.error(TypeError, text)
+        value = check_kind(space, value, type, "__class__ must be set to a class, not '%T' object")
         new: type = value.as_host(space)
         _check_layouts(space, self.cls, new)
         space.mark_mutated(self)

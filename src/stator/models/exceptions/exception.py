@@ -21,7 +21,7 @@ from stator.models.text.repr_ import repr_of, str_of
 from stator.space.attributes import MISSING, attribute_name
 from stator.space.host_types import Host
 from stator.space.interfaces import Trace, Writer
-from stator.space.operands import host_errors
+from stator.space.operands import check_kind, host_errors
 from stator.space.protocol import FALSE, NONE, TRUE, models
 from stator.space.recursion import enumeration, list_pieces, repr_piece
 from stator.space.space import Space
@@ -269,9 +269,7 @@ class ExceptionValue(LateDictValue):
         return self
 
     def add_note(self, space: Space, note: Value, /) -> Value:
-        note = note.force()
-        if not note.isa(str):
-            raise space.error(TypeError, f"note must be a str, not '{note.type_name(space)}'")
+        note = check_kind(space, note, str, "note must be a str, not '%T'")
         notes = space.getattr_or_none(self, "__notes__")
         if notes is None:
             notes = space.new_list([])
@@ -296,8 +294,7 @@ class ExceptionValue(LateDictValue):
     def tp_setstate(self, space: Space, state: Value, /) -> Value:
         state = state.force()
         if not state.is_none():
-            if not state.isa(dict):
-                raise space.error(TypeError, "state is not a dictionary")
+            check_kind(space, state, dict, "state is not a dictionary")
             for key, value in state.pairs(space):  # type: ignore[attr-defined]
                 space.setattr(self, attribute_name(space, key), value)
         return NONE

@@ -16,7 +16,7 @@ from stator.models.text.str_format import format_of
 from stator.space.attributes import MISSING
 from stator.space.host_types import Host
 from stator.space.identity.aliasing import InternedTexts
-from stator.space.operands import bool_value, hooked, known_host, literal
+from stator.space.operands import bool_value, check_kind, hooked, known_host, literal
 from stator.space.protocol import NONE, builtin
 from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
@@ -51,8 +51,7 @@ for _host, _model in _FUNCTIONS.items():
 
 @builtin(format)
 def format_(space: Space, value: Value, spec: Value = Constant(""), /) -> Value:  # noqa: B008 (immutable)
-    if not spec.isa(str):
-        raise space.error(TypeError, f"format() argument 2 must be str, not {spec.force().type_name(space)}")
+    check_kind(space, spec, str, "format() argument 2 must be str, not %T")
     return format_of(space, value, spec)
 
 
@@ -205,9 +204,7 @@ def sorted_(space: Space, iterable: Value, /, *, key: Value = NONE, reverse: Val
 
 
 def _attribute_name(space: Space, name: Value, function: str) -> str:
-    name = name.force()
-    if not name.isa(str):
-        raise space.error(TypeError, f"attribute name must be string, not '{name.force().type_name(space)}'")
+    name = check_kind(space, name, str, "attribute name must be string, not '%T'")
     return str.__str__(known_host(space, name, function))
 
 
