@@ -14,7 +14,7 @@ from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey
 from stator.guards.source import DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
 from stator.host.version_facts import CHANGED_KIND_OF_CODE_WARNS, FUNCTIONS_TAKE_KEYWORD_DEFAULTS
 from stator.models.functions.cell import CellValue
-from stator.models.functions.method import BoundMethod
+from stator.models.functions.method import Bindable
 from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
 from stator.space.globals_ import Globals, MadeGlobals, name_in
@@ -65,7 +65,7 @@ class Intercepted:
 
 
 @models(types.FunctionType)
-class FunctionValue(ExtensibleValue):
+class FunctionValue(Bindable, ExtensibleValue):
     """A function: an existing one (`host`), or one made by the traced program."""
 
     __slots__ = ("_cells", "_defaults", "_guarded", "_kwdefaults", "annotations", "code", "fields", "globals")
@@ -332,13 +332,6 @@ class FunctionValue(ExtensibleValue):
     @property
     def qualname(self) -> str:
         return plain_name(self.host) if self.host is not None else self.code.co_qualname
-
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
-        return self if instance is None else BoundMethod(self, instance)
-
-    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
-        instance = instance.force()
-        return self if instance.is_none() and owner is not None else BoundMethod(self, instance)
 
     # -- host and residual ------------------------------------------------------------------------------------------
 
