@@ -16,7 +16,7 @@ from stator.space.attributes import MISSING, attribute_name
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors
-from stator.space.protocol import CALL_HOOKS, FALSE, IMMUTABLE, NONE, PURE, TRUE, builtin, handler_of, models
+from stator.space.protocol import CALL_HOOKS, IMMUTABLE, LAST_RESORTS, NONE, PURE, builtin, handler_of, models
 from stator.space.skeleton import SKELETONS
 from stator.space.space import Space
 from stator.space.value import Constant, Known, NotKnown, Unsupported, Value
@@ -84,12 +84,11 @@ class ClassValue(Known):
         try:
             return instantiate(space, self, args, kwargs)
         except Unsupported:
-            if self.host is not bool or not tail or len(args) != 1:
+            resort = LAST_RESORTS.get(self.host) if tail else None
+            found = None if resort is None else resort(space, args, kwargs)
+            if found is None:
                 raise
-            decided = space.trace.assumed(args[0])
-            if decided is None:
-                raise
-            return TRUE if decided else FALSE
+            return found
 
     def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         return instantiate(space, self, list(args), kwargs)
