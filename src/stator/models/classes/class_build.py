@@ -165,8 +165,7 @@ def _checked_bases(space: Space, bases: Value) -> list[Value]:
             if issubclass(type, base.cls):
                 raise space.error(TypeError, "bases must be types")
             # `_PyType_CalculateMetaclass` comes before the look at the bases themselves.
-            words = "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the "
-            raise space.error(TypeError, f"{words}metaclasses of all its bases")
+            raise space.error(TypeError, _CONFLICT)
     return values or [space.class_value(object)]
 
 

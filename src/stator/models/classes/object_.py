@@ -124,19 +124,18 @@ def object_getattribute(space: Space, self: Value, name: Value, /) -> Value:
 
 @builtin(object.__setattr__)
 def object_setattr(space: Space, self: Value, name: Value, value: Value, /) -> Value:
-    self = self.force()
-    if self.isa(type):
-        raise space.error(TypeError, f"can't apply this __setattr__ to {self.type_name(space)} object")
-    space.generic_setattr(self, attribute_name(space, name), value)
-    return NONE
+    return _assign(space, "__setattr__", self.force(), name, value)
 
 
 @builtin(object.__delattr__)
 def object_delattr(space: Space, self: Value, name: Value, /) -> Value:
-    self = self.force()
+    return _assign(space, "__delattr__", self.force(), name, None)
+
+
+def _assign(space: Space, slot: str, self: Value, name: Value, value: Value | None) -> Value:
     if self.isa(type):
-        raise space.error(TypeError, f"can't apply this __delattr__ to {self.type_name(space)} object")
-    space.generic_setattr(self, attribute_name(space, name), None)
+        raise space.error(TypeError, f"can't apply this {slot} to {self.type_name(space)} object")
+    space.generic_setattr(self, attribute_name(space, name), value)
     return NONE
 
 
