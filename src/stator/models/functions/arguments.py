@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
+from stator.host.version_facts import HANDLED_EXCEPTION_CHANGES_MERGE_ERROR
 from stator.space.space import Space
 from stator.space.value import Raised, Value
 
@@ -51,7 +50,7 @@ def merge_keywords(space: Space, target: Value, mapping: Value, function: Value)
         raise space.error(TypeError, text)
     for key in space.iterate(space.call(keys, [], {})):
         if space.truth(space.contains(target, key)):
-            if sys.version_info < (3, 12) and space.trace.frame.being_handled():
+            if HANDLED_EXCEPTION_CHANGES_MERGE_ERROR and space.trace.frame.being_handled():
                 # Up to 3.11 the words below are only for a KeyError without a context.
                 raise space.error(KeyError, space.known(key))
             text = f"{_shown(space, function)} got multiple values for keyword argument '{space.known(key)}'"
