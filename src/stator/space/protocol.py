@@ -52,6 +52,8 @@ MODELS: dict[type, type[Value]] = {}
 HANDLERS: dict[int, Handler] = {}
 #: ids of host callables without side effects, that run for real when their operands are known
 PURE: set[int] = set()
+#: host type → what a call of it gives where its model breaks the graph and the result goes straight onto the stack
+LAST_RESORTS: dict[type, Handler] = {}
 #: ids of methods of immutable host types that depend on more than their operands: a break
 IMPURE: set[int] = set()
 #: ids of host callables whose models answer for objects that existed before the trace only

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Distinct, Predicate
 from stator.guards.raw import class_dict, is_mutable_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.host.version_facts import CLASS_METHODS_CHAIN, TYPES_NAMED_IN_FULL
+from stator.models.classes.attr_dict import assign_dict
 from stator.models.functions.method import BoundMethod, Named
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed, part
 from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import NONE, folds_if, handler_of, is_pure, models, pure
 from stator.space.samples import sample_of
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
 from stator.space.wrapping import LITERALS
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _PLAIN_READERS = (object.__getattribute__, type.__getattribute__)
 
@@ -164,11 +163,8 @@ class FieldDescriptor(Named):
         self._check(space, instance)
         if is_slot(self.host):
             return self._assign_slot(space, instance, value)
-        if self.name == "__dict__":
-            from stator.models.classes.attr_dict import assign_dict
-
-            if assign_dict(space, instance, value):
-                return NONE
+        if self.name == "__dict__" and assign_dict(space, instance, value):
+            return NONE
         if not instance.set_field(space, self.name, value):
             self._refuse_if_readonly(space, value)
             raise Unsupported(errors.UnsupportedMutation(f"setting '{self.name}'", instance.describe()))

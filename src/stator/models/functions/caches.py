@@ -14,7 +14,7 @@ from stator.guards.source import ConstSource, DictItemSource
 from stator.models.classes.bookkeeping import Bookkeeping
 from stator.models.classes.typing_ import FormValue
 from stator.models.functions.function import FunctionValue
-from stator.models.functions.method import BoundMethod
+from stator.models.functions.method import Bindable
 from stator.models.identity.weakref_ import RefValue
 from stator.space.attributes import MISSING
 from stator.space.cached_results import CachedResults
@@ -30,7 +30,7 @@ _CACHED = functools._lru_cache_wrapper
 
 
 @models(_CACHED)
-class Cached(ExtensibleValue):
+class Cached(Bindable, ExtensibleValue):
     """A function with a cache."""
 
     __slots__ = ()
@@ -47,16 +47,6 @@ class Cached(ExtensibleValue):
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         raise NotImplementedError
-
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
-        return self if instance is None else BoundMethod(self, instance)
-
-    def tp_get(self, space: Space, instance: Value, owner: Value = NONE) -> Value:
-        if not instance.is_none():
-            return BoundMethod(self, instance)
-        if owner.is_none():
-            raise space.error(TypeError, "__get__(None, None) is invalid")
-        return self
 
     def tp_copy(self, space: Space, *ignored: Value) -> Value:
         return self
@@ -460,6 +450,5 @@ def _operand(space: Space, value: Value, name: str) -> Any:
     host = value.identity(space)
     if value.source is None or isinstance(host, Value) or value.symbolic or not by_identity:
         raise Unsupported(errors.CachedFunction(name, f"is given {value.describe()}"))
-    if type(value.source) is not ConstSource:
-        space.guard_identity_of(value.source, host)
+    space.guard_identity_of(value.source, host)
     return host

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
-from stator.guards.guard import Equals
-from stator.guards.raw import lacks_dict
-from stator.guards.source import CallSource, Source
+from stator.guards.source import Source
 from stator.host.version_facts import TYPES_NAMED_IN_FULL
 from stator.models.classes.attr_dict import assign_dict
+from stator.models.classes.late_dict import LateDictValue
 from stator.models.functions.arguments import keyword_args
 from stator.models.iterators.iterator import reduction
 from stator.space.attributes import MISSING
@@ -21,16 +19,16 @@ from stator.space.operands import known_host, refuse_object, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, models
 from stator.space.recursion import entered, repr_piece
 from stator.space.space import Space
-from stator.space.value import Constant, ExtensibleValue, ObjectValue, Raised, Value
+from stator.space.value import Constant, ObjectValue, Raised, Value
 
 _KEY = type(functools.cmp_to_key(lambda a, b: 0))
 
 
 @models(functools.partial)
-class PartialValue(ExtensibleValue):
+class PartialValue(LateDictValue):
     """`functools.partial(function, *args, **keywords)`."""
 
-    __slots__ = ("_args", "_function", "_had_dict", "_keywords")
+    __slots__ = ("_args", "_function", "_keywords")
     FIELDS = {
         "func": lambda self, space: self.part(space, "func"),
         "args": lambda self, space: self.part(space, "args"),
@@ -42,8 +40,6 @@ class PartialValue(ExtensibleValue):
         self._function = function
         self._args = args
         self._keywords = keywords
-        #: whether there was a `__dict__` before the trace asked for it
-        self._had_dict = False
 
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> PartialValue:
@@ -78,22 +74,6 @@ class PartialValue(ExtensibleValue):
     def named(self, space: Space) -> dict[str, Value]:
         """The keywords as they are now."""
         return keyword_args(space, self.part(space, "keywords"), self)
-
-    def lacks_dict(self, space: Space) -> bool:
-        return self.source is not None and self._attrs is None and lacks_dict(self.host)
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None:
-            self._had_dict = self.source is not None and not lacks_dict(self.host)
-        return super().attr_dict(space)
-
-    def is_bare(self, space: Space) -> bool:
-        """Whether the object has no `__dict__` yet, so that CPython sees through it."""
-        if self.source is None or (self._attrs is not None and not self._had_dict):
-            return self._attrs is None
-        bare: bool = lacks_dict(self.host)
-        space.trace.guard(Equals(CallSource(lacks_dict, self.source, "lacks_dict"), bare))
-        return bare
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         overriding = space.host_lookup(self.cls, "__call__")

@@ -18,6 +18,7 @@ from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, host_errors
 from stator.space.protocol import (
     MODELS,
+    NONE,
     NOT_IMPLEMENTED,
     bad_call,
     builtin,
@@ -95,6 +96,22 @@ class BoundMethod(ObjectValue):
     def rebuilt(self, writer: Writer) -> str:
         parts = f"{writer.expr(self.function)}, {writer.expr(self.instance)}"
         return writer.assign("method", f"{writer.const(types.MethodType)}({parts})")
+
+
+class Bindable(Value):
+    """A callable that is a method where a class has it."""
+
+    __slots__ = ()
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        return self if instance is None else BoundMethod(self, instance)
+
+    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+        if not instance.is_none():
+            return BoundMethod(self, instance)
+        if owner.is_none():
+            raise space.error(TypeError, "__get__(None, None) is invalid")
+        return self
 
 
 class Named(Known):
