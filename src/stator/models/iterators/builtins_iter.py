@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from stator import errors
 from stator.guards.guard import Equals, Length
@@ -23,7 +23,7 @@ from stator.space.protocol import FALSE, NONE, TRUE
 from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
 
-__all__ = ["CallableIterator"]
+__all__ = ["CallableIterator", "OverOne", "next_where"]
 
 _ONE = Constant(1)
 
@@ -214,9 +214,8 @@ class MapValue(_Composed):
         return [self.function, *self.iterators]
 
 
-@iterator_type(filter)
-class FilterValue(_Composed):
-    """`filter(function, iterable)`."""
+class OverOne(IteratorValue):
+    """An iterator that asks a function about each item of one other."""
 
     __slots__ = ("function", "iterator")
     passes_stop = True
@@ -224,18 +223,30 @@ class FilterValue(_Composed):
     function: Value
     iterator: Value
 
+    @classmethod
+    def over(cls, space: Space, host: Value, function: Value, iterable: Value, **state: object) -> Self:
+        """A new one."""
+        return cls.of(own_class(space, host), iterator=space.iter(iterable), function=function, **state)
+
+    def arguments(self, space: Space) -> list[Value]:
+        return [self.function, self.iterator]
+
+
+@iterator_type(filter)
+class FilterValue(OverOne, _Composed):
+    """`filter(function, iterable)`."""
+
+    __slots__ = ()
+
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
-        return FilterValue.of(own_class(space, cls), function=function, iterator=space.iter(iterable))
+        return FilterValue.over(space, cls, function, iterable)
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
         self.function, self.iterator = parts
 
     def produce(self, space: Space) -> Value | None:
         return next_where(space, self.function, self.iterator, True)
-
-    def arguments(self, space: Space) -> list[Value]:
-        return [self.function, self.iterator]
 
 
 def next_where(space: Space, predicate: Value, iterator: Value, wanted: bool) -> Value | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -14,28 +15,16 @@ from stator.models.rare.text.bytearray_ import ByteArrayValue
 from stator.models.text.addresses import address, joined_text
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
-from stator.space.operands import bool_value, known_host, refuse, refuse_object, refuse_use
+from stator.space.operands import bool_value, host_errors, known_host, refuse, refuse_object, refuse_use
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
 from stator.space.space import Space
-from stator.space.value import Constant, Known, NotKnown, Raised, Value
+from stator.space.value import Constant, Known, NotKnown, Value
 
 __all__ = ["MemoryView"]
 
 #: attributes that follow from the bytes
-_FACTS = frozenset(
-    {
-        "c_contiguous",
-        "contiguous",
-        "f_contiguous",
-        "format",
-        "itemsize",
-        "nbytes",
-        "ndim",
-        "readonly",
-        "shape",
-        "strides",
-    }
-)
+_FACTS = frozenset(name for name, part in vars(memoryview).items() if type(part) is types.GetSetDescriptorType)
+_FACTS -= {"obj", "suboffsets"}
 
 
 def _run_by_host(name: str) -> Callable[..., Value]:
@@ -144,10 +133,8 @@ class MemoryView(Value):
     def tp_iter(self, space: Space) -> Value:
         if self.released:
             raise refuse_use("memoryview.__iter__", "of one that is released")  # CPython has a SystemError for it
-        try:
+        with host_errors(space, TypeError, NotImplementedError):
             iter(self.host)
-        except (TypeError, NotImplementedError) as e:
-            raise Raised(space.exception(e)) from None
         return MemoryIterator(self)
 
     def tp_enter(self, space: Space) -> Value:
