@@ -265,7 +265,8 @@ class Table:
             self._put_overlay(key, key_value, item)
             return
         new = Entry(key_value, item)
-        old = self.finish(space).setdefault(key, new)
+        entries = self.entries if self.complete else self.finish(space)
+        old = entries.setdefault(key, new)
         if old is new:
             self._added(key_value)
         else:

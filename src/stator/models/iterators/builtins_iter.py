@@ -97,10 +97,7 @@ class EnumerateValue(_Composed):
         self.moved = movers(space, self.iterator)
 
     def produce(self, space: Space) -> Value | None:
-        before = [mover.steps for mover in self.moved]
-        item = space.next(self.iterator)
-        for mover, steps in zip(self.moved, before, strict=True):
-            mover.steps = steps  # taking the step for real, after the graph, will move it
+        item = self._step_for_real(space) if self.moved else space.next(self.iterator)
         space.mark_mutated(self)
         self.steps += 1
         if item is None:
@@ -111,6 +108,14 @@ class EnumerateValue(_Composed):
         else:
             self.count = space.binary("+", count, _ONE)
         return space.new_tuple([count, item])
+
+    def _step_for_real(self, space: Space) -> Value | None:
+        """A step of an existing one: taking it after the graph will move what it iterates over as well."""
+        before = [mover.steps for mover in self.moved]
+        item = space.next(self.iterator)
+        for mover, steps in zip(self.moved, before, strict=True):
+            mover.steps = steps
+        return item
 
     def arguments(self, space: Space) -> list[Value]:
         return [self.iterator, self.count]
