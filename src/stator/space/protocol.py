@@ -19,6 +19,7 @@ from stator.space.rare import load
 from stator.space.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
+    from stator.guards.source import Source
     from stator.space.space import Space
 
 #: a model: (space, args, kwargs) → the result, or None where it declines and the next way of doing the call is tried
@@ -61,8 +62,14 @@ AMBIENT: dict[type, Callable[[Any], None]] = {}
 IMMUTABLE: set[type] = set()
 #: layers above (tensors) may answer for callables nobody modelled: (space, host, args, kwargs) → Value | None
 CALL_HOOKS: list[Callable[[Any, Any, list[Value], dict[str, Value]], Value | None]] = []
+#: layers above may have models for Python functions, which are traced into otherwise: host function → model, or None
+INTERCEPTS: list[Callable[[Any], Handler | None]] = []
 #: layers above may answer for host objects met for the first time: host type → (space, host, source) → Value
 REALISERS: dict[type, Callable[[Any, Any, Any], Value]] = {}
+#: layers above may take a number read from the frame for a symbol: (trace, host, source) → Value, or None
+LITERAL_HOOKS: list[Callable[[Any, Any, Source], Value | None]] = []
+#: layers above may decide a symbolic number or truth value, and guard that: (trace, value) → host value, or None
+DECIDERS: list[Callable[[Any, Value], Any]] = []
 
 _KEEP: list[Any] = []
 

@@ -53,7 +53,7 @@ def entered(space: Space, value: Value) -> Iterator[bool]:
 
 
 def _check_depth(space: Space, depth: int, where: str) -> None:
-    left = C_RECURSION_LIMIT or space.trace.recursion_limit - space.trace.depth
+    left = C_RECURSION_LIMIT or space.trace.calls.recursion_limit - space.trace.calls.depth
     if depth > left:
         raise space.error(RecursionError, f"maximum recursion depth exceeded{where}")
 
@@ -70,7 +70,7 @@ def nested(space: Space, where: str) -> Iterator[None]:
     """What is between `Py_EnterRecursiveCall(where)` and `Py_LeaveRecursiveCall()`."""
     nesting = space.trace.extension(Nesting)
     nesting.depth += 1
-    space.trace.count_item(_COST)
+    space.trace.stops.count_item(_COST)
     try:
         _check_depth(space, nesting.depth, where)
         yield

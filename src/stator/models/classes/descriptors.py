@@ -15,6 +15,7 @@ from stator.models.functions.method import BoundMethod, Named
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed, part
 from stator.space.host_types import Host
+from stator.space.operands import bool_value
 from stator.space.protocol import NONE, folds_if, handler_of, is_pure, models, pure
 from stator.space.samples import stand_in_of
 from stator.space.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
@@ -49,7 +50,7 @@ class FieldDescriptor(Named):
 
     def reconstruct(self, writer: Writer) -> str:
         """One of a class that the program has made is found in that class: `host` is of its stand-in."""
-        fresh = writer.trace.fresh_class_value(self.owner)
+        fresh = writer.trace.classes.fresh.get(self.owner)
         if fresh is None:
             return super().reconstruct(writer)
         if class_dict(self.owner).get(self.name) is not self.host:  # the program has taken it out of the class
@@ -60,7 +61,7 @@ class FieldDescriptor(Named):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         """The host names the stand-in of a class that the program has made; all else is told right by the host."""
-        return space.trace.fresh_class_value(self.owner) if name == "__objclass__" else None
+        return space.trace.classes.fresh.get(self.owner) if name == "__objclass__" else None
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         if instance is None:
@@ -79,8 +80,7 @@ class FieldDescriptor(Named):
                 return attrs.value(space)  # type: ignore[no-any-return]
         if is_slot(host):
             return self._slot(space, instance)
-        getter = getattr(instance, "get_field", None)
-        value = None if getter is None else getter(space, self.name)
+        value = instance.get_field(space, self.name)
         return self.read_existing(space, instance) if value is None else value
 
     def _slot(self, space: Space, instance: Value) -> Value:
@@ -169,8 +169,7 @@ class FieldDescriptor(Named):
 
             if assign_dict(space, instance, value):
                 return NONE
-        setter = getattr(instance, "assign_field", None) or getattr(instance, "set_field", None)
-        if setter is None or not setter(space, self.name, value):
+        if not instance.set_field(space, self.name, value):
             self._refuse_if_readonly(space, value)
             raise Unsupported(errors.UnsupportedMutation(f"setting '{self.name}'", instance.describe()))
         return NONE
@@ -301,6 +300,13 @@ def _same(a: Any, b: Any) -> bool:
 
 # -- staticmethod and classmethod -------------------------------------------------------------------------------------
 
+
+def is_abstract(space: Space, value: Value) -> bool:
+    """`_PyObject_IsAbstract`."""
+    found = space.getattr_or_none(value, "__isabstractmethod__")
+    return found is not None and space.truth(found)
+
+
 #: the attributes of the function that a static or class method copies
 _COPIED = tuple(vars(staticmethod(lambda: None)))
 
@@ -310,7 +316,11 @@ class _Wrapper(ExtensibleValue):
 
     __slots__ = ("_function", "slots")
     ALWAYS_EXISTING = True
-    FIELDS = frozenset({"__func__", "__isabstractmethod__", "__wrapped__"})
+    FIELDS = {
+        "__func__": lambda self, space: self.function,
+        "__wrapped__": lambda self, space: self.function,
+        "__isabstractmethod__": lambda self, space: bool_value(is_abstract(space, self.function)),
+    }
 
     def __init__(self, cls: type, function: Value | None = None) -> None:
         super().__init__(cls)
@@ -341,14 +351,6 @@ class _Wrapper(ExtensibleValue):
             if value is not None:
                 attrs.set_str(space, name, value)
         return NONE
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name in ("__func__", "__wrapped__"):
-            return self.function
-        if name == "__isabstractmethod__":
-            found = space.getattr_or_none(self.function, name)
-            return Constant(False if found is None else space.truth(found))
-        return None
 
     def shell(self, writer: Writer) -> str:
         return f"{self.cls.__mro__[-2].__name__}.__new__({writer.const(self.cls)})"

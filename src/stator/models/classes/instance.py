@@ -139,7 +139,7 @@ def fill(value: Any, writer: Writer, name: str) -> None:
 def slot_text(writer: Writer, descriptor: Host) -> str:
     """The expression of a slot's descriptor: of a class made by the traced program, the real class's own."""
     owner = descriptor.__objclass__
-    if not writer.trace.is_fresh_class(owner):
+    if not writer.trace.classes.is_fresh(owner):
         return writer.const(descriptor)
     return f"{writer.const(type)}.__getattribute__({writer.const(owner)}, {descriptor.__name__!r})"
 

@@ -302,7 +302,7 @@ def _slot_values(space: Space, self: Value) -> list[tuple[str, Value]]:
 def _slot_names(space: Space, cls: type) -> list[str]:
     """`_PyType_GetSlotNames`."""
     names: Any = copyreg._slotnames  # type: ignore[attr-defined]
-    if not space.trace.is_fresh_class(cls):
+    if not space.trace.classes.is_fresh(cls):
         return list(names(cls))
     return [space.str_(name) for name in space.unpack(space.call(space.existing(names), [space.class_value(cls)], {}))]
 

@@ -18,7 +18,11 @@ class SuperValue(ExtensibleValue):
     """`super(this, obj)`: attributes of `obj` looked up after the class `this`."""
 
     __slots__ = ("obj", "obj_type", "slots", "this")
-    FIELDS = frozenset({"__self__", "__self_class__", "__thisclass__"})
+    FIELDS = {
+        "__self__": lambda self, space: self.obj or NONE,
+        "__thisclass__": lambda self, space: NONE if self.this is None else space.class_value(self.this),
+        "__self_class__": lambda self, space: NONE if self.obj_type is None else space.class_value(self.obj_type),
+    }
 
     def __init__(self, cls: type = super) -> None:
         super().__init__(cls)
@@ -109,7 +113,7 @@ class SuperValue(ExtensibleValue):
         mro = space.mro(self.obj_type)
         start = mro.index(self.this) + 1 if self.this in mro else len(mro)
         for base in mro[start:]:
-            overlay = space.trace.class_overlays.get(base)
+            overlay = space.trace.classes.overlays.get(base)
             if (overlay is not None and name in overlay) or name in base.__dict__:
                 return space.lookup(base, name)
             space.host_lookup(base, name)  # guards that this class goes on having none of its own
@@ -117,12 +121,6 @@ class SuperValue(ExtensibleValue):
 
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
         return self.getattr(space, attribute_name(space, name))
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name == "__self__":
-            return self.obj or NONE
-        host = {"__thisclass__": self.this, "__self_class__": self.obj_type}.get(name)
-        return NONE if host is None else space.class_value(host)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
         instance = instance.force()

@@ -17,7 +17,7 @@ from stator.space.host_types import Host
 from stator.space.operands import host_errors
 from stator.space.protocol import CALL_HOOKS, FALSE, IMMUTABLE, NONE, PURE, TRUE, builtin, handler_of, models
 from stator.space.skeleton import SKELETONS
-from stator.space.value import Constant, Known, NotKnown, Raised, Unsupported, Value
+from stator.space.value import Constant, Known, NotKnown, Unsupported, Value
 from stator.space.wrapping import plain_name
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class ClassValue(Known):
         except Unsupported:
             if self.host is not bool or not tail or len(args) != 1:
                 raise
-            decided = space.trace.assumed(space.trace.frame, args[0])
+            decided = space.trace.assumed(args[0])
             if decided is None:
                 raise
             return TRUE if decided else FALSE
@@ -112,11 +112,8 @@ class ClassValue(Known):
             return found
         if meta is not None:
             return meta if get is MISSING else space.descr_get(meta, self, self.cls, tail)
-        raised: Raised = space.error(AttributeError, f"type object '{type_name(self.host)}' has no attribute '{name}'")
-        raised.value.names_class = self.host  # type: ignore[attr-defined]
-        raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
-        raised.value.set_field("obj", self)  # type: ignore[attr-defined]
-        raise raised
+        text = f"type object '{type_name(self.host)}' has no attribute '{name}'"
+        raise space.no_attribute(self, name, text, self.host)
 
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
         return self.getattr(space, attribute_name(space, name))
@@ -150,7 +147,7 @@ class ClassValue(Known):
             raise Unsupported(errors.UnsupportedMutation(f"setting '{name}'", self.describe()))
         space.host_lookup(self.host, name)
         space.mark_mutated(self)
-        space.trace.class_overlays.setdefault(self.host, {})[name] = value
+        space.trace.classes.overlays.setdefault(self.host, {})[name] = value
         space.forget_class_attribute(name)
         self.changed[name] = value
 
@@ -195,7 +192,7 @@ class ClassValue(Known):
         return space.existing(classes, f"{plain_name(self.host)}.{name}")
 
     def _namespace(self, space: Space) -> Value:
-        if self.host in space.trace.class_overlays:
+        if self.host in space.trace.classes.overlays:
             raise Unsupported(errors.UnsupportedAttribute("type", "__dict__"))
         if self.namespace is None:
             source = CallSource(namespace_of, ConstSource(self.host, plain_name(self.host)), "namespace_of")
@@ -214,8 +211,8 @@ class ClassValue(Known):
         return space.new_list([space.class_value(cls) for cls in classes])
 
     def tp_subclasses(self, space: Space) -> Value:
-        found = [cls for cls in _subclasses(self.host) if cls not in SKELETONS or space.trace.is_fresh_class(cls)]
-        if any(space.trace.is_fresh_class(cls) for cls in (self.host, *found)):
+        found = [cls for cls in _subclasses(self.host) if cls not in SKELETONS or space.trace.classes.is_fresh(cls)]
+        if any(space.trace.classes.is_fresh(cls) for cls in (self.host, *found)):
             raise Unsupported(errors.LifetimeObserved("__subclasses__ of a new class"))
         source = ConstSource(self.host, plain_name(self.host))
         ids = [id(cls) for cls in found]
@@ -256,7 +253,7 @@ class ClassValue(Known):
 
 def class_names(space: Space, cls: Any) -> dict[str, None]:
     """`merge_class_dict`: the names in the dicts of a class, or of what claims to be one, and of its bases."""
-    if isinstance(cls, ClassValue) and (not is_mutable_type(cls.host) or space.trace.is_fresh_class(cls.host)):
+    if isinstance(cls, ClassValue) and (not is_mutable_type(cls.host) or space.trace.classes.is_fresh(cls.host)):
         found: Host = vars(cls.host)
         bases = [space.class_value(base) for base in cls.host.__bases__]
     else:

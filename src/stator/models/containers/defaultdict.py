@@ -30,7 +30,7 @@ class DefaultDictValue(DictValue):
     """A defaultdict or an instance of a subclass; `factory` is its default_factory."""
 
     __slots__ = ("_factory_changed", "factory")
-    FIELDS = frozenset({"default_factory"})
+    FIELDS = {"default_factory": lambda self, space: self.factory}
 
     solid = defaultdict
 
@@ -55,9 +55,6 @@ class DefaultDictValue(DictValue):
         return defaultdict(self.factory.as_host(space), items)
 
     # -- the factory ------------------------------------------------------------------------------------------------
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.factory if name == "default_factory" else None
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         if name != "default_factory":

@@ -36,7 +36,7 @@ class DequeValue(MutableSequence):
     """A deque, or an instance of a subclass."""
 
     __slots__ = ("_limit",)
-    FIELDS = frozenset({"maxlen"})
+    FIELDS = {"maxlen": lambda self, space: Constant(self.limit)}
 
     kind = deque
     plain_iters = (deque.__iter__,)
@@ -89,9 +89,6 @@ class DequeValue(MutableSequence):
             assert self.source is not None
             self._limit = constant(self.space, self, "maxlen")
         return self._limit
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return Constant(self.limit) if name == "maxlen" else None
 
     def _child(self, index: int) -> Value:
         assert self.source is not None

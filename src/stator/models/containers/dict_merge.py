@@ -49,7 +49,7 @@ def _refuse_changed(space: Space, other: DictBase, size: int) -> None:
 
 def _listed(space: Space, other: Value, keys: Value) -> list[Value]:
     """`PyMapping_Keys`: all keys before the first is looked up."""
-    if space.special(keys, "__iter__") is None and space.special(keys, "__getitem__") is None:
+    if not space.is_iterable(keys):
         text = f"{other.type_name(space)}.keys() returned a non-iterable (type {keys.type_name(space)})"
         raise space.error(TypeError, text)
     return space.unpack(keys)

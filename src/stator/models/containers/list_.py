@@ -101,7 +101,7 @@ class ListValue(MutableSequence):
         where = self._place(space, key)
         new: Host = item
         if isinstance(where, slice):
-            if not _iterable(space, item):
+            if not space.is_iterable(item):
                 raise space.error(TypeError, error_words(operator.setitem, [], where, None))
             new = space.unpack(item)
         return self._by_host(space, list.__setitem__, where, new)
@@ -184,11 +184,6 @@ def _common(old: list[Value], new: list[Value]) -> tuple[int, int]:
     while kept < most - start and old[-1 - kept] is new[-1 - kept]:
         kept += 1
     return start, kept
-
-
-def _iterable(space: Space, value: Value) -> bool:
-    value = value.force()
-    return space.special(value, "__iter__") is not None or space.special(value, "__getitem__") is not None
 
 
 pure(list.__dict__["__class_getitem__"])

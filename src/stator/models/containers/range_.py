@@ -53,7 +53,7 @@ class RangeValue(Value):
 
     def concrete(self, space: Space) -> range:
         """The host range, its symbols decided."""
-        start, stop, step = (int(space.trace.decide(part)) for part in self.parts.values())
+        start, stop, step = (int(space.decide(part)) for part in self.parts.values())
         if step == 0:
             raise space.error(ValueError, "range() arg 3 must not be zero")
         return range(start, stop, step)

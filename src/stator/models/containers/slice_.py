@@ -26,7 +26,11 @@ class SliceValue(ObjectValue):
     """A slice: `start`, `stop` and `step`."""
 
     __slots__ = ("parts",)
-    FIELDS = frozenset({"start", "stop", "step"})
+    FIELDS = {
+        "start": lambda self, space: self.parts["start"],
+        "stop": lambda self, space: self.parts["stop"],
+        "step": lambda self, space: self.parts["step"],
+    }
 
     def __init__(self, start: Value, stop: Value, step: Value) -> None:
         super().__init__(slice)
@@ -51,9 +55,6 @@ class SliceValue(ObjectValue):
     def members(self) -> list[Value]:
         """start, stop and step."""
         return list(self.parts.values())
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.parts.get(name)
 
     def as_host(self, space: Space) -> Host:
         return slice(*(member.as_host(space) for member in self.members))

@@ -17,6 +17,7 @@ from stator.models.functions.function import FunctionValue
 from stator.models.functions.method import BoundMethod
 from stator.models.identity.weakref_ import RefValue
 from stator.space.attributes import MISSING
+from stator.space.cached_results import CachedResults
 from stator.space.facts import constant, plain_name
 from stator.space.host_types import Host
 from stator.space.interfaces import Trace, Writer
@@ -212,7 +213,7 @@ def _refers_to_new_class(space: Space, value: Value) -> bool:
     """Whether the value is a weak reference to a class that the trace has made."""
     value = value.force()
     referent = value.referent if isinstance(value, RefValue) else None
-    return referent is not None and referent.isa(type) and space.trace.is_fresh_class(referent.host)  # type: ignore[attr-defined]
+    return referent is not None and referent.isa(type) and space.trace.classes.is_fresh(referent.host)  # type: ignore[attr-defined]
 
 
 def _share(space: Space, value: Value, step: int, name: str) -> None:
@@ -226,7 +227,7 @@ def _share(space: Space, value: Value, step: int, name: str) -> None:
     else:
         raise Unsupported(errors.CachedFunction(name, f"gives {value.describe()}"))
     if not value.isa(tuple):
-        space.trace.shared[id(value)] = value, step, name
+        space.trace.extension(CachedResults).add(value, step, name)
     for part in parts:
         _share(space, part.force(), step, name)
 

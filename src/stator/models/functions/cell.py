@@ -22,7 +22,7 @@ class CellValue(ObjectValue):
     """A cell: `contents` is None while the variable is unbound."""
 
     __slots__ = ("contents",)
-    FIELDS = frozenset({"cell_contents"})
+    FIELDS = {"cell_contents": lambda self, space: self.filled(space)}
 
     def __init__(self, contents: Value | None = None) -> None:
         super().__init__(types.CellType)
@@ -67,9 +67,8 @@ class CellValue(ObjectValue):
     def held(self) -> Iterable[Value]:
         return () if self.contents is None else (self.contents,)
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name != "cell_contents":
-            return None
+    def filled(self, space: Space) -> Value:
+        """What the variable is bound to."""
         if self.contents is None:
             raise space.error(ValueError, "Cell is empty")
         return self.contents

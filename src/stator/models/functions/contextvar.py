@@ -42,7 +42,7 @@ class ContextVarValue(Value):
     """A context variable, with what the traced program has set it to."""
 
     __slots__ = ("host", "live", "tokens")
-    FIELDS = frozenset({"name"})
+    FIELDS = {"name": lambda self, space: Constant(self.name)}
 
     def __init__(self, host: contextvars.ContextVar[Any], source: Source) -> None:
         self.cls = contextvars.ContextVar
@@ -121,9 +121,6 @@ class ContextVarValue(Value):
         del self.live[self.live.index(token) :]
         return NONE
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return Constant(self.name) if name == "name" else None
-
     def perform(self, writer: Writer) -> list[str]:
         """Set the variable in generated code as often as it is set now; the names of the tokens."""
         if self.tokens is None:
@@ -142,7 +139,7 @@ class TokenValue(ObjectValue):
     """What `ContextVar.set` gives: the way back."""
 
     __slots__ = ("used", "value", "variable")
-    FIELDS = frozenset({"var"})
+    FIELDS = {"var": lambda self, space: self.variable}
 
     def __init__(self, variable: ContextVarValue | None, value: Value) -> None:
         super().__init__(contextvars.Token)
@@ -156,9 +153,6 @@ class TokenValue(ObjectValue):
         self = cls(None, NONE)
         self.host, self.source = host, source
         return self
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.variable if name == "var" and self.source is None else None
 
     def rebuilt(self, writer: Writer) -> str:
         assert self.variable is not None

@@ -10,6 +10,7 @@ from stator.guards.raw import lacks_dict
 from stator.guards.source import CallSource, Source
 from stator.host.version_facts import TYPES_NAMED_IN_FULL
 from stator.models.classes.attr_dict import assign_dict
+from stator.models.functions.arguments import keyword_args
 from stator.models.iterators.iterator import reduction
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
@@ -30,7 +31,11 @@ class PartialValue(ExtensibleValue):
     """`functools.partial(function, *args, **keywords)`."""
 
     __slots__ = ("_args", "_function", "_had_dict", "_keywords")
-    FIELDS = frozenset({"args", "func", "keywords"})
+    FIELDS = {
+        "func": lambda self, space: self.part(space, "func"),
+        "args": lambda self, space: self.part(space, "args"),
+        "keywords": lambda self, space: self.part(space, "keywords"),
+    }
 
     def __init__(self, cls: type, function: Value | None, args: Value | None, keywords: Value | None) -> None:
         super().__init__(cls)
@@ -72,7 +77,7 @@ class PartialValue(ExtensibleValue):
 
     def named(self, space: Space) -> dict[str, Value]:
         """The keywords as they are now."""
-        return space.trace.keyword_args(self.part(space, "keywords"), self)
+        return keyword_args(space, self.part(space, "keywords"), self)
 
     def lacks_dict(self, space: Space) -> bool:
         return self.source is not None and self._attrs is None and lacks_dict(self.host)
@@ -100,9 +105,6 @@ class PartialValue(ExtensibleValue):
     def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs})
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.part(space, name) if name in ("func", "args", "keywords") else None
 
     def tp_repr(self, space: Space) -> Value:
         name = space.full_name(self.cls) if TYPES_NAMED_IN_FULL else self.type_name(space)
@@ -181,7 +183,7 @@ class KeyValue(ObjectValue):
     """What `cmp_to_key` returns, and what that returns for an object."""
 
     __slots__ = ("compare", "obj")
-    FIELDS = frozenset({"obj"})
+    FIELDS = {"obj": lambda self, space: self.obj or NONE}
 
     def __init__(self, compare: Value, obj: Value | None) -> None:
         super().__init__(_KEY)
@@ -197,9 +199,6 @@ class KeyValue(ObjectValue):
         if len(values) != 1 or (kwargs and "obj" not in kwargs):
             return bad_call(space, functools.cmp_to_key(max), args, kwargs)
         return KeyValue(self.compare, values[0])
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return (self.obj or NONE) if name == "obj" else None
 
     def rebuilt(self, writer: Writer) -> str:
         key = f"{writer.const(functools.cmp_to_key)}({writer.expr(self.compare)})"

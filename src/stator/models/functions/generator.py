@@ -17,6 +17,7 @@ from stator.models.exceptions import exception
 from stator.models.functions.suspendable import (
     AwaitableIterator,
     Suspendable,
+    fields_of,
     protects,
     stop_with,
     thrown,
@@ -46,14 +47,13 @@ class GeneratorValue(Suspendable):
     """A generator or coroutine."""
 
     __slots__ = ()
-    FIELDS = frozenset({"__name__", "__qualname__", "gi_code", "gi_running", "gi_suspended", "gi_yieldfrom"})
-    FIELDS |= frozenset({"cr_code", "cr_running", "cr_suspended", "cr_await", "cr_origin"})
+    FIELDS = fields_of("gi", "yieldfrom") | fields_of("cr", "await") | {"cr_origin": lambda self, space: NONE}
 
     def __init__(self, frame: Frame | None, cls: type = types.GeneratorType) -> None:
         super().__init__(frame, cls)
         if frame is not None and self.is_coroutine:
             self.protected = True
-            frame.trace.unfinished.add(self)
+            frame.trace.finalizers.suspended_in_finally.add(self)
 
     @property
     def is_coroutine(self) -> bool:
@@ -147,9 +147,6 @@ class GeneratorValue(Suspendable):
         return (self.is_coroutine and not self.started) or super().is_finalised(frame)
 
     # -- attributes and the rest ------------------------------------------------------------------------------------
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return NONE if name == "cr_origin" and self.source is None else super().get_field(space, name)
 
     def describe(self) -> str:
         return f"a {self.kind}"

@@ -33,7 +33,11 @@ class BoundMethod(ObjectValue):
     """A function (any callable) bound to an instance."""
 
     __slots__ = ("function", "instance")
-    FIELDS = frozenset({"__doc__", "__func__", "__self__"})
+    FIELDS = {
+        "__doc__": lambda self, space: space.getattr(self.function, "__doc__"),
+        "__func__": lambda self, space: self.function,
+        "__self__": lambda self, space: self.instance,
+    }
 
     def __init__(self, function: Value, instance: Value) -> None:
         super().__init__(types.MethodType)
@@ -68,11 +72,6 @@ class BoundMethod(ObjectValue):
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         """From 3.13 on: it stays bound to what it is bound to."""
         return self
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name == "__doc__":
-            return space.getattr(self.function, name)
-        return {"__func__": self.function, "__self__": self.instance}.get(name)
 
     def tp_getattribute(self, space: Space, name: Value) -> Value:
         text = attribute_name(space, name)
@@ -272,7 +271,13 @@ class BoundBuiltin(BoundMethod):
     """A C method bound to an instance (`[].append`): as a bound method, of another class."""
 
     __slots__ = ()
-    FIELDS = frozenset({"__doc__", "__name__", "__qualname__", "__self__", "__text_signature__"})
+    FIELDS = {
+        "__doc__": lambda self, space: space.getattr(self.function, "__doc__"),
+        "__name__": lambda self, space: space.getattr(self.function, "__name__"),
+        "__qualname__": lambda self, space: space.getattr(self.function, "__qualname__"),
+        "__self__": lambda self, space: self.instance,
+        "__text_signature__": lambda self, space: space.getattr(self.function, "__text_signature__"),
+    }
 
     def __init__(self, function: Value, instance: Value) -> None:
         super().__init__(function, instance)
@@ -286,11 +291,6 @@ class BoundBuiltin(BoundMethod):
 
     def tp_getattribute(self, space: Space, name: Value) -> Value:
         return space.generic_getattr(self, attribute_name(space, name))
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name in ("__name__", "__qualname__", "__doc__", "__text_signature__"):
-            return space.getattr(self.function, name)
-        return self.instance if name == "__self__" else None
 
     def rebuilt(self, writer: Writer) -> str:
         host = self.function.force().host  # type: ignore[attr-defined]

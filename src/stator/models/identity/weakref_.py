@@ -41,7 +41,7 @@ class RefValue(ExtensibleValue):
     """A weak reference; `referent` is None where it is dead."""
 
     __slots__ = ("_key", "_target", "callback", "slots")
-    FIELDS = frozenset({"__callback__"})
+    FIELDS = {"__callback__": lambda self, space: self.callback}
 
     def __init__(self, referent: Value | None, callback: Value = NONE, cls: type = weakref.ref) -> None:
         super().__init__(cls)
@@ -126,9 +126,6 @@ class RefValue(ExtensibleValue):
             self._key = RefKey(referent.force().key(space))
         return self._key
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.callback if name == "__callback__" else None
-
     def rebuilt(self, writer: Writer) -> str:
         referent = self.referent
         shown = f"{writer.const(_Mortal)}()" if referent is None else writer.expr(referent)
@@ -149,24 +146,24 @@ def refer_to_new(space: Space, referent: Value, callback: Value) -> None:
     if not callback.is_none() and not referent.isa(type):  # a class waits for the collector
         raise Unsupported(errors.LifetimeObserved("a callback for the death of a new object"))
     # What is resumed after a break need not hold the object as long as the frame would.
-    space.trace.unresumable = errors.LifetimeObserved("a weak reference to a new object")
+    space.trace.root.unresumable = errors.LifetimeObserved("a weak reference to a new object")
 
 
 def call_back_for(space: Space, referent: Value) -> None:
     """A callback for the death of an existing object: called at once where the frame alone keeps the object."""
     trace = space.trace
-    if is_continuation(trace.root_code) and any(arg is space.identity(referent) for arg in trace.root_args):
+    if is_continuation(trace.root.code) and any(arg is space.identity(referent) for arg in trace.root.args):
         raise Unsupported(errors.LifetimeObserved("a callback for the death of what a variable holds"))
-    trace.calls_back += (space.identity(referent),)
+    trace.finalizers.calls_back += (space.identity(referent),)
 
 
 def _may_have_died(space: Space, referent: Value) -> bool:
     """Whether the traced program has dropped a reference to the existing object, which the running frame keeps."""
-    if space.trace.prologue is not None:
+    if space.trace.finalizers.prologue is not None:
         return True  # only garbage may have led to it
     host = referent.host if isinstance(referent, Lazy) else space.identity(referent)
     trace = space.trace
-    if any(arg is host for arg in trace.root_args) and not trace.is_held(host):
+    if any(arg is host for arg in trace.root.args) and not any(frame.holds(host) for frame in trace.running()):
         return True
     return any(item is host for container in trace.effects.changed_hosts() for item in referents(container))
 

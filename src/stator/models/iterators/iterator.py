@@ -151,7 +151,7 @@ class IteratorValue(ExtensibleValue):
                 return None
             raise
         if found is None and not self.passes_stop:
-            space.trace.ended_by = None
+            space.ended_by = None
         return found
 
     def open(self, space: Space) -> None:

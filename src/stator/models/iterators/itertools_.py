@@ -1,5 +1,5 @@
-"""itertools: iterators over iterators. Those with a function are in `itertools_functions`, those that hold a pool
-of items in `combinatorics`."""
+"""itertools: iterators over iterators. Those that hold a pool of items are in `combinatorics`, those with a
+function in `rare.iterators.itertools_functions`."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from stator import errors
 from stator.host.version_facts import SUM_COMPENSATES
 from stator.host.words import error_words
+from stator.models.functions.imports import first_import, import_parts, loaded
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.models.text.repr_ import ascii_of, repr_of
 from stator.models.text.str_format import format_of
@@ -42,7 +43,7 @@ _FUNCTIONS: dict[Host, Callable[..., Value]] = {
     bin: lambda space, number, /: space.fresh(bin(space.int_(number))),
     hex: lambda space, number, /: space.fresh(hex(space.int_(number))),
     oct: lambda space, number, /: space.fresh(oct(space.int_(number))),
-    globals: lambda space: space.trace.globals_of(space.trace.current_frame.globals).value(space),
+    globals: lambda space: space.trace.namespaces.globals_of(space.trace.frame.globals).value(space),
 }
 for _host, _model in _FUNCTIONS.items():
     builtin(_host)(_model)
@@ -275,12 +276,12 @@ def import_(
         raise Unsupported(errors.UnsupportedUse("__import__", "of a relative name"))
     full = str(known_host(space, name, "__import__"))
     wanted = full if space.truth(fromlist) else full.partition(".")[0]
-    module = space.trace.loaded(full)
+    module = loaded(space, full)
     if module is None:
-        space.trace.first_import(full)
+        first_import(space, full)
     if space.truth(fromlist):
-        space.trace.import_parts(full, module, [space.known(item) for item in space.unpack(fromlist)])
-    return space.trace.loaded(wanted) or space.trace.first_import(wanted)
+        import_parts(space, full, module, [space.known(item) for item in space.unpack(fromlist)])
+    return loaded(space, wanted) or first_import(space, wanted)
 
 
 @builtin(breakpoint)

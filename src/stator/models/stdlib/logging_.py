@@ -190,7 +190,7 @@ def _snapshot(space: Space, message: Value, args: Value) -> tuple[Value, Value]:
 
 def _caller(space: Space, stacklevel: int) -> tuple[str, int, str]:
     """`Logger.findCaller`: file, line and function of the call, library frames not counted."""
-    frame: Any = space.trace.current_frame
+    frame: Any = space.trace.frame
     while frame is not None:
         internal = frame.code.co_filename == _SOURCE_FILE
         if not internal:

@@ -58,7 +58,7 @@ def index(space: Space, value: Value, /) -> Value:
     if result.cls is int:
         return result
     if result.symbolic:
-        return Constant(operator.index(space.trace.decide(result)))
+        return Constant(operator.index(space.decide(result)))
     return space.run_known(operator.index, [result])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
-from stator.guards.source import ConstSource, Source
+from stator.guards.source import ConstSource
 from stator.models.stdlib.text_files import SINKS, can_take
 from stator.models.text.repr_ import str_of
 from stator.space.deferred import DeferredStr
@@ -130,9 +130,7 @@ def deliver(message: str, category: type[Warning], filename: str, lineno: int, m
     warnings.warn_explicit(message, category, filename, lineno, module, registry, source=source)
 
 
-def show_warning(
-    message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Source
-) -> None:
+def show_warning(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Host) -> None:
     """The same as a program that is traced, where the filters are the traced program's own: `warn_explicit`."""
     text = category(message)
     action = warnings.defaultaction  # type: ignore[attr-defined]
@@ -163,7 +161,7 @@ def filters_mutated(space: Space) -> Value:
 
 def _place(space: Space, level: int) -> tuple[str, str, int]:
     """Module, file and line of the frame that many calls up; a frame outside the trace is another each time."""
-    frame: Any = space.trace.current_frame
+    frame: Any = space.trace.frame
     for _ in range(level - 1):
         frame = frame.parent if frame is not None else None
     if frame is None:

@@ -42,7 +42,7 @@ def to_bytes(space: Space, value: Value) -> Value:
         return hooked(space, bytes, [value])
     if has_buffer(value.cls):
         raise refuse_use("bytes.__new__", "of a buffer")
-    if space.special(value, "__iter__") is None and space.special(value, "__getitem__") is None:
+    if not space.is_iterable(value):
         raise space.error(TypeError, f"cannot convert '{value.type_name(space)}' object to bytes")
     numbers = [space.int_(item) for item in space.iterate(value)]
     return space.run_known(lambda: bytes(numbers), [])

@@ -77,7 +77,7 @@ def text_of(space: Space, value: Value, what: str) -> str:
 @builtin(str.join)
 def str_join(space: Space, separator: Value, iterable: Value, /) -> Value:
     iterable = iterable.force()
-    if space.special(iterable, "__iter__") is None and space.special(iterable, "__getitem__") is None:
+    if not space.is_iterable(iterable):
         raise space.error(TypeError, "can only join an iterable")
     pieces = [item.force() for item in space.unpack(iterable)]
     for index, piece in enumerate(pieces):

@@ -12,7 +12,14 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
 from stator.host.version_facts import ASYNC_STEPS_THROW_FIRST, ASYNC_STEPS_WARN
-from stator.models.functions.suspendable import AwaitableIterator, Suspendable, stop_with, thrown, warn_of_parts
+from stator.models.functions.suspendable import (
+    AwaitableIterator,
+    Suspendable,
+    fields_of,
+    stop_with,
+    thrown,
+    warn_of_parts,
+)
 from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import NONE, models
@@ -54,7 +61,7 @@ class AsyncGeneratorValue(Suspendable):
     """An async generator; `awaited` while an awaitable of its own is running it, `closed` once it has ended."""
 
     __slots__ = ("awaited", "closed")
-    FIELDS = frozenset({"__name__", "__qualname__", "ag_code", "ag_running", "ag_await", "ag_suspended"})
+    FIELDS = fields_of("ag", "await")
     kind = "async generator"
 
     def __init__(self, frame: Frame | None, cls: type = types.AsyncGeneratorType) -> None:
@@ -197,7 +204,7 @@ class _Awaitable(AwaitableIterator):
     def __del__(self) -> None:
         frame = self.generator.frame
         if ASYNC_STEPS_WARN and self.state == "created" and frame is not None:
-            frame.trace.lose(self)
+            frame.trace.finalizers.close_later(self)
 
     def tp_del(self, space: Space) -> Value:
         """`_PyErr_WarnUnawaitedAgenMethod`."""

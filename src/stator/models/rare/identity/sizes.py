@@ -23,7 +23,7 @@ from stator.host.version_facts import WEAK_REFERENCES_BEFORE_OBJECTS
 from stator.models.containers.tuple_ import TupleValue
 from stator.models.functions.frame_ import FrameValue
 from stator.models.functions.suspendable import Suspendable
-from stator.models.rare.iterators.combinatorics import Arrangements
+from stator.models.iterators.combinatorics import Arrangements
 from stator.space.host_types import Host
 from stator.space.protocol import bad_call, builtin, of_existing
 from stator.space.space import Space
@@ -80,7 +80,7 @@ def _by_class(space: Space, value: Value) -> int | None:
         return int(basic)
     if isinstance(value, TupleValue):
         return int(basic + item * len(value.items))
-    if value.isa(type) and space.trace.is_fresh_class(value.as_host(space)):
+    if value.isa(type) and space.trace.classes.is_fresh(value.as_host(space)):
         return None
     try:
         return object.__sizeof__(value.as_host(space))

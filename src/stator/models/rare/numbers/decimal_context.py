@@ -151,9 +151,8 @@ class _CurrentContext(Value):
 
 def arithmetic(space: Space) -> Arithmetic:
     """The program uses decimals: from now on CPython computes in the program's context."""
-    trace = space.trace
-    state = trace.extension(Arithmetic)
-    trace.compute = state.compute
+    state = space.trace.extension(Arithmetic)
+    space.compute = state.compute
     return state
 
 

@@ -14,11 +14,11 @@ from stator.guards.source import Source
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.slice_ import SliceValue
 from stator.models.rare.text.memoryview_ import MemoryView
-from stator.models.stdlib.text_files import SINKS, can_take
+from stator.models.stdlib.text_files import SINKS, write_later
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors, known_host, refuse, refuse_use
-from stator.space.protocol import NONE, builtin, models, register
+from stator.space.protocol import NONE, models, register
 from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Unsupported, Value
 
@@ -209,35 +209,12 @@ _register(TextFile)
 _register(BytesFile)
 
 
-def _sink(host: Host) -> None:
-    """`write` of a text file: known text goes out after the graph."""
-
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        file, text = (arg.force() for arg in args) if len(args) == 2 and not kwargs else (None, None)
-        if file is None or text is None or not text.isa(str):
-            return space.unmodelled(host, args, kwargs)
-        if isinstance(file, MemoryFile) and file.source is None:
-            return file.run(space, "write", [text])
-        written = str.__str__(known_host(space, text, "write"))
-        if not file.isa(host.__objclass__):
-            return space.unmodelled(host, args, kwargs)
-        if file.source is None or not can_take(space, file, [written]):
-            raise refuse(f"io.{host.__qualname__}")
-        space.trace.defer(host, [file, Constant(written)])
-        return Constant(len(written))
-
-    register(host, handler)
+def _write(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`write` of a file that existed before goes out after the graph."""
+    file = args[0].force() if len(args) == 2 and not kwargs else None
+    if isinstance(file, MemoryFile) and file.source is None and args[1].isa(str):
+        return file.run(space, "write", args[1:])
+    return write_later(space, io.StringIO.write, args, kwargs)
 
 
-for _host in SINKS:
-    _sink(_host)
-
-
-@builtin(io.TextIOWrapper.flush)
-def flush(space: Space, file: Value, /) -> Value:
-    """After the graph, as what is written."""
-    file = file.force()
-    if file.source is None or not file.isa(io.TextIOWrapper) or not can_take(space, file, ()):
-        return space.unmodelled(io.TextIOWrapper.flush, [file], {})
-    space.trace.defer(io.TextIOWrapper.flush, [file])
-    return NONE
+register(io.StringIO.write, _write)

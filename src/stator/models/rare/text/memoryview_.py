@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -23,8 +22,11 @@ from stator.space.value import Constant, Known, NotKnown, Value
 __all__ = ["MemoryView"]
 
 #: attributes that follow from the bytes
-_FACTS = frozenset(name for name, part in vars(memoryview).items() if type(part) is types.GetSetDescriptorType)
-_FACTS -= {"obj", "suboffsets"}
+_LAYOUT = ("c_contiguous", "contiguous", "f_contiguous", "format", "itemsize", "ndim", "shape", "strides")
+
+
+def _fact(name: str) -> Callable[[MemoryView, Space], Value]:
+    return lambda self, space: self.run(space, getattr, Constant(name))
 
 
 def _run_by_host(name: str) -> Callable[..., Value]:
@@ -42,7 +44,9 @@ class MemoryView(Value):
     """A view of bytes or of a bytearray of the trace; an existing one is opaque."""
 
     __slots__ = ("host", "obj")
-    FIELDS = _FACTS | {"obj"}
+    FIELDS = {name: _fact(name) for name in (*_LAYOUT, "nbytes", "readonly")} | {
+        "obj": lambda self, space: self.base(space)
+    }
     source: Source | None = None
 
     def __init__(self, host: memoryview, obj: Value) -> None:
@@ -103,11 +107,10 @@ class MemoryView(Value):
             self.obj.views.append(made)
         return made
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name == "obj":
-            self.check(space)
-            return self.obj
-        return self.run(space, getattr, Constant(name)) if name in _FACTS else None
+    def base(self, space: Space) -> Value:
+        """What has the bytes."""
+        self.check(space)
+        return self.obj
 
     # -- slots ------------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _stat
 import os
+import types
 from typing import Any
 
 from stator import errors
@@ -62,7 +63,7 @@ def lstat(space: Space, path: Value) -> Value:
     return _status(space, os.lstat, path)
 
 
-pure(*(host for host in vars(_stat).values() if callable(host)))
+pure(*(host for host in vars(_stat).values() if isinstance(host, types.BuiltinFunctionType)))
 
 
 @builtin(os.fspath)

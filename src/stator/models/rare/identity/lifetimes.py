@@ -87,12 +87,12 @@ def collect(space: Space, generation: Value = _OLDEST) -> Value:
     if space.known(generation) != 2:
         raise Unsupported(errors.LifetimeObserved("gc.collect of young objects"))
     _check_unobserved(space)
-    if trace.has_dropped_arguments():
+    if trace.root.dropped_by(trace.running()):
         # The frame keeps them until the trace is over; what their death does, the program may look at at once.
         raise Unsupported(errors.LifetimeObserved("gc.collect after letting go of an argument"))
     if _COLLECTED not in trace.done_first:
         raise DoFirst(_COLLECTED, gc.collect)
-    trace.prologue = _collect_first
+    trace.finalizers.prologue = _collect_first
     trace.defer(_collect_unseen, [])
     gc.collect()
     return Collected()
