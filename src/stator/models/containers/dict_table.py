@@ -261,13 +261,12 @@ class Table:
         """`d[key] = item`."""
         if type(key) in OF_IDS:
             key = self._grounded(space, key)
-        if not self.complete:
-            if self._direct(key):
-                self._put_overlay(key, key_value, item)
-                return
-            self.finish(space)
+        if not self.complete and self._direct(key):
+            self._put_overlay(key, key_value, item)
+            return
         new = Entry(key_value, item)
-        old = self.entries.setdefault(key, new)
+        entries = self.entries if self.complete else self.finish(space)
+        old = entries.setdefault(key, new)
         if old is new:
             self._added(key_value)
         else:
@@ -289,24 +288,21 @@ class Table:
 
     def _put_overlay(self, key: Host, key_value: Value, item: Value) -> None:
         old = self.overlay.get(key)
-        if old is None:
-            self.overlay[key] = Entry(key_value, item)
-        elif old.item is None:
-            del self.overlay[key]
-            self.overlay[key] = Entry(key_value, item)
-            self.moved.add(key)
-        else:
+        if old is not None and old.item is not None:
             old.item = item
+            return
+        if old is not None:  # deleted: it comes back at the end
+            del self.overlay[key]
+            self.moved.add(key)
+        self.overlay[key] = Entry(key_value, item)
 
     def take(self, space: Space, key: Host) -> Entry | None:
         """Remove and return the entry, or None if there is none."""
         if type(key) in OF_IDS:
             key = self._grounded(space, key)
-        if not self.complete:
-            if self._direct(key):
-                return self._take_overlay(space, key)
-            self.finish(space)
-        entry = self.entries.pop(key, None)
+        if not self.complete and self._direct(key):
+            return self._take_overlay(space, key)
+        entry = self.finish(space).pop(key, None)
         if entry is not None:
             self.version += 1
         return entry

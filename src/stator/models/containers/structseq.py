@@ -6,6 +6,7 @@ CPython itself makes them, of place holders for the items where those are more t
 from __future__ import annotations
 
 from stator.models.containers.tuple_ import TupleValue
+from stator.models.iterators.iterator import reduction
 from stator.space.host_types import Host
 from stator.space.protocol import pure, register
 from stator.space.space import Space
@@ -60,11 +61,9 @@ def _model_reduce(host: Host) -> None:
         value = args[0].force() if len(args) == 1 and not kwargs else None
         if not isinstance(value, TupleValue):
             return None
-        hidden: list[tuple[Value, Value]] = [
-            (Constant(name), item) for name, item in value.hidden_fields(space).items()
-        ]
-        state = space.new_tuple([space.new_tuple(value.items), space.new_dict(hidden)])
-        return space.new_tuple([space.class_value(value.cls), state])
+        fields = value.hidden_fields(space).items()
+        hidden: list[tuple[Value, Value]] = [(Constant(name), item) for name, item in fields]
+        return reduction(space, value.cls, [space.new_tuple(value.items), space.new_dict(hidden)])
 
     register(host, reduce)
 

@@ -10,10 +10,10 @@ from stator.models.iterators.iterator import IteratorValue, advanced, iterator_t
 from stator.models.iterators.itertools_ import ItertoolsIterator, quietly
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
-from stator.space.operands import known_host, refuse
+from stator.space.operands import host_errors, known_host, refuse
 from stator.space.protocol import NONE, bad_call, builtin
 from stator.space.space import Space
-from stator.space.value import Constant, Raised, Value
+from stator.space.value import Constant, Value
 
 _GROUPER: Host = type(next(itertools.groupby("a"))[1])
 _TEE: type = type(itertools.tee(())[0])
@@ -71,10 +71,8 @@ class Arrangements(ItertoolsIterator):
             raise self.without_state()
         name = f"itertools.{self.cls.__name__}.__setstate__"
         known = known_host(space, state, name) if state.isa(tuple) else space.sample(state)
-        try:
+        with host_errors(space, Exception):
             quietly(self.indices.__setstate__, known)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
 
     def rebuilt(self, writer: Writer) -> str:
         args, *state = self._host_state()
