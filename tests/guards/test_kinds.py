@@ -37,6 +37,7 @@ from stator.guards.guard import (
 from stator.guards.program import compile_guards
 from stator.guards.source import LocalSource
 from stator.guards.tensor import TensorFacts, TensorSpec
+from tests.needs import HAS_TORCH
 
 X, Y, Z = (LocalSource(i, name) for i, name in enumerate("xyz"))
 
@@ -68,8 +69,17 @@ def are_ordered(a: int, b: int) -> bool:
     return a < b
 
 
-def is_even(number: int) -> bool:
-    return number % 2 == 0
+def needs_no_gradient(tensor: Any) -> bool:
+    return not tensor.requires_grad
+
+
+def tensor(requires_grad: bool) -> Any:
+    """A tensor; where there is no torch, something that looks like one."""
+    if not HAS_TORCH:
+        return thing_of(requires_grad=requires_grad)
+    import torch
+
+    return torch.ones(1, requires_grad=requires_grad)
 
 
 def facts(thing: Any) -> TensorFacts:
@@ -130,7 +140,9 @@ EXAMPLES: dict[type[Guard], Example] = {
     TensorMatch: Example(TensorMatch(X, SPEC), lambda: (thing_of(sizes=(2, 5)),), lambda: (thing_of(sizes=(3, 5)),)),
     Predicate: Example(Predicate((X, Y), are_ordered, "x < y"), lambda: (1, 2), lambda: (2, 1)),
     Apart: Example(Apart((X, Y), are_ordered, "x < y"), lambda: (1, 2), lambda: (2, 1)),
-    Unrecorded: Example(Unrecorded((X,), is_even, "x is even"), lambda: (2,), lambda: (1,)),
+    Unrecorded: Example(
+        Unrecorded((X,), needs_no_gradient, "x needs no gradient"), lambda: (tensor(False),), lambda: (tensor(True),)
+    ),
     GlobalState: Example(GlobalState(state_holds, "it holds"), setting(STATE, 0, True), setting(STATE, 0, False)),
 }
 

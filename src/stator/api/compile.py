@@ -138,7 +138,7 @@ def _set_up() -> None:
         return  # another thread has done it
     if _failure is None:
         try:
-            from stator.compiler.compile_frame import on_miss
+            from stator.compiler.miss import on_miss
 
             if "torch" in sys.modules:
                 present = sys.modules["torch"] is not None

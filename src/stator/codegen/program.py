@@ -101,7 +101,7 @@ class Program:
         """A graph break: `states` innermost first."""
         leaf, outer = states[0], states[1:]
         for state in states:
-            state.frame.resumed = True
+            state.frame.afterlife.resumed = True
         if leaf.mode == "enter" or leaf.instr.op not in NATIVE or _shows_frame(leaf):
             self._enter(leaf, outer)
         else:
@@ -135,7 +135,7 @@ class Program:
         on_error = self._chain(thrown, ["error"], outer)
         go_on = self._chain(after, payload, outer)
         jump = "" if native.jump is None else self._chain(*self._jump(native, leaf), outer)
-        handled = leaf.frame.handled
+        handled = leaf.frame.handling.current
         seen = f"run({callers(writer, [leaf, *outer])}, "
         if handled is not None:
             seen = seen.replace("(", f"({writer.const(runtime.handling)}, {writer.expr(handled)}, ", 1)
@@ -153,7 +153,7 @@ class Program:
 
     def _make_subclasses(self) -> None:
         """Make the classes that nobody refers to any more: the classes they derive from know of them."""
-        fresh = self.trace.fresh_classes
+        fresh = self.trace.classes.fresh
         for cls, value in fresh.items():
             bases = [base for base in cls.__bases__ if is_heap_type(base)]
             if any(base not in fresh or self.writer.is_made(fresh[base]) for base in bases):
@@ -201,7 +201,7 @@ class Program:
 
     def _finish(self) -> Residual:
         writer = self.writer
-        for generator in (*self.trace.unfinished, *self.trace.lost):
+        for generator in (*self.trace.finalizers.suspended_in_finally, *self.trace.finalizers.pending_close):
             if not writer.is_made(generator):
                 name = generator.frame.code.co_qualname
                 raise Unsupported(errors.LifetimeObserved(f"generator {name}, left within a `try` or a `with`,"))
@@ -263,7 +263,7 @@ class Program:
 
     def _again(self) -> str:
         """Arguments for `tail`: the frame's function and arguments, to be executed as ordinary Python."""
-        writer, code = self.writer, self.trace.root_code
+        writer, code = self.writer, self.trace.root.code
         slots = code.co_varnames[: argument_count(code)]
         names = [writer.source(LocalSource(i, name)) for i, name in enumerate(slots)]
         positional, keywords = code.co_argcount, code.co_kwonlyargcount

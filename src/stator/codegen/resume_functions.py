@@ -19,7 +19,7 @@ from stator.bytecode.continuation import (
 from stator.bytecode.decode import decode
 from stator.bytecode.liveness import live_names
 from stator.guards.source import ItemSource, LocalSource
-from stator.interp.frame import ExcInfo, Lasti
+from stator.interp.handling import ExcInfo, Lasti
 from stator.models.functions.cell import CellValue
 from stator.space.globals_ import MadeGlobals
 from stator.space.protocol import is_immutable
@@ -87,7 +87,7 @@ def stack_state(writer: Writer, frame: Frame, stack: list[Value]) -> tuple[tuple
         if entry is NULL:
             kinds.append("null")
         elif isinstance(entry, ExcInfo):
-            kind = "value" if entry not in frame.handlers else "previous" if id(entry) in seen else "handler"
+            kind = "value" if entry not in frame.handling.infos else "previous" if id(entry) in seen else "handler"
             seen.add(id(entry))
             kinds.append(kind)
             if kind != "previous":
@@ -117,11 +117,11 @@ def _locals(
 
 def _held(frame: Frame) -> set[str]:
     """Variables not needed any more whose objects nothing but a continuation's frame may keep alive."""
-    fresh = frame.trace.fresh_classes  # what they derive from knows of them
+    fresh = frame.trace.classes.fresh  # what they derive from knows of them
     kept = {n for n, v in frame.locals.items() if fresh and not v.lazy and any(v is made for made in fresh.values())}
-    if frame.trace.calls_back:
+    if frame.trace.finalizers.calls_back:
         kept |= {n for n, v in frame.locals.items() if v.source is None and v is not NULL}
-    if not is_continuation(frame.trace.root_code):
+    if not is_continuation(frame.trace.root.code):
         return kept  # the frame that is traced keeps its arguments itself
     return kept | {n for n, v in frame.locals.items() if _from_arguments(v.source) and not _timeless(v)}
 

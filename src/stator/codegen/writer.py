@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.codegen.resume_functions import suspended_generator
 from stator.guards.source import ConstSource, Source
+from stator.space.cached_results import CachedResults
 from stator.space.globals_ import MadeGlobals
 from stator.space.identity.aliasing import InternedTexts, ShownAddresses
 from stator.space.value import NotKnown, Unsupported, Value, is_unique
@@ -88,7 +89,7 @@ class Writer:
             return found
         if key in self._making:
             return self.early(value)
-        self.trace.keep_shared(value)
+        self.trace.extension(CachedResults).keep(value)
         self._making.add(key)
         self._kept.append(value)
         text = value.reconstruct(self)
@@ -167,7 +168,7 @@ class Writer:
         if type(host) in _NAMED and vars(builtins).get(named.__name__) is host:
             return str(named.__name__)
         if issubclass(type(host), type):
-            fresh = self.trace.fresh_class_value(named)
+            fresh = self.trace.classes.fresh.get(named)
             if fresh is not None:
                 return self.expr(fresh)
         found = self._embedded.get(id(host))

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from stator import errors
-from stator.interp import all_opcodes  # noqa: F401  all models are registered with them
-from stator.interp.trace import INTERCEPTS
 from stator.marks import functions, stance
-from stator.space.protocol import register
+from stator.space.protocol import INTERCEPTS, register
 from stator.space.value import Constant, Raised, Unsupported, Value
 
 __all__ = ["substitute"]
@@ -58,6 +56,8 @@ def _true(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Constant(True)
 
 
-register(functions.graph_break, _graph_break)
-register(functions.is_compiling, _true)
-INTERCEPTS.append(_intercept)
+def install() -> None:
+    """Called once, before the first trace."""
+    register(functions.graph_break, _graph_break)
+    register(functions.is_compiling, _true)
+    INTERCEPTS.append(_intercept)

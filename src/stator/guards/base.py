@@ -16,7 +16,7 @@ Where = str | tuple[CodeType, int] | None
 
 
 #: the kinds of guards by the names of their classes
-KINDS: dict[str, type[Guard]] = {}
+KINDS: dict[object, type[Guard]] = {}
 
 
 class Guard:
@@ -31,6 +31,7 @@ class Guard:
 
     def __init_subclass__(cls) -> None:
         """Registers a kind: a class that names the operation it is checked by."""
+        super().__init_subclass__()
         if "op" in vars(cls):
             if not OPERATIONS.get(cls.op, (False,))[0]:
                 raise TypeError(f"{cls.__name__}: the core has no check {cls.op}")
@@ -108,21 +109,21 @@ def _field_state(field: object) -> object:
     return field
 
 
-class _SourceState(tuple[Any, ...]):
+class _SourceState(tuple[object, ...]):
     """The state of one source."""
 
 
-class _SourceStates(tuple[Any, ...]):
+class _SourceStates(tuple[tuple[object, ...], ...]):
     """The states of several sources."""
 
 
-def show(obj: Any) -> str:
+def show(obj: object) -> str:
     """A short text for an object, running no code of the user's."""
     kind = type(obj)
     if kind in _SHOWN_TYPES:
         text = repr(obj)
         return text if len(text) <= 80 else text[:77] + "..."
-    if kind is type or isinstance(obj, (type, FunctionType)):
+    if isinstance(obj, (type, FunctionType)):
         return f"{obj.__module__}.{obj.__qualname__}"
     return f"<{kind.__qualname__} at {id(obj):#x}>"
 
@@ -130,10 +131,10 @@ def show(obj: Any) -> str:
 _SHOWN_TYPES = frozenset((int, float, complex, bool, str, bytes, type(None), type(...)))
 
 
-def field_from_state(field: Any) -> Any:
+def field_from_state(field: object) -> object:
     """The field of a guard that its state describes."""
-    if type(field) is _SourceState:
+    if isinstance(field, _SourceState):
         return source_from_state(field)
-    if type(field) is _SourceStates:
+    if isinstance(field, _SourceStates):
         return tuple(map(source_from_state, field))
     return field

@@ -99,7 +99,7 @@ class Source:
         base = self.base
         return self.fetch(None if base is None else frame.get(base), frame)
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         """One step: from the base's object to this path's."""
         raise NotImplementedError
 

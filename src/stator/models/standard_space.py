@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.models.classes.attr_dict import AttrDict
 from stator.models.functions.cell import CellValue
+from stator.models.functions.module import ModuleValue
 from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import SequenceIterator
 from stator.models.text.repr_ import repr_of, str_of
@@ -61,6 +62,10 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls):
             self._kept.append(host)
         return known
 
+    def module_names(self, module: types.ModuleType) -> AttrDict:
+        """The names in a module's globals."""
+        return ModuleValue.unmet(self, module).attr_dict(self)  # type: ignore[no-any-return]
+
     def sequence_iterator(self, value: Value) -> Value:
         """The iterator over an object that has `__getitem__` and no `__iter__`."""
         return SequenceIterator(value)
@@ -107,6 +112,7 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls):
         self._mros.clear()
         self._unmet_modules.clear()
         self._class_values.clear()
+        self.compute = None
 
     # Last: what follows could not name the type.
     def str(self, value: Value) -> Value:

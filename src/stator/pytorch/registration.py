@@ -17,7 +17,7 @@ from stator.pytorch.shapes import dynamism, sizes, symbols
 from stator.pytorch.state import contexts, other_tracers, policy
 from stator.pytorch.tensors import calls, constants, operators, reader, specials
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import CALL_HOOKS, MODELS
+from stator.space.protocol import CALL_HOOKS, DECIDERS, INTERCEPTS, LITERAL_HOOKS, MODELS
 
 __all__ = ["register"]
 
@@ -38,15 +38,15 @@ def register() -> None:
     compiled_forward.install()
     CALL_HOOKS.append(calls.call_hook)
     CALL_HOOKS.append(symbols.specialise)
-    trace.INTERCEPTS.append(constants.intercept_constant)
-    trace.INTERCEPTS.append(calls.intercept)
+    INTERCEPTS.append(constants.intercept_constant)
+    INTERCEPTS.append(calls.intercept)
 
     def begin(new: Any) -> None:
         new.recorder = Recorder(new)
 
     trace.TRACE_HOOKS.append(begin)
-    trace.LITERAL_HOOKS.append(symbols.literal)
-    trace.DECIDERS.append(symbols.decide)
+    LITERAL_HOOKS.append(symbols.literal)
+    DECIDERS.append(symbols.decide)
     library.install()
     stance.NOTE_FIRST_CALL.append(dynamism.note_first_call)
     stance.follow_torch()

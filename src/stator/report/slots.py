@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stator.guards.raw import is_heap_type
-from stator.interp import all_opcodes  # noqa: F401  all models are registered with them
 from stator.space.attributes import is_generic
 from stator.space.protocol import EXTERNAL_ONLY, HANDLERS, IMMUTABLE, SLOTS, is_pure, model_for
 from stator.space.rare import load_all

@@ -35,9 +35,7 @@ class DeferredStr(Value):
             else:
                 function, args = part
                 # A symbol whose number is at hand is assumed to be that number.
-                texts.append(
-                    function(*[space.trace.decide(arg) if arg.symbolic else arg.as_host(space) for arg in args])
-                )
+                texts.append(function(*[space.decide(arg) if arg.symbolic else arg.as_host(space) for arg in args]))
         return "".join(texts)
 
     def describe(self) -> str:

@@ -65,6 +65,16 @@ def strict_subclass(words: str, kind: type) -> str:
     return f"{words}.  {deprecated}, and may be removed in a future version of Python."
 
 
+def exact_number(space: Space, result: Value, kind: type, words: str) -> Value:
+    """What `__int__`, `__float__` or `__complex__` gave, as an exact number; `words`: the error for something else."""
+    if result.cls is kind:
+        return result
+    if not result.isa(kind):
+        raise space.error(TypeError, words)
+    space.warn(DeprecationWarning, strict_subclass(words, kind))
+    return Constant(getattr(kind, f"__{kind.__name__}__")(known_host(space, result, kind.__name__)))
+
+
 @contextlib.contextmanager
 def host_errors(space: Space, *kinds: type[Exception]) -> Iterator[None]:
     """`with host_errors(space, TypeError):` what a host function raises in the block the traced program raises."""

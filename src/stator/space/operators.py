@@ -95,10 +95,11 @@ class Operators(Space):
         return self.fresh(result)
 
     def _run(self, function: Callable[..., Any], hosts: list[Any], named: dict[str, Any]) -> Any:
-        depth = self.trace.recursion_limit - self.trace.depth
+        calls = self.trace.calls
+        depth = calls.recursion_limit - calls.depth
         call: Callable[..., Any] = call_trapping_warnings
-        if self.trace.compute is not None:
-            hosts, function = [function, *hosts], self.trace.compute
+        if self.compute is not None:
+            hosts, function = [function, *hosts], self.compute
         while True:
             try:
                 return call(depth, function, *hosts, **named)
@@ -283,7 +284,7 @@ class Operators(Space):
         if left.symbolic or right.symbolic:
             if left.cls is not right.cls:
                 return False
-            left, right = (Constant(self.trace.decide(v)) if v.symbolic else v for v in (left, right))
+            left, right = (Constant(self.decide(v)) if v.symbolic else v for v in (left, right))
         a, b = left.identity(self), right.identity(self)
         if a is b:
             if type(a) in CACHED and not CACHED[type(a)](a):
@@ -308,9 +309,9 @@ class Operators(Space):
             result = self.call(slot, [value], {}).force()
             if result.cls is not bool:
                 raise self.error(TypeError, f"__bool__ should return bool, returned {result.type_name(self)}")
-            return bool(self.trace.decide(result))
+            return bool(self.decide(result))
         if self.special(value, "__len__") is not None:
-            return bool(self.trace.decide(self.len(value)))
+            return bool(self.decide(self.len(value)))
         return True
 
     def len(self, value: Value) -> Value:

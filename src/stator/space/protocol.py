@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator.guards.raw import owner_of
@@ -19,6 +19,7 @@ from stator.space.rare import load
 from stator.space.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
+    from stator.guards.source import Source
     from stator.space.space import Space
 
 #: a model: (space, args, kwargs) → the result, or None where it declines and the next way of doing the call is tried
@@ -61,8 +62,14 @@ AMBIENT: dict[type, Callable[[Any], None]] = {}
 IMMUTABLE: set[type] = set()
 #: layers above (tensors) may answer for callables nobody modelled: (space, host, args, kwargs) → Value | None
 CALL_HOOKS: list[Callable[[Any, Any, list[Value], dict[str, Value]], Value | None]] = []
+#: layers above may have models for Python functions, which are traced into otherwise: host function → model, or None
+INTERCEPTS: list[Callable[[Any], Handler | None]] = []
 #: layers above may answer for host objects met for the first time: host type → (space, host, source) → Value
 REALISERS: dict[type, Callable[[Any, Any, Any], Value]] = {}
+#: layers above may take a number read from the frame for a symbol: (trace, host, source) → Value, or None
+LITERAL_HOOKS: list[Callable[[Any, Any, Source], Value | None]] = []
+#: layers above may decide a symbolic number or truth value, and guard that: (trace, value) → host value, or None
+DECIDERS: list[Callable[[Any, Value], Any]] = []
 
 _KEEP: list[Any] = []
 
@@ -133,6 +140,9 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "sq_inplace_repeat": (),
 }
 
+#: the slots of comparisons, each with its operator
+COMPARISONS = {"__lt__": "<", "__le__": "<=", "__eq__": "==", "__ne__": "!=", "__gt__": ">", "__ge__": ">="}
+
 
 def register(host: Any, handler: Handler) -> None:
     """Make `handler` the model of the host callable `host`."""
@@ -140,19 +150,19 @@ def register(host: Any, handler: Handler) -> None:
     _KEEP.append(host)
 
 
-def models(*classes: type, inherited: Iterable[str] = ()) -> Callable[[V], V]:
+def models(*classes: type) -> Callable[[V], V]:
     """Class decorator: the Value class models instances of these host types.
 
-    Each method of the Value class that the host type has too becomes the model of the host type's descriptor. The model
-    of a special method `__x__` is named `tp_x` (`tp_len`, `tp_add`, `tp_init`): the special methods of a Value class
-    itself are what Python calls on the Value, not on what it stands for.
-
-    Args:
-        inherited: names of methods that the class has from its bases, and that are models as well.
+    Each method of the Value class, inherited ones included, that the host type itself has too becomes the model of the
+    host type's descriptor. The model of a special method `__x__` is named `tp_x` (`tp_len`, `tp_add`, `tp_init`), and
+    `tp_richcompare` is that of all six comparisons: the special methods of a Value class itself are what Python calls
+    on the Value, not on what it stands for.
     """
 
     def decorate(value_class: V) -> V:
-        methods = {name: getattr(value_class, name, None) for name in inherited} | vars(value_class)
+        methods = {name: method for base in _modelling(value_class) for name, method in vars(base).items()}
+        if "call" in methods:
+            methods.setdefault("tp_call", _explicit_call)
         for cls in classes:
             MODELS[cls] = value_class
             for name, method in methods.items():
@@ -162,7 +172,23 @@ def models(*classes: type, inherited: Iterable[str] = ()) -> Callable[[V], V]:
     return decorate
 
 
+def _modelling(value_class: type[Value]) -> list[type]:
+    """The classes along the MRO whose methods are models, the last one first."""
+    general = (Value.__module__, object.__module__)
+    return [base for base in reversed(value_class.__mro__) if base.__module__ not in general]
+
+
+def _explicit_call(self: Any, space: Space, /, *args: Value, **kwargs: Value) -> Value:
+    """`type(x).__call__(x, …)` of a value with a `call`."""
+    return self.call(space, list(args), kwargs, False)  # type: ignore[no-any-return]
+
+
 def _register_method(cls: type, value_class: type[Value], name: str, method: Any) -> None:
+    if name == "tp_richcompare":
+        for slot, symbol in COMPARISONS.items():
+            if slot in vars(cls):
+                register(vars(cls)[slot], _comparison_adaptor(vars(cls)[slot], value_class, method, symbol))
+        return
     if name.startswith("__") or not isinstance(method, types.FunctionType | staticmethod):
         return
     host_name = f"__{name[3:]}__" if name.startswith("tp_") else name
@@ -220,7 +246,7 @@ class _Signature:
         return all(name in parameters and parameters[name].kind is _BY_NAME for name in names)
 
 
-def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionType) -> Handler:
+def _method_adaptor(host: Any, value_class: type[Value], method: Any) -> Handler:
     signature = _Signature(host, method, 2)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -234,6 +260,15 @@ def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionT
         return bad_call(space, host, args, kwargs)
 
     return handler
+
+
+def _comparison_adaptor(host: Any, value_class: type[Value], method: Any, symbol: str) -> Handler:
+    """The model of one of the six comparisons: `tp_richcompare(self, space, symbol, other)`."""
+
+    def compare(self: Value, space: Space, other: Value, /) -> Value:
+        return method(self, space, symbol, other.force())  # type: ignore[no-any-return]
+
+    return _method_adaptor(host, value_class, compare)
 
 
 def _plain_adaptor(host: Any, function: Any) -> Handler:

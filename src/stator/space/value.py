@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stator import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from stator.guards.source import Source
     from stator.space.interfaces import Writer
@@ -50,8 +50,9 @@ class Value:
     lazy: ClassVar[bool] = False
     #: true for values whose number is only known as a symbol (SymInt …)
     symbolic: ClassVar[bool] = False
-    #: C-level attributes that `get_field` answers of objects that the trace has made, too
-    FIELDS: ClassVar[frozenset[str]] = frozenset()
+    #: C-level attributes (`tp_getset`, `tp_members`): name → what gives the value of one, for existing objects None
+    #: where it is to be read from the object
+    FIELDS: ClassVar[Mapping[str, Callable[[Any, Space], Value | None]]] = {}
     #: whether caches refer weakly to such objects, and call back: their end is nothing that the program notices
     CACHED_WEAKLY: ClassVar[bool] = False
     #: whether what the tracer computes for real may be taken for an object that existed before: nothing changes it
@@ -70,10 +71,6 @@ class Value:
         """Whether the object is laid out as instances of `kind`: `__class__` and `__instancecheck__` are not asked."""
         return issubclass(self.cls, kind)
 
-    def is_none(self) -> bool:
-        """Whether the object is None."""
-        return self.cls is type(None)
-
     def force(self) -> Value:
         """The realised value; installs the guards that realising needs."""
         return self
@@ -81,6 +78,10 @@ class Value:
     def as_host(self, space: Space) -> Any:
         """The host object this value is known to equal; raises NotKnown. Containers give fresh copies."""
         raise NotKnown(self)
+
+    def is_none(self) -> bool:
+        """`value is None`."""
+        return False
 
     def identity(self, space: Space) -> Any:
         """A host object whose identity stands for this value's identity (itself, for what exists only traced)."""
@@ -118,10 +119,22 @@ class Value:
             return space.existing(host)
         raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
 
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """A C-level attribute, or None: read it from the existing object."""
+        getter = self.FIELDS.get(name)
+        return None if getter is None else getter(self, space)
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        """Assign to a C-level attribute, or delete it (None); False where that has no model."""
+        return False
+
     @classmethod
     def answers(cls, host: type, name: str) -> bool:
-        """Whether `get_field` answers for a C-level attribute of `host`, of whatever instance."""
-        return name in cls.FIELDS
+        """Whether a C-level attribute of `host` is answered for whatever instance, by what the program can pass on.
+
+        A frame of the trace (`tb_frame`, `gi_frame` …) does not leave it.
+        """
+        return name in cls.FIELDS and not name.endswith("_frame")
 
     def held(self) -> Iterable[Value]:
         """Values that this one keeps alive, as far as the trace has met them; others may be missing."""
@@ -169,6 +182,9 @@ class Lazy(Value):
 
     def as_host(self, space: Space) -> Any:
         return self.force().as_host(space)
+
+    def is_none(self) -> bool:
+        return self.force().is_none()
 
     def identity(self, space: Space) -> Any:
         return self.force().identity(space)
@@ -243,6 +259,9 @@ class Constant(Known):
     """A known object of an immutable type: int, str, None, range, dtype, re.Match …"""
 
     __slots__ = ()
+
+    def is_none(self) -> bool:
+        return self.host is None
 
     def key(self, space: Space) -> Any:
         host = self.host

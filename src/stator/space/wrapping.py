@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 from stator.guards.guard import Equals, IdIs, SameObject, TypeIs
 from stator.guards.raw import may_change_class
 from stator.guards.source import ConstSource
-from stator.space.protocol import FALSE, IMMUTABLE, MODELS, NONE, REALISERS, TRUE, is_immutable, model_for
+from stator.space.cached_results import CachedResults
+from stator.space.protocol import (
+    DECIDERS,
+    FALSE,
+    IMMUTABLE,
+    LITERAL_HOOKS,
+    MODELS,
+    NONE,
+    REALISERS,
+    TRUE,
+    is_immutable,
+    model_for,
+)
 from stator.space.rare import load
 from stator.space.reloaded import adopt_type
 from stator.space.samples import stand_in_of
@@ -50,9 +62,10 @@ class Wrapping(Space):
         cls = type(host)
         if cls in LITERALS:
             if type(source) is not ConstSource:
-                literal = self.trace.literal(host, source)
-                if literal is not None:
-                    return literal
+                for hook in LITERAL_HOOKS:
+                    symbol = hook(self.trace, host, source)
+                    if symbol is not None:
+                        return symbol
                 self.trace.guard(IdIs(source, host) if host is None else Equals(source, _equal(host)))
             return Constant(host, source)
         if is_immutable(cls):
@@ -170,7 +183,17 @@ class Wrapping(Space):
         if isinstance(number, int):
             return number
         result = self.index(value)
-        return int(self.trace.decide(result))
+        return int(self.decide(result))
+
+    def decide(self, value: Value) -> Any:
+        """The host value on which control flow depends: known, or assumed of a symbol under a guard."""
+        value = value.force()
+        if value.symbolic:
+            for decider in DECIDERS:
+                decided = decider(self.trace, value)
+                if decided is not None:
+                    return decided
+        return value.as_host(self)
 
     def str_(self, value: Value) -> str:
         """The host str of a value that must be one."""
@@ -198,10 +221,9 @@ class Wrapping(Space):
         """`value` is about to be mutated: note it, in order, if it existed before the trace."""
         trace = self.trace
         trace.mutation_count += 1
-        if trace.shared:
-            trace.keep_shared(value)
-        if value.source is not None and trace.effects.mutated(value, trace.calls_back):
-            trace.next_stop = 0  # after this instruction
+        trace.extension(CachedResults).keep(value)
+        if value.source is not None and trace.effects.mutated(value, trace.finalizers.calls_back):
+            trace.stops.soon()
 
 
 def _equal(host: Any) -> Any:

@@ -12,6 +12,7 @@ from stator.guards.source import AttrSource, InstanceDictSource, Source
 from stator.models.classes.instance import dict_text
 from stator.models.containers.dict_ import DictValue
 from stator.models.containers.dict_table import Table
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.space import Space
 from stator.space.value import Constant, Value
@@ -49,7 +50,7 @@ class AttrDict(DictValue):
     #: whether the program has assigned the dict to `__dict__`
     assigned: ClassVar[bool] = False
 
-    def __init__(self, owner: Value, host: Any = None) -> None:
+    def __init__(self, owner: Value, host: Host = None) -> None:
         super().__init__()
         self.dict_owner = owner
         #: the same dict, met as a dict before it was met as the attributes of its object

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.raw import is_subtype
 from stator.host.version_facts import CLASSES_KNOW_THEIR_LINE, SET_NAME_ADDS_A_NOTE
-from stator.models.classes.descriptors import ClassMethod, StaticMethod
+from stator.models.classes.descriptors import ClassMethod, StaticMethod, is_abstract
 from stator.models.classes.type_ import ClassValue
 from stator.models.containers.mappingproxy import MappingProxyValue
 from stator.models.exceptions import exception
@@ -68,7 +68,7 @@ def build_class(space: Space, function: Value, name: Value, /, *bases: Value, **
         meta = _winner(space, meta, resolved)
     bases_value = space.new_tuple(resolved)
     namespace = _prepare(space, meta, name, bases_value, kwargs)
-    cell = space.trace.inline_class_body(function, namespace)
+    cell = space.trace.calls.inline_class_body(function, namespace)
     if len(given) != len(resolved) or any(a is not b for a, b in zip(given, resolved, strict=True)):
         space.setitem(namespace, Constant("__orig_bases__"), space.new_tuple(given))
     made = space.call(meta, [name, bases_value, namespace], kwargs).force()
@@ -219,8 +219,8 @@ class _FreshClass:
         self.value = ClassValue(self.skeleton)
         self.value.cls = meta.as_host(space)
         self.value.recipe = self
-        space.trace.fresh_classes[self.skeleton] = self.value
-        space.trace.class_overlays[self.skeleton] = self.attributes
+        space.trace.classes.fresh[self.skeleton] = self.value
+        space.trace.classes.overlays[self.skeleton] = self.attributes
         space._by_id[id(self.skeleton)] = self.value
         space._kept.append(self.skeleton)
         if cell is not None:
@@ -427,21 +427,16 @@ def abc_init(space: Space, cls: Value, /) -> Value:
     cls = cls.force()
     if not isinstance(cls, ClassValue) or not isinstance(cls.recipe, _FreshClass):
         raise Unsupported(errors.UnsupportedCCall("_abc._abc_init"))
-    names = [n for n, v in cls.recipe.attributes.items() if _is_abstract(space, v)]
+    names = [n for n, v in cls.recipe.attributes.items() if is_abstract(space, v)]
     for base in cls.recipe.bases:
         inherited = space.getattr_or_none(base, "__abstractmethods__")
         for item in () if inherited is None else space.unpack(inherited):
             name = space.str_(item)
             value = space.getattr_or_none(cls, name)
-            if value is not None and _is_abstract(space, value):
+            if value is not None and is_abstract(space, value):
                 names.append(name)
     with host_errors(space, TypeError):
         _abc._abc_init(cls.recipe.skeleton)
     cls.recipe._set_abstract(space, space.fresh(frozenset(names)))
     cls.recipe.is_abstract_base = True
     return NONE
-
-
-def _is_abstract(space: Space, value: Value) -> bool:
-    found = space.getattr_or_none(value, "__isabstractmethod__")
-    return found is not None and space.truth(found)

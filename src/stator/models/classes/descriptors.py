@@ -14,6 +14,8 @@ from stator.host.version_facts import CLASS_METHODS_CHAIN, TYPES_NAMED_IN_FULL
 from stator.models.functions.method import BoundMethod, Named
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed, part
+from stator.space.host_types import Host
+from stator.space.operands import bool_value
 from stator.space.protocol import NONE, folds_if, handler_of, is_pure, models, pure
 from stator.space.samples import stand_in_of
 from stator.space.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
@@ -38,7 +40,7 @@ class FieldDescriptor(Named):
     ALWAYS_EXISTING = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> FieldDescriptor:
+    def from_host(cls, space: Space, host: Host, source: Source) -> FieldDescriptor:
         self = cls(host, source)
         space.guard_identity(self)
         return self
@@ -48,7 +50,7 @@ class FieldDescriptor(Named):
 
     def reconstruct(self, writer: Writer) -> str:
         """One of a class that the program has made is found in that class: `host` is of its stand-in."""
-        fresh = writer.trace.fresh_class_value(self.owner)
+        fresh = writer.trace.classes.fresh.get(self.owner)
         if fresh is None:
             return super().reconstruct(writer)
         if class_dict(self.owner).get(self.name) is not self.host:  # the program has taken it out of the class
@@ -59,7 +61,7 @@ class FieldDescriptor(Named):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         """The host names the stand-in of a class that the program has made; all else is told right by the host."""
-        return space.trace.fresh_class_value(self.owner) if name == "__objclass__" else None
+        return space.trace.classes.fresh.get(self.owner) if name == "__objclass__" else None
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         if instance is None:
@@ -78,8 +80,7 @@ class FieldDescriptor(Named):
                 return attrs.value(space)  # type: ignore[no-any-return]
         if is_slot(host):
             return self._slot(space, instance)
-        getter = getattr(instance, "get_field", None)
-        value = None if getter is None else getter(space, self.name)
+        value = instance.get_field(space, self.name)
         return self.read_existing(space, instance) if value is None else value
 
     def _slot(self, space: Space, instance: Value) -> Value:
@@ -127,7 +128,7 @@ class FieldDescriptor(Named):
             raise self.unmodelled(instance)
         return space.wrap(found, self.source_in(instance.source, obj))
 
-    def source_in(self, base: Source, obj: Any) -> Source:
+    def source_in(self, base: Source, obj: Host) -> Source:
         """Where generated code and guards find the attribute."""
         cls = type(obj)
         name = self.name
@@ -168,8 +169,7 @@ class FieldDescriptor(Named):
 
             if assign_dict(space, instance, value):
                 return NONE
-        setter = getattr(instance, "assign_field", None) or getattr(instance, "set_field", None)
-        if setter is None or not setter(space, self.name, value):
+        if not instance.set_field(space, self.name, value):
             self._refuse_if_readonly(space, value)
             raise Unsupported(errors.UnsupportedMutation(f"setting '{self.name}'", instance.describe()))
         return NONE
@@ -208,7 +208,7 @@ pure(types.GetSetDescriptorType.__repr__, types.ClassMethodDescriptorType.__repr
 
 
 @folds_if(types.MemberDescriptorType.__repr__, types.GetSetDescriptorType.__repr__)
-def _name_owner(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+def _name_owner(space: Space, args: list[Host], kwargs: dict[str, Host]) -> None:
     """Their texts name the class."""
     for descriptor in args:
         if isinstance(descriptor, (types.MemberDescriptorType, types.GetSetDescriptorType)):
@@ -238,7 +238,7 @@ def field_of(cls: type, name: str) -> Any:
     return class_dict(cls)[name]
 
 
-def is_slot(host: Any) -> bool:
+def is_slot(host: Host) -> bool:
     """Whether a member descriptor was made by `__slots__`."""
     if not isinstance(host, types.MemberDescriptorType):
         return False
@@ -246,7 +246,7 @@ def is_slot(host: Any) -> bool:
     return is_mutable_type(owner) and "__slots__" in owner.__dict__
 
 
-def is_set(descriptor: Any, obj: Any) -> bool:
+def is_set(descriptor: Host, obj: Host) -> bool:
     """Whether the slot of the object holds something."""
     try:
         descriptor.__get__(obj)
@@ -258,23 +258,23 @@ def is_set(descriptor: Any, obj: Any) -> bool:
 class Unset:
     """Check that a slot is (still) empty."""
 
-    def __init__(self, descriptor: Any) -> None:
+    def __init__(self, descriptor: Host) -> None:
         self.descriptor = descriptor
 
-    def __call__(self, obj: Any) -> bool:
+    def __call__(self, obj: Host) -> bool:
         return not is_set(self.descriptor, obj)
 
 
 class Reader:
     """`descriptor.__get__(obj)` as a load of guards and generated code."""
 
-    def __init__(self, descriptor: Any) -> None:
+    def __init__(self, descriptor: Host) -> None:
         self.descriptor = descriptor
 
-    def __call__(self, obj: Any) -> Any:
+    def __call__(self, obj: Host) -> Any:
         return self.descriptor.__get__(obj)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Host, ...]:
         return _reader_of, (self.descriptor.__objclass__, self.descriptor.__name__)
 
 
@@ -282,7 +282,7 @@ class Reader:
 _READERS: weakref.WeakValueDictionary[int, Reader] = weakref.WeakValueDictionary()
 
 
-def reader(descriptor: Any) -> Reader:
+def reader(descriptor: Host) -> Reader:
     """The reader of a descriptor, one object for each, as sources are interned by it."""
     known = _READERS.get(id(descriptor))
     if known is None:
@@ -300,6 +300,13 @@ def _same(a: Any, b: Any) -> bool:
 
 # -- staticmethod and classmethod -------------------------------------------------------------------------------------
 
+
+def is_abstract(space: Space, value: Value) -> bool:
+    """`_PyObject_IsAbstract`."""
+    found = space.getattr_or_none(value, "__isabstractmethod__")
+    return found is not None and space.truth(found)
+
+
 #: the attributes of the function that a static or class method copies
 _COPIED = tuple(vars(staticmethod(lambda: None)))
 
@@ -309,15 +316,19 @@ class _Wrapper(ExtensibleValue):
 
     __slots__ = ("_function", "slots")
     ALWAYS_EXISTING = True
-    FIELDS = frozenset({"__func__", "__isabstractmethod__", "__wrapped__"})
+    FIELDS = {
+        "__func__": lambda self, space: self.function,
+        "__wrapped__": lambda self, space: self.function,
+        "__isabstractmethod__": lambda self, space: bool_value(is_abstract(space, self.function)),
+    }
 
     def __init__(self, cls: type, function: Value | None = None) -> None:
         super().__init__(cls)
         self._function = function
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Any:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Any:
         self = cls(space.guard_type(host, source), part(space, host, source, "__func__"))
         self.host, self.source = host, source
         return self
@@ -341,14 +352,6 @@ class _Wrapper(ExtensibleValue):
                 attrs.set_str(space, name, value)
         return NONE
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name in ("__func__", "__wrapped__"):
-            return self.function
-        if name == "__isabstractmethod__":
-            found = space.getattr_or_none(self.function, name)
-            return Constant(False if found is None else space.truth(found))
-        return None
-
     def shell(self, writer: Writer) -> str:
         return f"{self.cls.__mro__[-2].__name__}.__new__({writer.const(self.cls)})"
 
@@ -368,7 +371,6 @@ class StaticMethod(_Wrapper):
     """A static method."""
 
     __slots__ = ()
-    tp_init = _Wrapper.tp_init
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
@@ -391,7 +393,6 @@ class ClassMethod(_Wrapper):
     """A class method."""
 
     __slots__ = ()
-    tp_init = _Wrapper.tp_init
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:

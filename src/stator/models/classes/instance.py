@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.guards.raw import instance_dict, type_lookup
 from stator.space.attributes import MISSING, is_generic
+from stator.space.host_types import Host
 from stator.space.operands import host_errors
 from stator.space.protocol import models
 from stator.space.value import ExtensibleValue, Unsupported, Value
@@ -36,10 +37,10 @@ class InstanceValue(ExtensibleValue):
         #: whether the traced program has assigned `__class__`
         self.class_set = False
         #: variables in `__slots__` that the traced program has set (or, with None, deleted), by their descriptor
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
+    def from_fresh(cls, space: Space, host: Host) -> Value:
         """The result of a real computation: a member of an enumeration, or something nothing is known about."""
         if issubclass(type(host), enum.Enum):
             return space.existing(host)
@@ -135,10 +136,10 @@ def fill(value: Any, writer: Writer, name: str) -> None:
             writer.line(f"{dict_text(writer, value.cls, name)}[{key!r}] = {writer.expr(item)}")
 
 
-def slot_text(writer: Writer, descriptor: Any) -> str:
+def slot_text(writer: Writer, descriptor: Host) -> str:
     """The expression of a slot's descriptor: of a class made by the traced program, the real class's own."""
     owner = descriptor.__objclass__
-    if not writer.trace.is_fresh_class(owner):
+    if not writer.trace.classes.is_fresh(owner):
         return writer.const(descriptor)
     return f"{writer.const(type)}.__getattribute__({writer.const(owner)}, {descriptor.__name__!r})"
 
@@ -151,7 +152,7 @@ def slot_effects(value: Any, writer: Writer) -> list[str]:
     return [f"{empty}({d}, {name})" if v is None else f"{d}.__set__({name}, {v})" for d, v in changed]
 
 
-def empty_slot(descriptor: Any, obj: Any) -> None:
+def empty_slot(descriptor: Host, obj: Host) -> None:
     """Delete what the slot holds, if anything."""
     with contextlib.suppress(AttributeError):
         descriptor.__delete__(obj)

@@ -16,6 +16,8 @@ from stator.guards.raw import is_mutable_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, ConstSource
 from stator.models.classes import abc_cache
 from stator.space.attributes import MISSING, is_generic
+from stator.space.host_types import Host
+from stator.space.interfaces import Trace
 from stator.space.operands import bool_value, host_errors, known_host
 from stator.space.protocol import IMMUTABLE, builtin, pure
 from stator.space.recursion import nested
@@ -165,7 +167,7 @@ def _subclass_by_bases(space: Space, cls: Value, classes: Value) -> bool:
 
 def _union_args(space: Space, union: Value, function: str) -> list[Value]:
     """The classes of `A | B`; None stands for its type."""
-    parts: tuple[Any, ...] = known_host(space, union, f"{function}()").__args__
+    parts: tuple[Host, ...] = known_host(space, union, f"{function}()").__args__
     if any(isinstance(part, types.GenericAlias) for part in parts):
         raise space.error(TypeError, f"{function}() {_GENERIC}")
     return [space.existing(part) for part in parts]
@@ -217,8 +219,8 @@ def _abc_real_subclass(space: Space, cls: Value, classes: Value) -> bool:
     if not cls.isa(type):
         raise space.error(TypeError, "issubclass() arg 1 must be a class")
     host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
-    made = any(is_subtype(each, host) and _asks_program(each) for each in space.trace.fresh_classes)
-    if made or space.trace.is_fresh_class(host) or _asks_program(host):
+    made = any(is_subtype(each, host) and _asks_program(each) for each in space.trace.classes.fresh)
+    if made or space.trace.classes.is_fresh(host) or _asks_program(host):
         return _traced_abc_subclass(space, classes, cls)
     if host in subject.__mro__ and space.host_lookup(classes.cls, "__subclasscheck__") is _ABC_SUBCLASSCHECK:
         hook = getattr(host.__subclasshook__, "__func__", MISSING)
@@ -228,7 +230,7 @@ def _abc_real_subclass(space: Space, cls: Value, classes: Value) -> bool:
         answer = bool(_ABC_SUBCLASSCHECK(host, subject))  # hooks may look for the frame of abc
     if not answer and _registered(space, host, cls):
         return True
-    if not answer and not space.trace.is_fresh_class(subject):
+    if not answer and not space.trace.classes.is_fresh(subject):
         # A class may be registered later; it can never be unregistered.
         names = f"not issubclass({subject.__qualname__}, {host.__qualname__})"
         sources = (ConstSource(subject, subject.__qualname__), ConstSource(host, host.__qualname__))
@@ -247,7 +249,7 @@ def _asks_program(cls: type) -> bool:
 class _Remembered:
     """The answers about abstract classes with hooks of the program's that the trace has found: they remember them."""
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: Trace) -> None:
         #: with how many registrations the trace had met
         self.answers: dict[tuple[type, type], tuple[bool, int]] = {}
 
@@ -260,7 +262,7 @@ def _traced_abc_subclass(space: Space, classes: Value, cls: Value) -> bool:
         answer, remembered = _asked_abc_answer(space, classes, cls)
         if not remembered:
             return answer
-        made = len(space.trace.registered)
+        made = len(space.trace.classes.registered)
         space.trace.extension(_Remembered).answers[host, subject] = answer, made
         space.trace.defer(abc_cache.remember, [classes, cls, bool_value(answer)])
     return answer
@@ -276,9 +278,9 @@ def _asked_abc_answer(space: Space, classes: Value, cls: Value) -> tuple[bool, b
     host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
     if space.derives(subject, host):
         return True, True
-    refs: Any = () if space.trace.is_fresh_class(host) else _abc._get_dump(host)[0]
+    refs: Any = () if space.trace.classes.is_fresh(host) else _abc._get_dump(host)[0]
     registered = [ref() for ref in refs]
-    if subject in registered or (host, subject) in space.trace.registered:
+    if subject in registered or (host, subject) in space.trace.classes.registered:
         return True, False
     existing = (space.existing(each) for each in registered if each is not None)
     if _registered(space, host, cls) or any(_is_subclass(space, cls, each) for each in existing):
@@ -289,18 +291,18 @@ def _asked_abc_answer(space: Space, classes: Value, cls: Value) -> tuple[bool, b
 def _derived(space: Space, classes: Value, host: type) -> list[Value]:
     """`classes.__subclasses__()`"""
     own = space.host_lookup(classes.cls, "__subclasses__") is not _SUBCLASSES
-    if not space.trace.is_fresh_class(host) or own or space.host_lookup(host, "__subclasses__") is not MISSING:
+    if not space.trace.classes.is_fresh(host) or own or space.host_lookup(host, "__subclasses__") is not MISSING:
         return space.unpack(space.call_method(classes, "__subclasses__"))
     derived: list[type] = type.__subclasses__(host)
-    return [space.class_value(each) for each in derived if space.trace.is_fresh_class(each)]
+    return [space.class_value(each) for each in derived if space.trace.classes.is_fresh(each)]
 
 
 def _known_abc_answer(space: Space, host: type, subject: type) -> bool | None:
     """What an abstract class remembers of a class; each registration ends the memory of classes that are none."""
     trace = space.trace
-    made = len(trace.registered)
+    made = len(trace.classes.registered)
     answer, since = trace.extension(_Remembered).answers.get((host, subject), (None, made))
-    if answer is None and not trace.is_fresh_class(host) and not trace.is_fresh_class(subject):
+    if answer is None and not trace.classes.is_fresh(host) and not trace.classes.is_fresh(subject):
         answer, since = abc_cache.known(host, subject), 0
         words = {True: "", False: "not ", None: "not yet asked for: "}[answer]
         text = f"{words}issubclass({subject.__qualname__}, {host.__qualname__})"
@@ -313,9 +315,9 @@ def _known_abc_answer(space: Space, host: type, subject: type) -> bool | None:
 
 def _registered(space: Space, host: type, cls: Value) -> bool:
     """Whether the traced program has registered the class, or a base of it, with `host` or what is below it."""
-    for base, subclass in space.trace.registered:
+    for base, subclass in space.trace.classes.registered:
         below = is_subtype(base, host)
-        if not below and not any(map(space.trace.is_fresh_class, (base, host))):
+        if not below and not any(map(space.trace.classes.is_fresh, (base, host))):
             below = bool(_ABC_SUBCLASSCHECK(host, base))
         if below and _is_subclass(space, cls, space.class_value(subclass)):
             return True
@@ -335,8 +337,8 @@ def abc_register(space: Space, classes: Value, cls: Value, /) -> Value:
     host, subject = known_host(space, classes, "register"), known_host(space, cls, "register")
     pattern = host.__flags__ & _COLLECTION
     if pattern and is_mutable_type(subject):
-        space.trace.patterns[subject] = pattern
-    space.trace.registered.append((host, subject))
+        space.trace.classes.patterns[subject] = pattern
+    space.trace.classes.registered.append((host, subject))
     space.trace.defer(abc.ABCMeta.register, [classes, cls])
     return cls
 
@@ -349,10 +351,10 @@ def _no_subclass(cls: type, classes: type) -> bool:
 def abc_cache_token(space: Space) -> Value:
     """The number of registrations so far: known as long as there is no other."""
     token = _token(_abc)
-    made = len(space.trace.registered)
+    made = len(space.trace.classes.registered)
     space.trace.guard(Equals(CallSource(_token, ConstSource(_abc, "_abc"), "get_cache_token"), token))
     return Constant(token + made)
 
 
-def _token(module: Any) -> int:
+def _token(module: Host) -> int:
     return int(module.get_cache_token())

@@ -59,25 +59,7 @@ class NamespaceValue(InstanceValue):
                     parts += (", " if parts else "", f"{key}=", repr_piece(space, item))
             return concatenated(f"{name}(", *parts, ")")
 
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), "==")
-
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), "<")
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), "<=")
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), ">")
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), ">=")
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), "!=")
-
-    def _compare(self, space: Space, other: Value, symbol: str) -> Value:
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
         if not isinstance(other, NamespaceValue):
             return NOT_IMPLEMENTED
         return space.compare(symbol, self.attr_dict(space).value(space), other.attr_dict(space).value(space))

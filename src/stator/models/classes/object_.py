@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 import struct
 import types
-import weakref
 from typing import Any
 
 from stator import errors
@@ -183,7 +182,7 @@ def object_ne(space: Space, self: Value, other: Value, /) -> Value:
 
 
 #: types that compare for equality alone
-_UNORDERED = (object, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, memoryview, weakref.ref)
+_UNORDERED = (object, types.BuiltinFunctionType, types.MethodWrapperType, memoryview)
 
 
 @builtin(*[vars(cls)[name] for cls in _UNORDERED for name in ("__lt__", "__le__", "__gt__", "__ge__")])
@@ -303,7 +302,7 @@ def _slot_values(space: Space, self: Value) -> list[tuple[str, Value]]:
 def _slot_names(space: Space, cls: type) -> list[str]:
     """`_PyType_GetSlotNames`."""
     names: Any = copyreg._slotnames  # type: ignore[attr-defined]
-    if not space.trace.is_fresh_class(cls):
+    if not space.trace.classes.is_fresh(cls):
         return list(names(cls))
     return [space.str_(name) for name in space.unpack(space.call(space.existing(names), [space.class_value(cls)], {}))]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stator import errors
 from stator.guards.source import Source
 from stator.host.version_facts import PROPERTIES_ARE_NAMED_BY_GETTERS, PROPERTY_DOC_MUST_FIT
-from stator.models.classes.descriptors import overridden_get
+from stator.models.classes.descriptors import is_abstract, overridden_get
 from stator.space.facts import answer, attribute, part
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
+from stator.space.operands import bool_value
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
@@ -24,7 +24,16 @@ class PropertyValue(ExtensibleValue):
 
     __slots__ = ("_doc", "getter_doc", "name", "parts", "slots")
     ALWAYS_EXISTING = True
-    FIELDS = frozenset({"__doc__", "__isabstractmethod__", "fdel", "fget", "fset"})
+    FIELDS = {
+        "fget": lambda self, space: self.parts["fget"],
+        "fset": lambda self, space: self.parts["fset"],
+        "fdel": lambda self, space: self.parts["fdel"],
+        "__doc__": lambda self, space: self._doc_value(space),
+        "__isabstractmethod__": lambda self, space: bool_value(
+            any(is_abstract(space, part) for part in self.parts.values())
+        ),
+        "__name__": lambda self, space: None if self.source is not None or self.name is None else Constant(self.name),
+    }
 
     def __init__(self, cls: type = property) -> None:
         super().__init__(cls)
@@ -33,10 +42,10 @@ class PropertyValue(ExtensibleValue):
         self.getter_doc = False
         #: what `__set_name__` was told, for error messages
         self.name: str | None = None
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> PropertyValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> PropertyValue:
         self = cls(space.guard_type(host, source))
         self.host, self.source = host, source
         self.parts = {name: part(space, host, source, name) for name in _METHODS}
@@ -158,21 +167,6 @@ class PropertyValue(ExtensibleValue):
         raise AssertionError("an empty property has no accessors")
 
     # -- attributes, reconstruction -----------------------------------------------------------------------------------
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name in _METHODS:
-            return self.parts[name]
-        if name == "__doc__":
-            return self._doc_value(space)
-        if name == "__isabstractmethod__":
-            return Constant(any(self._is_abstract(space, part) for part in self.parts.values()))
-        if name == "__name__" and self.source is None and self.name is not None:
-            return Constant(self.name)
-        return None
-
-    def _is_abstract(self, space: Space, part: Value) -> bool:
-        found = None if part.is_none() else space.getattr_or_none(part, "__isabstractmethod__")
-        return found is not None and space.truth(found)
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         if name != "__doc__" or self.source is not None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stator import errors
 from stator.guards.source import GetAttrSource, Source
 from stator.host.version_facts import SUPER_NAMES_THE_OBJECT
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
@@ -19,17 +18,21 @@ class SuperValue(ExtensibleValue):
     """`super(this, obj)`: attributes of `obj` looked up after the class `this`."""
 
     __slots__ = ("obj", "obj_type", "slots", "this")
-    FIELDS = frozenset({"__self__", "__self_class__", "__thisclass__"})
+    FIELDS = {
+        "__self__": lambda self, space: self.obj or NONE,
+        "__thisclass__": lambda self, space: NONE if self.this is None else space.class_value(self.this),
+        "__self_class__": lambda self, space: NONE if self.obj_type is None else space.class_value(self.obj_type),
+    }
 
     def __init__(self, cls: type = super) -> None:
         super().__init__(cls)
         self.this: type | None = None
         self.obj: Value | None = None
         self.obj_type: type | None = None
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> SuperValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> SuperValue:
         self = cls(space.guard_type(host, source))
         self.host, self.source = host, source
         fields = {n: super.__dict__[n].__get__(host) for n in ("__thisclass__", "__self__", "__self_class__")}
@@ -110,7 +113,7 @@ class SuperValue(ExtensibleValue):
         mro = space.mro(self.obj_type)
         start = mro.index(self.this) + 1 if self.this in mro else len(mro)
         for base in mro[start:]:
-            overlay = space.trace.class_overlays.get(base)
+            overlay = space.trace.classes.overlays.get(base)
             if (overlay is not None and name in overlay) or name in base.__dict__:
                 return space.lookup(base, name)
             space.host_lookup(base, name)  # guards that this class goes on having none of its own
@@ -118,12 +121,6 @@ class SuperValue(ExtensibleValue):
 
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
         return self.getattr(space, attribute_name(space, name))
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name == "__self__":
-            return self.obj or NONE
-        host = {"__thisclass__": self.this, "__self_class__": self.obj_type}.get(name)
-        return NONE if host is None else space.class_value(host)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
         instance = instance.force()

@@ -13,10 +13,11 @@ from stator.guards.source import CallSource, ConstSource, GetAttrSource
 from stator.models.containers.mappingproxy import MappingProxyValue
 from stator.models.functions.method import DISALLOW_INSTANTIATION
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
 from stator.space.operands import host_errors
 from stator.space.protocol import CALL_HOOKS, FALSE, IMMUTABLE, NONE, PURE, TRUE, builtin, handler_of, models
 from stator.space.skeleton import SKELETONS
-from stator.space.value import Constant, Known, NotKnown, Raised, Unsupported, Value
+from stator.space.value import Constant, Known, NotKnown, Unsupported, Value
 from stator.space.wrapping import plain_name
 
 if TYPE_CHECKING:
@@ -47,13 +48,13 @@ class ClassValue(Known):
         self.recipe: Any = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ClassValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ClassValue:
         self = cls(host, source)
         space.guard_identity(self)
         space.guard_type(host, ConstSource(host, plain_name(host)))
         return self
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.recipe is not None and space.computing:
             raise NotKnown(self)
         return self.host
@@ -69,7 +70,7 @@ class ClassValue(Known):
     def shell(self, writer: Writer) -> str:
         return self.recipe.shell(writer)  # type: ignore[no-any-return]
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         meta = self.cls
         if all(space.host_lookup(meta, name) is type_lookup(type, name) for name in ("__hash__", "__eq__")):
             return self.host
@@ -88,7 +89,7 @@ class ClassValue(Known):
         except Unsupported:
             if self.host is not bool or not tail or len(args) != 1:
                 raise
-            decided = space.trace.assumed(space.trace.frame, args[0])
+            decided = space.trace.assumed(args[0])
             if decided is None:
                 raise
             return TRUE if decided else FALSE
@@ -111,11 +112,8 @@ class ClassValue(Known):
             return found
         if meta is not None:
             return meta if get is MISSING else space.descr_get(meta, self, self.cls, tail)
-        raised: Raised = space.error(AttributeError, f"type object '{type_name(self.host)}' has no attribute '{name}'")
-        raised.value.names_class = self.host  # type: ignore[attr-defined]
-        raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
-        raised.value.set_field("obj", self)  # type: ignore[attr-defined]
-        raise raised
+        text = f"type object '{type_name(self.host)}' has no attribute '{name}'"
+        raise space.no_attribute(self, name, text, self.host)
 
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
         return self.getattr(space, attribute_name(space, name))
@@ -149,7 +147,7 @@ class ClassValue(Known):
             raise Unsupported(errors.UnsupportedMutation(f"setting '{name}'", self.describe()))
         space.host_lookup(self.host, name)
         space.mark_mutated(self)
-        space.trace.class_overlays.setdefault(self.host, {})[name] = value
+        space.trace.classes.overlays.setdefault(self.host, {})[name] = value
         space.forget_class_attribute(name)
         self.changed[name] = value
 
@@ -194,7 +192,7 @@ class ClassValue(Known):
         return space.existing(classes, f"{plain_name(self.host)}.{name}")
 
     def _namespace(self, space: Space) -> Value:
-        if self.host in space.trace.class_overlays:
+        if self.host in space.trace.classes.overlays:
             raise Unsupported(errors.UnsupportedAttribute("type", "__dict__"))
         if self.namespace is None:
             source = CallSource(namespace_of, ConstSource(self.host, plain_name(self.host)), "namespace_of")
@@ -213,8 +211,8 @@ class ClassValue(Known):
         return space.new_list([space.class_value(cls) for cls in classes])
 
     def tp_subclasses(self, space: Space) -> Value:
-        found = [cls for cls in _subclasses(self.host) if cls not in SKELETONS or space.trace.is_fresh_class(cls)]
-        if any(space.trace.is_fresh_class(cls) for cls in (self.host, *found)):
+        found = [cls for cls in _subclasses(self.host) if cls not in SKELETONS or space.trace.classes.is_fresh(cls)]
+        if any(space.trace.classes.is_fresh(cls) for cls in (self.host, *found)):
             raise Unsupported(errors.LifetimeObserved("__subclasses__ of a new class"))
         source = ConstSource(self.host, plain_name(self.host))
         ids = [id(cls) for cls in found]
@@ -255,8 +253,8 @@ class ClassValue(Known):
 
 def class_names(space: Space, cls: Any) -> dict[str, None]:
     """`merge_class_dict`: the names in the dicts of a class, or of what claims to be one, and of its bases."""
-    if isinstance(cls, ClassValue) and (not is_mutable_type(cls.host) or space.trace.is_fresh_class(cls.host)):
-        found: Any = vars(cls.host)
+    if isinstance(cls, ClassValue) and (not is_mutable_type(cls.host) or space.trace.classes.is_fresh(cls.host)):
+        found: Host = vars(cls.host)
         bases = [space.class_value(base) for base in cls.host.__bases__]
     else:
         namespace, parents = (space.getattr_or_none(cls, name) for name in ("__dict__", "__bases__"))
@@ -384,7 +382,7 @@ def type_abstractmethods(space: Space, cls: Value, /) -> Value:
             raise space.error(AttributeError, "__abstractmethods__")
         return found
     space.host_lookup(cls.host, "__abstractmethods__")
-    host_found: Any = MISSING if cls.host is type else namespace_of(cls.host).get("__abstractmethods__", MISSING)
+    host_found: Host = MISSING if cls.host is type else namespace_of(cls.host).get("__abstractmethods__", MISSING)
     if host_found is MISSING:
         raise space.error(AttributeError, "__abstractmethods__")
     return space.fresh(host_found)

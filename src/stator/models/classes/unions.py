@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import types
-from typing import Any
 
 from stator.host.version_facts import TYPE_PARAMETERS
+from stator.space.host_types import Host
 from stator.space.operands import hooked
 from stator.space.protocol import NOT_IMPLEMENTED, bad_call, register
 from stator.space.space import Space
@@ -18,7 +18,7 @@ if TYPE_PARAMETERS:
     _UNITED += (typing.TypeAliasType,)  # type: ignore[attr-defined]
 
 
-def _with(host: Any, others: tuple[type, ...]) -> None:
+def _with(host: Host, others: tuple[type, ...]) -> None:
     """The slot leaves an operand of another type to that type's own."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -17,6 +17,8 @@ from stator.guards.source import CallSource, GetAttrSource
 from stator.models.exceptions.traceback_ import Passed, TracebackValue
 from stator.models.text.repr_ import repr_of, str_of
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
+from stator.space.interfaces import Trace
 from stator.space.operands import host_errors
 from stator.space.protocol import FALSE, NONE, TRUE, models
 from stator.space.recursion import enumeration, list_pieces, repr_piece
@@ -35,7 +37,7 @@ _SENDING_ON = frozenset({"RERAISE", "END_ASYNC_FOR", "CLEANUP_THROW"})
 _LINKS = ("__cause__", "__context__", "__suppress_context__", "__traceback__")
 
 
-def _args(real: BaseException) -> tuple[Any, ...]:
+def _args(real: BaseException) -> tuple[Host, ...]:
     return BaseException.args.__get__(real)  # type: ignore[attr-defined, no-any-return]
 
 
@@ -93,7 +95,7 @@ class ExceptionValue(Value):
         #: links to other exceptions, and what was assigned to an existing exception
         self.fields: dict[str, Value] = {}
         #: slots of the program's own classes, by descriptor
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
         #: raised while nothing of the trace was being handled: what the traced frame's callers handle is its context
         self.takes_context = False
         #: whether it may be the context of another
@@ -107,28 +109,28 @@ class ExceptionValue(Value):
         self._had_dict = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ExceptionValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ExceptionValue:
         space.guard_type(host, source)
         return cls(space, host, source)
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> ExceptionValue:
+    def from_fresh(cls, space: Space, host: Host) -> ExceptionValue:
         return made_of(space, host)
 
     @classmethod
-    def raised_by(cls, space: Space, host: Any) -> ExceptionValue:
+    def raised_by(cls, space: Space, host: Host) -> ExceptionValue:
         """An exception that a function run for real has just raised, with those that it was handling."""
         new = _known(space, host) is None
         self = made_of(space, host)
         if new and host.__cause__ is not None:
-            self.assign_field(space, "__cause__", cls.raised_by(space, host.__cause__))
+            self.set_field(space, "__cause__", cls.raised_by(space, host.__cause__))
         elif new and host.__suppress_context__:
-            self.assign_field(space, "__cause__", NONE)
+            self.set_field(space, "__cause__", NONE)
         if new and not _is_outside(space, host.__context__):
-            self.assign_field(space, "__context__", cls.raised_by(space, host.__context__))
+            self.set_field(space, "__context__", cls.raised_by(space, host.__context__))
         else:
-            frame = getattr(space.trace, "frame", None)
-            set_context(space, self, getattr(frame, "handled", None))
+            frame = space.trace.frame
+            set_context(space, self, None if frame is None else frame.handling.current)
         return self
 
     # -- parts ------------------------------------------------------------------------------------------------------
@@ -147,7 +149,7 @@ class ExceptionValue(Value):
         """Run the builtin class's `__init__` with these arguments."""
         native_base(self.cls).__init__(self.real, *[host_of(space, v) for v in values])
 
-    def set_field(self, name: str, value: Value) -> None:
+    def fill_field(self, name: str, value: Value) -> None:
         """Fill a C-level attribute of a fresh exception."""
         self._descriptor(name).__set__(self.real, Hole(value) if type(value) is not Constant else value.host)
 
@@ -157,8 +159,8 @@ class ExceptionValue(Value):
     def name_attribute(self, space: Space, obj: Value, name: str) -> None:
         """Tell an AttributeError of the program's own what was looked for, as `PyObject_GetAttr` does."""
         if self.source is None and all(self._descriptor(n).__get__(self.real) is None for n in ("name", "obj")):
-            self.set_field("name", Constant(name))
-            self.set_field("obj", obj)
+            self.fill_field("name", Constant(name))
+            self.fill_field("obj", obj)
 
     @classmethod
     def answers(cls, host: type, name: str) -> bool:
@@ -177,7 +179,7 @@ class ExceptionValue(Value):
         if name == "__suppress_context__":
             return FALSE
         if name == "__context__" and self.takes_context:
-            return space.trace.handled_by_callers() or NONE
+            return space.trace.root.handled_by_callers() or NONE
         if name in _LINKS:
             return NONE
         descriptor = self._descriptor(name)
@@ -193,7 +195,7 @@ class ExceptionValue(Value):
             raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name)) from None
         return space.wrap(found, GetAttrSource(self.source, name))
 
-    def assign_field(self, space: Space, name: str, value: Value | None) -> bool:
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         """`exception.name = value` (or `del`, for None) for a C-level attribute."""
         value = None if value is None else value.force()
         if name in _LINKS:
@@ -348,7 +350,7 @@ class ExceptionValue(Value):
 
     # -- the value protocol -----------------------------------------------------------------------------------------
 
-    def identity(self, space: Space) -> Any:
+    def identity(self, space: Space) -> Host:
         return self if self.source is None else self.real
 
     def describe(self) -> str:
@@ -379,7 +381,7 @@ _FITTING = {"__cause__": ExceptionValue, "__context__": ExceptionValue, "__trace
 
 def _check_assignable(space: Space, name: str, value: Value | None) -> None:
     """CPython says of a blank exception what such an attribute cannot be, and that it cannot be deleted."""
-    descriptor: Any = vars(BaseException)[name]
+    descriptor: Host = vars(BaseException)[name]
     with host_errors(space, TypeError):
         if value is None:
             descriptor.__delete__(BaseException())
@@ -400,7 +402,7 @@ def host_of(space: Space, value: Value) -> Any:
     return Hole(value)
 
 
-def value_of(space: Space, host: Any) -> Value:
+def value_of(space: Space, host: Host) -> Value:
     """The value that something found inside a real exception stands for."""
     if type(host) is Hole:
         return host.value
@@ -412,7 +414,7 @@ def value_of(space: Space, host: Any) -> Value:
 class MadeExceptions:
     """The exceptions that a trace has made, by the ids of the real ones that stand for them, as long as they live."""
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: Trace) -> None:
         self.by_id: weakref.WeakValueDictionary[int, ExceptionValue] = weakref.WeakValueDictionary()
 
 
@@ -433,7 +435,7 @@ def made_of(space: Space, real: BaseException) -> ExceptionValue:
 
 def _is_outside(space: Space, exc: BaseException | None) -> bool:
     """Whether the function run for real has not caught it: the traced frame's callers have, or the tracer itself."""
-    if exc is None or exc is space.trace.outer_exception:
+    if exc is None or exc is space.trace.root.outer_exception:
         return True
     passed = exc.__traceback__  # the frame that has caught it begins it
     return passed is not None and str(passed.tb_frame.f_globals.get("__name__")).split(".")[0] == _PACKAGE
@@ -475,7 +477,7 @@ def set_cause(space: Space, value: Value, cause: Value) -> None:
             if str(space.known(e.value.tp_str(space))) != "exceptions must derive from BaseException":  # type: ignore[attr-defined]
                 raise
             raise space.error(TypeError, "exception causes must derive from BaseException") from None
-    value.assign_field(space, "__cause__", cause)
+    value.set_field(space, "__cause__", cause)
 
 
 def set_context(space: Space, value: Value, handled: Value | None) -> None:
@@ -492,10 +494,10 @@ def set_context(space: Space, value: Value, handled: Value | None) -> None:
         following = step.get_field(space, "__context__")
         following = following.force() if following is not None else None
         if following is value:
-            step.assign_field(space, "__context__", NONE)
+            step.set_field(space, "__context__", NONE)
             break
         step = following
-    value.assign_field(space, "__context__", handled)
+    value.set_field(space, "__context__", handled)
 
 
 def matches(space: Space, exc: Value, pattern: Value) -> bool:

@@ -97,7 +97,7 @@ def _traceback(exc: ExceptionValue, writer: Writer, name: str, inner: str) -> st
 def _variables(exc: ExceptionValue, writer: Writer) -> Iterator[tuple[Frame, str]]:
     """The variables of the frames that have ended, as far as they can be made."""
     for frame in dict.fromkeys(entry.frame for entry in exc.tb_entries):
-        if not frame.left and frame.result is None:
+        if not frame.afterlife.left and frame.result is None:
             continue
         if frame.namespace is not None:
             yield frame, writer.attempt(frame.namespace) or "None"

@@ -11,13 +11,14 @@ from stator.guards.source import CallSource
 from stator.models.exceptions.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of, native_base
 from stator.models.text.repr_ import repr_of
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host
 from stator.space.operands import host_errors
 from stator.space.protocol import NONE, bad_call, builtin
 from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 
-def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Any:
+def _construct(space: Space, function: Host, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Any:
     """Call the C constructor on what stands for the arguments."""
     hosts = [host_of(space, a) for a in args]
     looked_at = list(hosts)
@@ -47,13 +48,13 @@ _UNPACKING = (SyntaxError, BaseExceptionGroup)
 _PARSING = (OSError, SyntaxError, UnicodeError, BaseExceptionGroup)
 
 
-def _unpacks(function: Any) -> bool:
+def _unpacks(function: Host) -> bool:
     """Whether the constructor takes its second argument apart."""
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
     return isinstance(owner, type) and issubclass(owner, _UNPACKING)
 
 
-def _parses(function: Any) -> bool:
+def _parses(function: Host) -> bool:
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
     return isinstance(owner, type) and issubclass(owner, _PARSING)
 
@@ -89,7 +90,7 @@ def _init_model(native: type[BaseException]) -> Any:
     return init
 
 
-def _str_model(function: Any) -> Any:
+def _str_model(function: Host) -> Any:
     def text(space: Space, self: Value, /) -> Value:
         self = self.force()
         if not isinstance(self, ExceptionValue) or self.source is not None:
@@ -120,9 +121,9 @@ def group_str(space: Space, self: Value, /) -> Value:
     return Constant(f"{message} ({count} sub-exception{'s' if count > 1 else ''})")
 
 
-def _layout(real: Any) -> tuple[int, tuple[str, ...]]:
+def _layout(real: Host) -> tuple[int, tuple[str, ...]]:
     """How many arguments `__reduce__` gives, and which C-level attributes are in the state."""
-    native: Any = native_base(type(real))
+    native: Host = native_base(type(real))
     _, args, *state = native.__reduce__(real)
     names = [name for name in (state and state[0]) or () if type_lookup(native, name) is not MISSING]
     return len(args), tuple(names)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
 from stator.bytecode.runtime import Place
 from stator.models.functions.frame_ import Frames, FrameValue
+from stator.space.host_types import Host
 from stator.space.operands import host_errors
 from stator.space.protocol import bad_call, models
 from stator.space.value import Constant, ObjectValue, Value
@@ -32,7 +33,7 @@ class Passed:
 
     def __init__(self, frame: Frame, instr: Instr) -> None:
         self.frame = frame
-        frame.shown = True
+        frame.afterlife.shown = True
         self.instr = instr
         self.line = instr.line
 
@@ -41,7 +42,7 @@ class Passed:
         frame = self.frame
         code, at = original_of(frame.code, self.instr.index)
         # Where a frame that goes on will end is not known: most often, sending the exception on takes it back there.
-        last = at if frame.resumed else original_of(frame.code, frame.last().index)[1]
+        last = at if frame.afterlife.resumed else original_of(frame.code, frame.last().index)[1]
         instrs = decode(code).instrs
         return Place(id(frame), code, frame.globals, instrs[at].offset, self.line, instrs[last].offset)
 
@@ -87,7 +88,12 @@ class TracebackValue(ObjectValue):
     """A traceback: that of an exception of the trace, or an existing one."""
 
     __slots__ = ("entries", "exception", "inner")
-    FIELDS = frozenset({"tb_lasti", "tb_lineno", "tb_next"})
+    FIELDS = {
+        "tb_next": lambda self, space: self._next(space),
+        "tb_frame": lambda self, space: space.trace.extension(Frames).value(self.entries[-1].frame),
+        "tb_lasti": lambda self, space: Constant(self.entries[-1].place().at),
+        "tb_lineno": lambda self, space: Constant(self.entries[-1].line),
+    }
 
     def __init__(self, entries: list[Passed], exception: ExceptionValue | None = None) -> None:
         super().__init__(types.TracebackType)
@@ -98,7 +104,7 @@ class TracebackValue(ObjectValue):
         self.inner: Value | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> TracebackValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> TracebackValue:
         space.guard_type(host, source)
         self = cls([])
         self.host, self.source = host, source
@@ -121,16 +127,12 @@ class TracebackValue(ObjectValue):
         return made
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        if self.source is not None:
-            return None
-        if name == "tb_next" and self.inner is not None:
+        return None if self.source is not None else super().get_field(space, name)
+
+    def _next(self, space: Space) -> Value | None:
+        if self.inner is not None:
             return self.inner
-        if name == "tb_next":
-            return None if self.exception is None else self.exception.traceback_after(space, len(self.entries) - 1)
-        entry = self.entries[-1]
-        if name == "tb_frame":
-            return space.trace.extension(Frames).value(entry.frame)
-        return Constant(entry.line if name == "tb_lineno" else entry.place().at)
+        return None if self.exception is None else self.exception.traceback_after(space, len(self.entries) - 1)
 
     def tp_dir(self, space: Space) -> Value:
         """`tb_dir`: the same of all."""

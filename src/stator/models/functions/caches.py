@@ -17,7 +17,9 @@ from stator.models.functions.function import FunctionValue
 from stator.models.functions.method import BoundMethod
 from stator.models.identity.weakref_ import RefValue
 from stator.space.attributes import MISSING
+from stator.space.cached_results import CachedResults
 from stator.space.facts import constant, plain_name
+from stator.space.host_types import Host
 from stator.space.interfaces import Trace, Writer
 from stator.space.operands import known_host
 from stator.space.protocol import MODELS, NONE, models
@@ -42,6 +44,9 @@ class Cached(ExtensibleValue):
         size = known_host(space, maxsize, "functools.lru_cache")
         owner = known_host(space, cls, "functools.lru_cache")
         return FreshCache(user_function, size, space.truth(typed), cache_info_type, owner)
+
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        raise NotImplementedError
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         return self if instance is None else BoundMethod(self, instance)
@@ -145,10 +150,10 @@ class ExistingCache(Cached):
             results[key] = self.traced(space, args, kwargs, name)
         return results[key]
 
-    def identity(self, space: Space) -> Any:
+    def identity(self, space: Space) -> Host:
         return self.host
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         space.guard_identity_of(self.source, self.host)
         return self.host
 
@@ -176,14 +181,14 @@ class OfNewClasses:
 class CountHit(Bookkeeping):
     """The call itself, whose result is known: it keeps the statistics and the order of use as they would be."""
 
-    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, function: Host, args: tuple[Host, ...], kwargs: dict[str, Host]) -> None:
         self.function = function
         self.args = args
         self.kwargs = kwargs
         #: how many calls the trace has made already
         self.skip = 0
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, *args: Host, **kwargs: Host) -> None:
         if self.skip:
             self.skip -= 1
         else:
@@ -193,7 +198,7 @@ class CountHit(Bookkeeping):
 class CountCall(CountHit):
     """The call of a function that has been traced."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, *args: Host, **kwargs: Host) -> None:
         self.function(*args, **kwargs)
 
 
@@ -208,7 +213,7 @@ def _refers_to_new_class(space: Space, value: Value) -> bool:
     """Whether the value is a weak reference to a class that the trace has made."""
     value = value.force()
     referent = value.referent if isinstance(value, RefValue) else None
-    return referent is not None and referent.isa(type) and space.trace.is_fresh_class(referent.host)  # type: ignore[attr-defined]
+    return referent is not None and referent.isa(type) and space.trace.classes.is_fresh(referent.host)  # type: ignore[attr-defined]
 
 
 def _share(space: Space, value: Value, step: int, name: str) -> None:
@@ -222,12 +227,12 @@ def _share(space: Space, value: Value, step: int, name: str) -> None:
     else:
         raise Unsupported(errors.CachedFunction(name, f"gives {value.describe()}"))
     if not value.isa(tuple):
-        space.trace.shared[id(value)] = value, step, name
+        space.trace.extension(CachedResults).add(value, step, name)
     for part in parts:
         _share(space, part.force(), step, name)
 
 
-def _name(function: Any) -> str:
+def _name(function: Host) -> str:
     """How the program calls a function with a cache: for messages."""
     found = function.__dict__.get("__qualname__")
     return found if type(found) is str else plain_name(function)
@@ -236,7 +241,7 @@ def _name(function: Any) -> str:
 class Results:
     """The cache of an existing function: results by key, of which a bounded one keeps only links."""
 
-    def __init__(self, function: Any, cache: dict[Any, Any]) -> None:
+    def __init__(self, function: Host, cache: dict[Any, Any]) -> None:
         parameters = function.cache_parameters()
         self.function = function
         self.cache = cache
@@ -244,7 +249,7 @@ class Results:
         self.maxsize = parameters["maxsize"]
 
     @classmethod
-    def of(cls, function: Any) -> Results:
+    def of(cls, function: Host) -> Results:
         """The results of a function; those of one without a size are nowhere."""
         own = function.__dict__
         caches = [part for part in gc.get_referents(function) if type(part) is dict and part is not own]
@@ -269,7 +274,7 @@ class Results:
         parts = gc.get_referents(self.function)
         return [(parts[end - 2], parts[end - 1]) for end in range(2, len(parts)) if parts[end] is kind]
 
-    def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def key(self, args: tuple[Host, ...], kwargs: dict[str, Host]) -> Any:
         """`lru_cache_make_key`."""
         if not self.typed and not kwargs and len(args) == 1 and type(args[0]) in (int, str):
             return args[0]
@@ -405,7 +410,7 @@ class Waiting:
     """A constant of code whose attribute is another result each time."""
 
     def __init__(self) -> None:
-        self.waiting: list[Any] = []
+        self.waiting: list[Host] = []
 
     @property
     def real(self) -> Any:
@@ -416,7 +421,7 @@ class Waiting:
 _STAND_IN: types.CodeType = (lambda *args, **kwargs: (9753).real).__code__
 
 
-def refill(cached: Any, function: types.FunctionType, calls: list[Any], hits: int, misses: int) -> None:
+def refill(cached: Host, function: types.FunctionType, calls: list[Host], hits: int, misses: int) -> None:
     """Fill the cache of a function with results known already; the function has other code for the while."""
     results = Waiting()
     code = function.__code__

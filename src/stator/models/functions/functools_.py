@@ -10,11 +10,12 @@ from stator.guards.raw import lacks_dict
 from stator.guards.source import CallSource, Source
 from stator.host.version_facts import TYPES_NAMED_IN_FULL
 from stator.models.classes.attr_dict import assign_dict
-from stator.models.functions.method import explicit_call
+from stator.models.functions.arguments import keyword_args
 from stator.models.iterators.iterator import reduction
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.facts import attribute
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse_object, refuse_use
 from stator.space.protocol import NONE, bad_call, builtin, models
@@ -30,7 +31,11 @@ class PartialValue(ExtensibleValue):
     """`functools.partial(function, *args, **keywords)`."""
 
     __slots__ = ("_args", "_function", "_had_dict", "_keywords")
-    FIELDS = frozenset({"args", "func", "keywords"})
+    FIELDS = {
+        "func": lambda self, space: self.part(space, "func"),
+        "args": lambda self, space: self.part(space, "args"),
+        "keywords": lambda self, space: self.part(space, "keywords"),
+    }
 
     def __init__(self, cls: type, function: Value | None, args: Value | None, keywords: Value | None) -> None:
         super().__init__(cls)
@@ -41,7 +46,7 @@ class PartialValue(ExtensibleValue):
         self._had_dict = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> PartialValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> PartialValue:
         self = cls(space.guard_type(host, source), None, None, None)
         self.host, self.source = host, source
         return self
@@ -72,7 +77,7 @@ class PartialValue(ExtensibleValue):
 
     def named(self, space: Space) -> dict[str, Value]:
         """The keywords as they are now."""
-        return space.trace.keyword_args(self.part(space, "keywords"), self)
+        return keyword_args(space, self.part(space, "keywords"), self)
 
     def lacks_dict(self, space: Space) -> bool:
         return self.source is not None and self._attrs is None and lacks_dict(self.host)
@@ -97,12 +102,9 @@ class PartialValue(ExtensibleValue):
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs}, tail)
 
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs})
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.part(space, name) if name in ("func", "args", "keywords") else None
 
     def tp_repr(self, space: Space) -> Value:
         name = space.full_name(self.cls) if TYPES_NAMED_IN_FULL else self.type_name(space)
@@ -181,7 +183,7 @@ class KeyValue(ObjectValue):
     """What `cmp_to_key` returns, and what that returns for an object."""
 
     __slots__ = ("compare", "obj")
-    FIELDS = frozenset({"obj"})
+    FIELDS = {"obj": lambda self, space: self.obj or NONE}
 
     def __init__(self, compare: Value, obj: Value | None) -> None:
         super().__init__(_KEY)
@@ -189,7 +191,7 @@ class KeyValue(ObjectValue):
         self.obj = obj
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         raise refuse_object("a key of functools.cmp_to_key that was made outside the compiled function")
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
@@ -198,44 +200,19 @@ class KeyValue(ObjectValue):
             return bad_call(space, functools.cmp_to_key(max), args, kwargs)
         return KeyValue(self.compare, values[0])
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return (self.obj or NONE) if name == "obj" else None
-
     def rebuilt(self, writer: Writer) -> str:
         key = f"{writer.const(functools.cmp_to_key)}({writer.expr(self.compare)})"
         return str(writer.assign("key", key if self.obj is None else f"{key}({writer.expr(self.obj)})"))
 
-    def ordered(self, space: Space, symbol: str, other: Value) -> Value:
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
         """Compare what the function says about both objects with 0."""
-        other = other.force()
         if not isinstance(other, KeyValue):
             raise space.error(TypeError, "other argument must be K instance")
         if self.obj is None or other.obj is None:
             raise space.error(AttributeError, "object")
         return space.compare(symbol, space.call(self.compare, [self.obj, other.obj], {}), Constant(0))
 
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "<", other)
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "<=", other)
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, ">", other)
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, ">=", other)
-
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "==", other)
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "!=", other)
-
 
 @builtin(functools.cmp_to_key)
 def cmp_to_key(space: Space, mycmp: Value | None = None) -> Value:
     return bad_call(space, functools.cmp_to_key, [], {}) if mycmp is None else KeyValue(mycmp, None)
-
-
-explicit_call(_KEY, functools._lru_cache_wrapper)

@@ -11,17 +11,26 @@ from typing import Any
 from stator import errors
 from stator.bytecode.decode import decode
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource, Source
+from stator.guards.source import CallSource, ConstSource
 from stator.host.version_facts import CLOSE_RETURNS_A_VALUE
 from stator.models.exceptions import exception
-from stator.models.functions.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
+from stator.models.functions.suspendable import (
+    AwaitableIterator,
+    Suspendable,
+    fields_of,
+    protects,
+    stop_with,
+    thrown,
+    warn_of_parts,
+)
+from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import NONE, model_for, models
 from stator.space.space import Space
-from stator.space.value import ObjectValue, Raised, Unsupported, Value
+from stator.space.value import Raised, Unsupported, Value
 
 
-def _depth(_: Any) -> int:
+def _depth(_: object) -> int:
     return sys.get_coroutine_origin_tracking_depth()
 
 
@@ -38,14 +47,13 @@ class GeneratorValue(Suspendable):
     """A generator or coroutine."""
 
     __slots__ = ()
-    FIELDS = frozenset({"__name__", "__qualname__", "gi_code", "gi_running", "gi_suspended", "gi_yieldfrom"})
-    FIELDS |= frozenset({"cr_code", "cr_running", "cr_suspended", "cr_await", "cr_origin"})
+    FIELDS = fields_of("gi", "yieldfrom") | fields_of("cr", "await") | {"cr_origin": lambda self, space: NONE}
 
     def __init__(self, frame: Frame | None, cls: type = types.GeneratorType) -> None:
         super().__init__(frame, cls)
         if frame is not None and self.is_coroutine:
             self.protected = True
-            frame.trace.unfinished.add(self)
+            frame.trace.finalizers.suspended_in_finally.add(self)
 
     @property
     def is_coroutine(self) -> bool:
@@ -140,9 +148,6 @@ class GeneratorValue(Suspendable):
 
     # -- attributes and the rest ------------------------------------------------------------------------------------
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return NONE if name == "cr_origin" and self.source is None else super().get_field(space, name)
-
     def describe(self) -> str:
         return f"a {self.kind}"
 
@@ -162,7 +167,7 @@ _probe.close()
 
 
 @models(_WRAPPER)
-class CoroutineWrapper(ObjectValue):
+class CoroutineWrapper(AwaitableIterator):
     """`coroutine.__await__()`: its iterator."""
 
     __slots__ = ("coroutine",)
@@ -170,16 +175,6 @@ class CoroutineWrapper(ObjectValue):
     def __init__(self, coroutine: GeneratorValue) -> None:
         super().__init__(_WRAPPER)
         self.coroutine = coroutine
-
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
-
-    def tp_iter(self, space: Space) -> Value:
-        return self
-
-    def tp_next(self, space: Space) -> Value:
-        return self.coroutine.send(space, NONE)
 
     def send(self, space: Space, value: Value, /) -> Value:
         return self.coroutine.send(space, value)
@@ -198,7 +193,7 @@ class CoroutineWrapper(ObjectValue):
 _PREFIXES = {types.GeneratorType: "gi", types.CoroutineType: "cr", types.AsyncGeneratorType: "ag"}
 
 
-def is_left_open(host: Any) -> bool:
+def is_left_open(host: Host) -> bool:
     """Whether letting go of the object does something else: closes what is suspended within a `try`, or warns of a
     coroutine that nobody has awaited; a tuple holds its items.
     """
@@ -213,7 +208,7 @@ def is_left_open(host: Any) -> bool:
     return False
 
 
-def _is_open(host: Any, prefix: str) -> bool:
+def _is_open(host: Host, prefix: str) -> bool:
     frame = getattr(host, f"{prefix}_frame")
     if frame is None or getattr(host, f"{prefix}_running"):
         return False

@@ -12,18 +12,17 @@ from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
+from stator.space.host_types import Host
 from stator.space.identity.keys import IdentityKey
 from stator.space.interfaces import Writer
-from stator.space.operands import host_errors
+from stator.space.operands import bool_value, host_errors
 from stator.space.protocol import (
-    FALSE,
+    MODELS,
     NOT_IMPLEMENTED,
-    TRUE,
     bad_call,
     builtin,
     handler_of,
     models,
-    register,
 )
 from stator.space.space import Space
 from stator.space.value import Constant, Known, ObjectValue, Unsupported, Value
@@ -34,7 +33,11 @@ class BoundMethod(ObjectValue):
     """A function (any callable) bound to an instance."""
 
     __slots__ = ("function", "instance")
-    FIELDS = frozenset({"__doc__", "__func__", "__self__"})
+    FIELDS = {
+        "__doc__": lambda self, space: space.getattr(self.function, "__doc__"),
+        "__func__": lambda self, space: self.function,
+        "__self__": lambda self, space: self.instance,
+    }
 
     def __init__(self, function: Value, instance: Value) -> None:
         super().__init__(types.MethodType)
@@ -42,14 +45,14 @@ class BoundMethod(ObjectValue):
         self.instance = instance
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
+    def from_host(cls, space: Space, host: Host, source: Source) -> BoundMethod:
         space.guard_type(host, source)
         self = cls(*(part(space, host, source, name) for name in ("__func__", "__self__")))
         self.host, self.source = host, source
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> BoundMethod:
+    def from_fresh(cls, space: Space, host: Host) -> BoundMethod:
         return cls(space.fresh(host.__func__), space.fresh(host.__self__))
 
     @staticmethod
@@ -66,17 +69,9 @@ class BoundMethod(ObjectValue):
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         return space.call(self.function, [self.instance, *args], kwargs, tail)
 
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
-
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         """From 3.13 on: it stays bound to what it is bound to."""
         return self
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name == "__doc__":
-            return space.getattr(self.function, name)
-        return {"__func__": self.function, "__self__": self.instance}.get(name)
 
     def tp_getattribute(self, space: Space, name: Value) -> Value:
         text = attribute_name(space, name)
@@ -84,18 +79,14 @@ class BoundMethod(ObjectValue):
             return space.generic_getattr(self, text)
         return space.getattr(self.function, text)
 
-    def tp_eq(self, space: Space, other: Value) -> Value:
-        other = other.force()
-        if not isinstance(other, BoundMethod):
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        """`method_richcompare`: of one function, bound to one object."""
+        if not isinstance(other, BoundMethod) or symbol not in ("==", "!="):
             return NOT_IMPLEMENTED
         same = space.is_(self.instance, other.instance) and space.is_(self.function, other.function)
-        return TRUE if same else FALSE
+        return bool_value(same == (symbol == "=="))
 
-    def tp_ne(self, space: Space, other: Value) -> Value:
-        equal = self.tp_eq(space, other)
-        return equal if equal is NOT_IMPLEMENTED else FALSE if equal is TRUE else TRUE
-
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         return ("bound method", *(IdentityKey(space.identity(part)) for part in (self.instance, self.function)))
 
     def describe(self) -> str:
@@ -140,7 +131,7 @@ class BuiltinValue(Named):
     ALWAYS_EXISTING = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         owner = fixed(host, "__self__") if is_fixed(host, "__self__") else None  # a function, and no descriptor
         if owner is not None and not issubclass(type(owner), types.ModuleType) and handler_of(host) is None:
             bound = _bound_builtin(space, host, owner, source)
@@ -157,9 +148,6 @@ class BuiltinValue(Named):
         elif self.cls is types.ClassMethodDescriptorType:
             self._check_class(space, args)
         return space.call_builtin(host, args, kwargs)
-
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
 
     def _check_class(self, space: Space, args: list[Value]) -> None:
         """`classmethod_get`: the class must be one whose method this is; CPython words the TypeError."""
@@ -197,26 +185,16 @@ class BuiltinValue(Named):
         return f"builtin {self.qualname}"
 
 
-def explicit_call(*classes: Any) -> None:
-    """`cls.__call__`, asked for by its name, of classes whose models have `call`."""
-    for cls in classes:
-        _explicit_call(cls, vars(cls)["__call__"])
+@builtin(types.BuiltinFunctionType.__call__, types.MethodWrapperType.__call__)
+def builtin_call(space: Space, self: Value, /, *args: Value, **kwargs: Value) -> Value:
+    """`builtin_function_or_method.__call__`, asked for by its name, of both kinds of functions."""
+    self = self.force()
+    if not isinstance(self, (BuiltinValue, BoundBuiltin)):
+        return bad_call(space, types.BuiltinFunctionType.__call__, [self, *args], kwargs)
+    return self.call(space, list(args), kwargs, False)
 
 
-def _explicit_call(cls: type, host: Any) -> None:
-    def call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        value: Any = args[0].force() if args else None
-        if value is None or not value.isa(cls) or not hasattr(value, "call"):
-            return bad_call(space, host, args, kwargs)
-        return value.call(space, args[1:], kwargs, False)  # type: ignore[no-any-return]
-
-    register(host, call)
-
-
-explicit_call(types.BuiltinFunctionType, types.MethodWrapperType)
-
-
-def _equality(host: Any, equal: bool) -> None:
+def _equality(host: Host, equal: bool) -> None:
     """`meth_richcompare` and `wrapper_richcompare`: bound to one object, of one descriptor."""
 
     @builtin(host)
@@ -230,7 +208,7 @@ def _equality(host: Any, equal: bool) -> None:
             same = self.host == other.host
         else:
             return space.unmodelled(host, [self, other], {})
-        return TRUE if same is equal else FALSE
+        return bool_value(same is equal)
 
 
 def _same_function(space: Space, one: BoundMethod, other: BoundMethod) -> bool:
@@ -278,7 +256,7 @@ for _cls in (types.BuiltinFunctionType, types.MethodWrapperType):
 DISALLOW_INSTANTIATION = 1 << 7
 
 
-def check_new(space: Space, host: Any, args: list[Value]) -> None:
+def check_new(space: Space, host: Host, args: list[Value]) -> None:
     """`tp_new_wrapper`: the class must be one that this `__new__` can allocate; CPython words the TypeError."""
     cls = args[0].force() if args else None
     fits = cls is not None and cls.isa(type) and is_subtype(space.stand_in(cls), host.__self__)
@@ -293,7 +271,13 @@ class BoundBuiltin(BoundMethod):
     """A C method bound to an instance (`[].append`): as a bound method, of another class."""
 
     __slots__ = ()
-    FIELDS = frozenset({"__doc__", "__name__", "__qualname__", "__self__", "__text_signature__"})
+    FIELDS = {
+        "__doc__": lambda self, space: space.getattr(self.function, "__doc__"),
+        "__name__": lambda self, space: space.getattr(self.function, "__name__"),
+        "__qualname__": lambda self, space: space.getattr(self.function, "__qualname__"),
+        "__self__": lambda self, space: self.instance,
+        "__text_signature__": lambda self, space: space.getattr(self.function, "__text_signature__"),
+    }
 
     def __init__(self, function: Value, instance: Value) -> None:
         super().__init__(function, instance)
@@ -301,17 +285,12 @@ class BoundBuiltin(BoundMethod):
         self.cls = types.MethodWrapperType if wrapper else types.BuiltinMethodType
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> BoundMethod:
+    def from_fresh(cls, space: Space, host: Host) -> BoundMethod:
         owner = host.__self__
         return BoundBuiltin(space.existing(type_lookup(type(owner), host.__name__)), space.fresh(owner))
 
     def tp_getattribute(self, space: Space, name: Value) -> Value:
         return space.generic_getattr(self, attribute_name(space, name))
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name in ("__name__", "__qualname__", "__doc__", "__text_signature__"):
-            return space.getattr(self.function, name)
-        return self.instance if name == "__self__" else None
 
     def rebuilt(self, writer: Writer) -> str:
         host = self.function.force().host  # type: ignore[attr-defined]
@@ -325,18 +304,21 @@ class BoundBuiltin(BoundMethod):
         return writer.assign(fixed(host, "__name__"), parts)
 
 
-@models(types.MethodWrapperType)
 class MethodWrapper(BoundBuiltin):
     """Slot wrappers bound to an instance (`(1).__add__`)."""
 
     __slots__ = ()
+    tp_getattribute = None  # type: ignore[assignment]  # they are looked up as instances of most types are
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
+    def from_host(cls, space: Space, host: Host, source: Source) -> BoundMethod:
         return _bound_builtin(space, host, fixed(host, "__self__"), source) or super().from_host(space, host, source)
 
 
-def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> BoundMethod | None:
+MODELS[types.MethodWrapperType] = MethodWrapper
+
+
+def _bound_builtin(space: Space, host: Host, owner: Any, source: Source) -> BoundMethod | None:
     """An existing bound C method, taken apart into descriptor and instance."""
     name = fixed(host, "__name__")
     function = getattr(type(owner), name, None)

@@ -15,6 +15,7 @@ from stator.models.classes.attr_dict import AttrDict, AttrTable
 from stator.models.classes.instance import InstanceValue
 from stator.models.containers.dict_table import Entry
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, bad_call, models
 from stator.space.space import Space
@@ -99,12 +100,12 @@ class ModuleValue(InstanceValue):
     """A module. Which one an existing module is, is guarded, so that it is known."""
 
     __slots__ = ()
-    FIELDS = frozenset({"__annotations__"})
+    FIELDS = {"__annotations__": lambda self, space: self.annotations(space)}
     ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ModuleValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ModuleValue:
         space.guard_identity_of(source, host)
         self = cls.unmet(space, host)
         space.guard_type(host, self.source)
@@ -120,7 +121,7 @@ class ModuleValue(InstanceValue):
             self.source = ConstSource(host, _name(host))
         return self
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         return super().as_host(space) if self.source is None else self.host
 
     def attr_dict(self, space: Space) -> Any:
@@ -129,13 +130,14 @@ class ModuleValue(InstanceValue):
         return self._attrs
 
     def get_field(self, space: Space, name: str) -> Value | None:
+        return Value.get_field(self, space, name) or super().get_field(space, name)
+
+    def annotations(self, space: Space) -> Value:
         """`module_get_annotations`: they are in the module's dict, from when they are first asked for."""
-        if name != "__annotations__":
-            return super().get_field(space, name)
         attrs = self.attr_dict(space)
-        if attrs.get_str(space, name) is None:
-            attrs.set_str(space, name, space.new_dict([]))
-        return attrs.get_str(space, name)  # type: ignore[no-any-return]
+        if attrs.get_str(space, "__annotations__") is None:
+            attrs.set_str(space, "__annotations__", space.new_dict([]))
+        return attrs.get_str(space, "__annotations__")  # type: ignore[no-any-return]
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         if name != "__annotations__":
@@ -190,10 +192,7 @@ class ModuleValue(InstanceValue):
             text = str(types.ModuleType.__getattribute__(likeness, name))
         except AttributeError as e:
             text = str(e)
-        raised: Raised = space.error(AttributeError, text)
-        raised.value.set_field("name", space.fresh(name))  # type: ignore[attr-defined]
-        raised.value.set_field("obj", self)  # type: ignore[attr-defined]
-        return raised
+        return space.no_attribute(self, name, text)
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:

@@ -11,8 +11,8 @@ import importlib.util
 import pickle
 import sys
 import types
-from typing import Any
 
+from stator.space.host_types import Host
 from stator.space.protocol import register
 from stator.space.space import Space
 from stator.space.value import Raised, Value
@@ -36,7 +36,7 @@ def twin(module: types.ModuleType, c_name: str) -> types.ModuleType:
     return made
 
 
-def _use(host: Any, python: Any, listed: bool) -> None:
+def _use(host: Host, python: Host, listed: bool) -> None:
     """Trace `python` wherever the program calls `host`."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -60,7 +60,7 @@ _use_all(heapq, "_heapq", True)
 _use_all(bisect, "_bisect", False)
 
 
-def _pickling(host: Any, python: Any) -> None:
+def _pickling(host: Host, python: Host) -> None:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         try:
             return space.call(space.existing(python), args, kwargs)

@@ -15,6 +15,7 @@ from stator.models.exceptions.exception import native_base
 from stator.models.numbers.float_ import as_double
 from stator.models.numbers.int_ import to_int
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host
 from stator.space.protocol import RESTRICTED, SLOTS
 from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Value
@@ -149,19 +150,19 @@ class _Answers:
     # -- answers ----------------------------------------------------------------------------------------------------
 
     def _slot(self, name: str) -> Callable[..., Any]:
-        def slot(stand_in: Any, *args: Any) -> Any:
+        def slot(stand_in: Host, *args: Host) -> Any:
             return self._answer(lambda: self._call(name, self.values[id(stand_in)], args))
 
         return slot
 
     @property
     def _attribute(self) -> Callable[[Any, str], Any]:
-        def getattribute(stand_in: Any, name: str) -> Any:
+        def getattribute(stand_in: Host, name: str) -> Any:
             return self._answer(lambda: self.space.getattr(self.values[id(stand_in)], name))
 
         return getattribute
 
-    def _call(self, name: str, value: Value, args: tuple[Any, ...]) -> Value:
+    def _call(self, name: str, value: Value, args: tuple[Host, ...]) -> Value:
         if name in _CONVERSIONS:
             return _CONVERSIONS[name](self.space, value)
         slot = self.space.special(value, name)
@@ -171,7 +172,7 @@ class _Answers:
             return self.space.advance(value)
         return self.space.call(slot, [value, *[self._value(arg) for arg in args]], {})
 
-    def _value(self, host: Any) -> Value:
+    def _value(self, host: Host) -> Value:
         known = self.values.get(id(host))
         return self.space.fresh(host) if known is None else known
 

@@ -27,6 +27,7 @@ from stator.guards.source import CallSource, ConstSource, Source
 from stator.models.classes.instance import InstanceValue
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.space.facts import fixed
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors, known_host, refuse_object, refuse_use
 from stator.space.protocol import IMMUTABLE, NONE, REALISERS, builtin, folds_if, is_immutable, pure, register
@@ -39,7 +40,7 @@ __all__ = ["as_constant", "frozen", "pure_python"]
 Realiser = Callable[["Space", Any, "Source"], Value]
 
 
-def _refuse_foreign(space: Space, host: Any, source: Source) -> Value:
+def _refuse_foreign(space: Space, host: Host, source: Source) -> Value:
     raise refuse_object(
         f"an object of class {space.guard_type(host, source).__qualname__}, derived from an immutable C type,"
     )
@@ -58,7 +59,7 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Realis
 def as_constant(cls: type, state: Callable[[Any], Any] | None = None, foreign: Realiser = _refuse_foreign) -> Realiser:
     """How `frozen` looks at an instance for the first time."""
 
-    def realise(space: Space, host: Any, source: Source) -> Value:
+    def realise(space: Space, host: Host, source: Source) -> Value:
         if space.guard_type(host, source) is not cls:
             return foreign(space, host, source)
         if type(source) is not ConstSource:
@@ -97,7 +98,7 @@ def pure_python(*functions: Any) -> None:
         _register_python(function)
 
 
-def _register_python(function: Any) -> None:
+def _register_python(function: Host) -> None:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         try:
             if all(_inert(space, value) for value in (*args, *kwargs.values())):
@@ -115,7 +116,7 @@ def _inert(space: Space, value: Value) -> bool:
     return _inert_host(host)
 
 
-def _inert_host(host: Any) -> bool:
+def _inert_host(host: Host) -> bool:
     if type(host) in (tuple, list, set, frozenset):
         return all(map(_inert_host, host))
     if type(host) is dict:
@@ -138,14 +139,14 @@ pure_python(posixpath.normpath, posixpath.isabs, posixpath.commonprefix)
 
 
 @folds_if(*_REGULAR)
-def no_debugging(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+def no_debugging(space: Space, args: list[Host], kwargs: dict[str, Host]) -> None:
     """With the flag DEBUG, what is compiled is also printed."""
     if any(isinstance(arg, int) and arg & re.DEBUG for arg in (*args, *kwargs.values())):
         raise refuse_use("re.compile", "with re.DEBUG")
 
 
 @folds_if(re.Pattern.match, re.Pattern.search, re.Pattern.fullmatch, re.Pattern.finditer)
-def fixed_texts(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+def fixed_texts(space: Space, args: list[Host], kwargs: dict[str, Host]) -> None:
     """A match refers to the text, whose contents may change before it is asked."""
     if any(map(_can_change, (*args, *kwargs.values()))):
         raise refuse_use("re.Pattern.match", "of what can be changed")
@@ -166,7 +167,7 @@ def _matches(pattern: re.Pattern[Any], text: Any) -> tuple[re.Match[Any], ...]:
     return tuple(pattern.finditer(text))
 
 
-def _substitute(host: Any, counted: bool) -> None:
+def _substitute(host: Host, counted: bool) -> None:
     """`Pattern.sub` and `subn`: a function as replacement is the program's, and is called for each match."""
 
     def model(
@@ -180,7 +181,7 @@ def _substitute(host: Any, counted: bool) -> None:
         if repl.isa((str, bytes)) or space.special(repl, "__call__") is None:
             return space.run_known(host, [pattern.force(), repl, string.force(), count.force()])
         text = known_host(space, string, "re.sub")
-        pieces: list[Any] = []
+        pieces: list[Host] = []
         at, made = 0, 0
         most = space.int_(count)
         for match in known_host(space, space.run_known(_matches, [pattern.force(), string.force()]), "re.sub"):
@@ -207,7 +208,7 @@ class Matches(CallableIterator):
 
     __slots__ = ("args", "found", "index")
 
-    def __init__(self, args: list[Value], found: list[Any]) -> None:
+    def __init__(self, args: list[Value], found: list[Host]) -> None:
         super().__init__(NONE, NONE)
         self.args = args
         self.found = found

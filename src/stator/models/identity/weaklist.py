@@ -18,7 +18,7 @@ __all__ = ["first_ref"]
 
 def first_ref(space: Space, referent: Value) -> Value:
     """`__weakref__` of an object made by the trace: its plain reference stands first."""
-    if space.trace.unresumable is None:  # the trace has made no reference to a new object
+    if space.trace.root.unresumable is None:  # the trace has made no reference to a new object
         return NONE
     plain = space.trace.extension(PlainRefs).refs.get(id(referent))
     if plain is None or plain.referent is not referent or not is_alive(space, plain):

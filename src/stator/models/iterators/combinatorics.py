@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Self
 
 from stator.models.containers.sequence import MAXSIZE
-from stator.models.iterators.builtins_iter import own_class
-from stator.models.iterators.iterator import IteratorValue, advance, iterator_type, native, reduction
-from stator.models.iterators.itertools_ import ItertoolsIterator, is_none, quietly
+from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type, native, own_class, reduction
+from stator.models.iterators.itertools_ import ItertoolsIterator, quietly
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse
 from stator.space.protocol import NONE, bad_call, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
 
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
-_GROUPER: Any = type(next(itertools.groupby("a"))[1])
+_GROUPER: Host = type(next(itertools.groupby("a"))[1])
 _TEE: type = type(itertools.tee(())[0])
 
 
-def placed(iterator: Any, state: tuple[Any, ...]) -> Any:
+def placed(iterator: Host, state: tuple[object, ...]) -> Host:
     """An iterator over arrangements where `__reduce__` said it was, for generated code."""
     quietly(vars(native(type(iterator)))["__setstate__"], iterator, state)
     return iterator
@@ -33,24 +30,25 @@ class Arrangements(ItertoolsIterator):
 
     __slots__ = ("indices", "options", "pools", "whole")
 
-    indices: Any
+    indices: Host
     #: what follows the pools in a call of the type
     options: tuple[int, ...]
     pools: list[list[Value]]
     #: the arguments by which the host's iterator was made
-    whole: tuple[Any, ...]
+    whole: tuple[object, ...]
 
-    def begin(self, pools: list[list[Value]], indices: Iterator[tuple[int, ...]], *options: int) -> Value:
-        """Set the state of a new one."""
-        self.pools = pools
-        self.indices = indices
-        self.options = options
+    @classmethod
+    def arranging(cls, space: Space, owner: Value, pools: list[list[Value]], *options: int) -> Self:
+        """A new one: its type arranges the positions in the pools, whatever their items are."""
+        arranging: Host = cls.host_type
+        indices = arranging(*(range(len(pool)) for pool in pools), *options)
+        self = cls.of(own_class(space, owner), pools=pools, indices=indices, options=options)
         self.whole = self._host_state()[0]
         return self
 
-    def _host_state(self) -> tuple[Any, ...]:
+    def _host_state(self) -> tuple[Host, ...]:
         """The arguments to make it of again, and the state, if it has any."""
-        made: tuple[Any, ...] = quietly(self.indices.__reduce__)
+        made: tuple[Host, ...] = quietly(self.indices.__reduce__)
         return made[1:]
 
     def produce(self, space: Space) -> Value | None:
@@ -68,19 +66,15 @@ class Arrangements(ItertoolsIterator):
         pools: list[Value] = [space.new_tuple(pool) for pool in self.pools]
         return reduction(space, self.cls, [*pools, *map(Constant, self.options)], *map(space.fresh, state))
 
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
-        self.warn_of_copies(space)
+    def restore(self, space: Space, state: Value) -> None:
         if self.source is not None:
-            raise refuse(f"itertools.{self.cls.__name__}.__setstate__")
-        state = state.force()
+            raise self.without_state()
         name = f"itertools.{self.cls.__name__}.__setstate__"
-        known = known_host(space, state, name) if issubclass(state.cls, tuple) else space.stand_in(state)
+        known = known_host(space, state, name) if state.isa(tuple) else space.stand_in(state)
         try:
             quietly(self.indices.__setstate__, known)
         except Exception as e:
             raise Raised(space.exception(e)) from None
-        space.mark_mutated(self)
-        return NONE
 
     def rebuilt(self, writer: Writer) -> str:
         args, *state = self._host_state()
@@ -89,7 +83,7 @@ class Arrangements(ItertoolsIterator):
             parts += map(repr, self.options)
         else:
             parts = [repr(arg) for arg in args]
-        name = writer.assign("iterator", f"{self.begin_call(writer)}{', '.join(parts)})")
+        name = writer.assign("iterator", self.call(writer, *parts))
         if state:
             writer.line(f"{writer.const(placed)}({name}, {state[0]!r})")
         return name
@@ -106,9 +100,7 @@ class Product(Arrangements):
         times = space.int_(repeat)
         if times < 0:
             raise space.error(ValueError, "repeat argument cannot be negative")
-        pools = [space.unpack(each) for each in iterables] * times
-        indices = itertools.product(*(range(len(pool)) for pool in pools))
-        return Product(own_class(space, cls)).begin(pools, indices)
+        return Product.arranging(space, cls, [space.unpack(each) for each in iterables] * times)
 
 
 def _size(space: Space, value: Value) -> int:
@@ -129,11 +121,9 @@ class Permutations(Arrangements):
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, r: Value = NONE) -> Value:
         pool = space.unpack(iterable)
-        if not is_none(r) and not issubclass(r.force().cls, int):
+        if not r.is_none() and not r.isa(int):
             raise space.error(TypeError, "Expected int as r")
-        size = len(pool) if is_none(r) else _size(space, r)
-        indices = itertools.permutations(range(len(pool)), size)
-        return Permutations(own_class(space, cls)).begin([pool], indices, size)
+        return Permutations.arranging(space, cls, [pool], len(pool) if r.is_none() else _size(space, r))
 
 
 @iterator_type(itertools.combinations)
@@ -143,12 +133,9 @@ class Combinations(Arrangements):
     __slots__ = ()
 
     @staticmethod
-    def tp_new(space: Space, cls: Value, iterable: Value, r: Value | None = None) -> Value:
-        if r is None:
-            raise space.error(TypeError, "combinations() missing required argument 'r' (pos 2)")
+    def tp_new(space: Space, cls: Value, iterable: Value, r: Value) -> Value:
         pool = space.unpack(iterable)
-        size = _size(space, r)
-        return Combinations(own_class(space, cls)).begin([pool], itertools.combinations(range(len(pool)), size), size)
+        return Combinations.arranging(space, cls, [pool], _size(space, r))
 
 
 @iterator_type(itertools.combinations_with_replacement)
@@ -158,21 +145,19 @@ class CombinationsWithReplacement(Arrangements):
     __slots__ = ()
 
     @staticmethod
-    def tp_new(space: Space, cls: Value, iterable: Value, r: Value | None = None) -> Value:
-        if r is None:
-            raise space.error(TypeError, "combinations_with_replacement() missing required argument 'r' (pos 2)")
+    def tp_new(space: Space, cls: Value, iterable: Value, r: Value) -> Value:
         pool = space.unpack(iterable)
-        size = _size(space, r)
-        indices = itertools.combinations_with_replacement(range(len(pool)), size)
-        return CombinationsWithReplacement(own_class(space, cls)).begin([pool], indices, size)
+        return CombinationsWithReplacement.arranging(space, cls, [pool], _size(space, r))
 
 
 # -- groupby ----------------------------------------------------------------------------------------------------------
 
 
-def resumed_groupby(cls: Any, iterable: Any, key: Any, current: Any, target: Any, waiting: tuple[Any, ...]) -> Any:
+def resumed_groupby(
+    cls: Host, iterable: Host, key: Host, current: object, target: object, waiting: tuple[object, ...]
+) -> Host:
     """A `groupby` in the middle of its work, for generated code; `waiting`: the item read ahead, if any."""
-    groups: Any = itertools.groupby.__new__(cls, iterable, key)
+    groups: Host = itertools.groupby.__new__(cls, iterable, key)
     state = (current, waiting[0] if waiting else None, target)
     quietly(vars(itertools.groupby)["__setstate__"], groups, state)
     if not waiting:
@@ -180,9 +165,9 @@ def resumed_groupby(cls: Any, iterable: Any, key: Any, current: Any, target: Any
     return groups
 
 
-def ended_group() -> Any:
+def ended_group() -> Host:
     """A group that its `groupby` has left behind, for generated code."""
-    groups: Any = itertools.groupby(())
+    groups: Host = itertools.groupby(())
     made = _GROUPER(groups, None)
     next(groups, None)
     return made
@@ -203,21 +188,16 @@ class GroupBy(ItertoolsIterator):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, key: Value = NONE) -> Value:
-        self = GroupBy(own_class(space, cls))
-        self.iterator = space.iter(iterable)
-        self.function = key
-        self.target_key = None
-        self.current_key = None
-        self.current_value = None
-        self.group = None
-        return self
+        owner, iterator = own_class(space, cls), space.iter(iterable)
+        blank = dict.fromkeys(("target_key", "current_key", "current_value", "group"))
+        return GroupBy.of(owner, iterator=iterator, function=key, **blank)
 
     def advance(self, space: Space) -> bool:
         """Take the next item; whether there was one."""
         item = space.next(self.iterator)
         if item is None:
             return False
-        key = item if is_none(self.function) else space.call(self.function, [item], {})
+        key = item if self.function.is_none() else space.call(self.function, [item], {})
         space.mark_mutated(self)
         self.current_value, self.current_key = item, key
         return True
@@ -235,28 +215,24 @@ class GroupBy(ItertoolsIterator):
         self.group = Grouper(self, self.current_key)
         return space.new_tuple([self.current_key, self.group])
 
-    def reduced(self, space: Space) -> Value:
-        state = (self.current_key, self.current_value, self.target_key)
-        known = [part for part in state if part is not None]
-        whole = [space.new_tuple(known)] if len(known) == len(state) else []
-        return reduction(space, self.cls, [self.iterator, self.function], *whole)
+    def arguments(self, space: Space) -> list[Value]:
+        return [self.iterator, self.function]
 
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
-        self.warn_of_copies(space)
-        state = state.force()
-        if not issubclass(state.cls, tuple):
-            raise space.error(TypeError, "state is not a tuple")
-        parts = space.unpack(state)
+    def state(self, space: Space) -> list[Value]:
+        parts = [self.current_key, self.current_value, self.target_key]
+        known = [part for part in parts if part is not None]
+        return [space.new_tuple(known)] if len(known) == len(parts) else []
+
+    def restore(self, space: Space, state: Value) -> None:
+        parts = self.state_parts(space, state)
         if self.source is not None or len(parts) != 3:
-            raise refuse("itertools.groupby.__setstate__")
-        space.mark_mutated(self)
+            raise self.without_state()
         self.current_key, self.current_value, self.target_key = parts
-        return NONE
 
     def rebuilt(self, writer: Writer) -> str:
-        iterator, key = writer.expr(self.iterator), writer.expr(self.function)
         if self.current_key is None:
-            return writer.assign("groups", f"{self.begin_call(writer)}{iterator}, {key})")
+            return super().rebuilt(writer)
+        iterator, key = writer.expr(self.iterator), writer.expr(self.function)
         assert self.target_key is not None
         keys = f"{writer.expr(self.current_key)}, {writer.expr(self.target_key)}"
         cls = writer.const(self.cls)
@@ -271,7 +247,7 @@ class Grouper(ItertoolsIterator):
     __slots__ = ("key_", "parent")
 
     def __init__(self, parent: GroupBy, key: Value) -> None:
-        super().__init__(_GROUPER)
+        super().__init__()
         self.parent = parent
         self.key_ = key
 
@@ -291,7 +267,7 @@ class Grouper(ItertoolsIterator):
     @staticmethod
     def tp_new(space: Space, cls: Value, parent: Value, key: Value, /) -> Value:
         parent = parent.force()
-        if not issubclass(parent.cls, itertools.groupby):
+        if not parent.isa(itertools.groupby):
             return bad_call(space, _GROUPER.__new__, [cls, parent, key], {})
         if not isinstance(parent, GroupBy) or parent.source is not None:
             raise refuse("itertools._grouper.__new__")
@@ -302,12 +278,13 @@ class Grouper(ItertoolsIterator):
     def reduced(self, space: Space) -> Value:
         if self.parent.group is not self:
             return reduction(space, iter, [space.new_tuple([])])
-        return reduction(space, self.cls, [self.parent, self.key_])
+        return super().reduced(space)
+
+    def arguments(self, space: Space) -> list[Value]:
+        return [self.parent, self.key_]
 
     def made(self, writer: Writer) -> str:
-        if self.parent.group is not self:
-            return f"{writer.const(ended_group)}()"
-        return f"{writer.const(_GROUPER)}({writer.expr(self.parent)}, {writer.expr(self.key_)})"
+        return super().made(writer) if self.parent.group is self else f"{writer.const(ended_group)}()"
 
 
 # -- tee --------------------------------------------------------------------------------------------------------------
@@ -356,7 +333,7 @@ class Tee(IteratorValue):
     __slots__ = ("index", "shared")
 
     def __init__(self, shared: _Shared, index: int) -> None:
-        super().__init__(_TEE)
+        super().__init__()
         self.shared = shared
         self.index = index
 
@@ -368,15 +345,11 @@ class Tee(IteratorValue):
         return item
 
     def tp_copy(self, space: Space) -> Value:
-        if self.source is not None:
-            self.open(space)
+        self.open(space)
         return Tee(self.shared, self.index)
 
     def rebuilt(self, writer: Writer) -> str:
-        name = writer.assign("tee", f"{writer.expr(self.shared)}.__copy__()")
-        if self.index:
-            writer.line(f"{writer.const(advance)}({name}, {self.index})")
-        return name
+        return advanced(writer, f"{writer.expr(self.shared)}.__copy__()", self.index)
 
 
 @builtin(itertools.tee)

@@ -19,8 +19,9 @@ INDEX = {
         "builtins.async_generator builtins.async_generator_asend builtins.async_generator_athrow"
     ),
     "functions.code_": "builtins.compile builtins.eval builtins.exec",
-    "functions.code_iterators": (
+    "functions.known_iterators": (
         "builtins.code.co_lines builtins.code.co_positions builtins.line_iterator builtins.positions_iterator"
+        " _string builtins.formatteriterator builtins.fieldnameiterator"
     ),
     "identity.lifetimes": "gc sys.getrefcount",
     "identity.sizes": "*.__sizeof__ builtins.bytearray.__alloc__ sys.getsizeof",

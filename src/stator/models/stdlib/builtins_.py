@@ -5,11 +5,11 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from stator import errors
 from stator.host.version_facts import SUM_COMPENSATES
 from stator.host.words import error_words
+from stator.models.functions.imports import first_import, import_parts, loaded
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.models.text.repr_ import ascii_of, repr_of
 from stator.models.text.str_format import format_of
@@ -43,7 +43,7 @@ _FUNCTIONS: dict[Host, Callable[..., Value]] = {
     bin: lambda space, number, /: space.fresh(bin(space.int_(number))),
     hex: lambda space, number, /: space.fresh(hex(space.int_(number))),
     oct: lambda space, number, /: space.fresh(oct(space.int_(number))),
-    globals: lambda space: space.trace.globals_of(space.trace.current_frame.globals).value(space),
+    globals: lambda space: space.trace.namespaces.globals_of(space.trace.frame.globals).value(space),
 }
 for _host, _model in _FUNCTIONS.items():
     builtin(_host)(_model)
@@ -115,7 +115,7 @@ def sum_(space: Space, iterable: Value, /, start: Value = Constant(0)) -> Value:
         space.iter(iterable)
         raise space.error(TypeError, "sum() can't sum bytearray [use b''.join(seq) instead]")
     iterator = space.iter(iterable)
-    plain: list[Any] = [total.as_host(space)] if _plain_number(total) else []
+    plain: list[Host] = [total.as_host(space)] if _plain_number(total) else []
     symbolic = False
     while (item := space.next(iterator)) is not None:
         item = item.force()
@@ -135,13 +135,13 @@ def _plain_number(value: Value) -> bool:
     return type(value) is Constant and value.cls in (int, float, bool)
 
 
-def _sum_plain(space: Space, numbers: list[Any]) -> Value:
+def _sum_plain(space: Space, numbers: list[Host]) -> Value:
     if len(numbers) == 1:
         return Constant(numbers[0])
     return space.run_known(lambda: sum(numbers[1:], numbers[0]), [])
 
 
-def _extreme(host: Any, symbol: str) -> None:
+def _extreme(host: Host, symbol: str) -> None:
     """`min` and `max`: the first of the extreme elements."""
     name = host.__name__
 
@@ -276,12 +276,12 @@ def import_(
         raise Unsupported(errors.UnsupportedUse("__import__", "of a relative name"))
     full = str(known_host(space, name, "__import__"))
     wanted = full if space.truth(fromlist) else full.partition(".")[0]
-    module = space.trace.loaded(full)
+    module = loaded(space, full)
     if module is None:
-        space.trace.first_import(full)
+        first_import(space, full)
     if space.truth(fromlist):
-        space.trace.import_parts(full, module, [space.known(item) for item in space.unpack(fromlist)])
-    return space.trace.loaded(wanted) or space.trace.first_import(wanted)
+        import_parts(space, full, module, [space.known(item) for item in space.unpack(fromlist)])
+    return loaded(space, wanted) or first_import(space, wanted)
 
 
 @builtin(breakpoint)

@@ -16,6 +16,8 @@ import types
 import weakref
 from typing import Any
 
+from stator.models.functions.imports import first_import, loaded
+from stator.space.host_types import Host
 from stator.space.operands import host_errors, known_host, refuse_use
 from stator.space.protocol import NONE, pure, register
 from stator.space.space import Space
@@ -38,7 +40,7 @@ for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(
 
 
 # What C modules hand to each other and to their own Python part.
-_internals: list[Any] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
+_internals: list[Host] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
 _charmap: Any = codecs.charmap_build("".join(map(chr, range(256))))
 pure(type(_charmap).size, *(type(internal).__repr__ for internal in _internals))
 
@@ -51,7 +53,7 @@ def _find_spec(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
     if len(args) != 1 or kwargs:
         raise refuse_use("importlib.util.find_spec", "of a relative name")
     name = known_host(space, args[0], "importlib.util.find_spec")
-    if space.trace.loaded(name) is not None:
+    if loaded(space, name) is not None:
         return space.existing(importlib.util.find_spec).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
     if "." in name and name.rpartition(".")[0] not in sys.modules:
         raise refuse_use("importlib.util.find_spec", "in a package that is not imported yet")
@@ -67,11 +69,11 @@ def _import_module(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     """`importlib.import_module` of a module by its full name."""
     name = known_host(space, args[0], "importlib.import_module") if len(args) == 1 and not kwargs else None
     if isinstance(name, str):
-        module = space.trace.loaded(name)
-        if module is not None and module.isa(types.ModuleType):
+        module = loaded(space, name)
+        if module is not None and module.force().isa(types.ModuleType):
             return module
         if not name.startswith("."):
-            space.trace.first_import(name)
+            first_import(space, name)
     return space.existing(importlib.import_module).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any
 
 from stator.guards.guard import Length
 from stator.guards.source import CallSource, ItemSource, Source
-from stator.models.functions.method import explicit_call
 from stator.models.iterators.iterator import reduction
 from stator.space.deferred import concatenated
 from stator.space.facts import answer
@@ -60,7 +58,7 @@ def index(space: Space, value: Value, /) -> Value:
     if result.cls is int:
         return result
     if result.symbolic:
-        return Constant(operator.index(space.trace.decide(result)))
+        return Constant(operator.index(space.decide(result)))
     return space.run_known(operator.index, [result])
 
 
@@ -125,7 +123,7 @@ class Getter(ObjectValue):
         self.kwargs = kwargs or {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Getter:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Getter:
         """The parts of an existing getter, found as `copy` finds them: by `__reduce__`."""
         own = space.guard_type(host, source)
         parts = _parts(host)
@@ -147,8 +145,10 @@ class Getter(ObjectValue):
             raise space.error(TypeError, named if kwargs else count)
         return self.get(space, args[0])
 
-    def shown(self, space: Space) -> Value:
-        """`repr(getter)`."""
+    def tp_reduce(self, space: Space) -> Value:
+        return reduction(space, self.cls, self.args)
+
+    def tp_repr(self, space: Space) -> Value:
         with entered(space, self) as again:
             if again:
                 return Constant(f"{self.type_name(space)}(...)")
@@ -163,7 +163,7 @@ class Getter(ObjectValue):
         raise NotImplementedError
 
 
-def _parts(host: Any) -> tuple[Any, ...]:
+def _parts(host: Host) -> tuple[Host, ...]:
     made = host.__reduce__()
     if len(made) != 2 or made[0] is not type(host):
         raise TypeError("a methodcaller with keywords")
@@ -189,12 +189,6 @@ class ItemGetter(Getter):
     def get(self, space: Space, value: Value) -> Value:
         return _each(space, self.args, lambda key: space.getitem(value, key))
 
-    def tp_reduce(self, space: Space) -> Value:
-        return reduction(space, self.cls, self.args)
-
-    def tp_repr(self, space: Space) -> Value:
-        return self.shown(space)
-
 
 @models(operator.attrgetter)
 class AttrGetter(Getter):
@@ -219,14 +213,8 @@ class AttrGetter(Getter):
 
         return _each(space, self.args, follow)
 
-    def tp_reduce(self, space: Space) -> Value:
-        return reduction(space, self.cls, self.args)
 
-    def tp_repr(self, space: Space) -> Value:
-        return self.shown(space)
-
-
-def _has_keywords(caller: Any) -> bool:
+def _has_keywords(caller: Host) -> bool:
     return caller.__reduce__()[0] is not type(caller)
 
 
@@ -238,7 +226,7 @@ class MethodCaller(Getter):
     kind = operator.methodcaller
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Getter:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Getter:
         self = super().from_host(space, host, source)
         if answer(space, self, _has_keywords, "has_keywords"):
             raise refuse_object("an operator.methodcaller with keywords that was made outside the compiled function")
@@ -257,14 +245,8 @@ class MethodCaller(Getter):
 
     def tp_reduce(self, space: Space) -> Value:
         if not self.kwargs:
-            return reduction(space, self.cls, self.args)
+            return super().tp_reduce(space)
         name, *args = self.args
         # As in C: a partial of the class makes it again, with the name and the keywords.
         maker = space.call(space.existing(functools.partial), [space.class_value(self.cls), name], dict(self.kwargs))
         return space.new_tuple([maker, space.new_tuple(args)])
-
-    def tp_repr(self, space: Space) -> Value:
-        return self.shown(space)
-
-
-explicit_call(operator.itemgetter, operator.attrgetter, operator.methodcaller)

@@ -13,6 +13,7 @@ from stator.guards.source import ConstSource
 from stator.models.stdlib.text_files import SINKS, can_take
 from stator.models.text.repr_ import str_of
 from stator.space.deferred import DeferredStr
+from stator.space.host_types import Host
 from stator.space.operands import known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, builtin
 from stator.space.space import Space
@@ -122,14 +123,14 @@ def warn(
     return NONE
 
 
-def deliver(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Any) -> None:
+def deliver(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Host) -> None:
     """What `warnings.warn` does once it knows where the warning comes from."""
     namespace = sys.modules[module].__dict__
     registry = namespace.setdefault("__warningregistry__", {})
     warnings.warn_explicit(message, category, filename, lineno, module, registry, source=source)
 
 
-def show_warning(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Any) -> None:
+def show_warning(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Host) -> None:
     """The same as a program that is traced, where the filters are the traced program's own: `warn_explicit`."""
     text = category(message)
     action = warnings.defaultaction  # type: ignore[attr-defined]
@@ -160,7 +161,7 @@ def filters_mutated(space: Space) -> Value:
 
 def _place(space: Space, level: int) -> tuple[str, str, int]:
     """Module, file and line of the frame that many calls up; a frame outside the trace is another each time."""
-    frame: Any = space.trace.current_frame
+    frame: Any = space.trace.frame
     for _ in range(level - 1):
         frame = frame.parent if frame is not None else None
     if frame is None:
@@ -174,7 +175,7 @@ def _place(space: Space, level: int) -> tuple[str, str, int]:
     return module, filename, frame.line()
 
 
-def is_ordinary(module: Any) -> bool:
+def is_ordinary(module: Host) -> bool:
     """Whether warnings are only written: none is an exception, and no code of the program's sees one."""
     shown = module.showwarning is module._showwarning_orig
     impl = getattr(module._showwarnmsg_impl, "__module__", None) == "warnings"

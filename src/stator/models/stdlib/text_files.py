@@ -11,10 +11,10 @@ import io
 import os
 import stat
 from collections.abc import Iterable
-from typing import Any
 
 from stator.guards.guard import Predicate
 from stator.guards.raw import type_lookup
+from stator.space.host_types import Host
 from stator.space.operands import known_host, refuse
 from stator.space.protocol import NONE, builtin, register
 from stator.space.space import Space
@@ -55,7 +55,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def takes_text(file: Any) -> bool:
+def takes_text(file: Host) -> bool:
     """Whether the file takes ASCII characters, without failing and without code of the program's."""
     kind = io.StringIO if issubclass(type(file), io.StringIO) else io.TextIOWrapper
     closed = _CLOSED[kind]
@@ -64,14 +64,14 @@ def takes_text(file: Any) -> bool:
     return kind is io.StringIO or (codecs.lookup(file.encoding).name in _ENCODINGS and _is_plain(file.buffer))
 
 
-def takes_unicode(file: Any) -> bool:
+def takes_unicode(file: Host) -> bool:
     """Whether the file takes all characters."""
     if not takes_text(file):
         return False
     return issubclass(type(file), io.StringIO) or codecs.lookup(file.encoding).name == "utf-8"
 
 
-def _is_plain(buffer: Any) -> bool:
+def _is_plain(buffer: Host) -> bool:
     """Whether the bytes go to memory or to a file that does not block."""
     if type(buffer) is io.BytesIO:
         return not buffer.closed
@@ -87,7 +87,7 @@ def _is_plain(buffer: Any) -> bool:
     return stat.S_ISREG(found.st_mode)
 
 
-def write_later(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def write_later(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`host(file, text)`, the `write` of a text file: known text goes out after the graph."""
     file, text = (arg.force() for arg in args) if len(args) == 2 and not kwargs else (None, None)
     if file is None or text is None or not text.isa(str) or not file.isa(host.__objclass__):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import _thread
 import threading
-from typing import Any
 
 from stator.guards.source import Source
 from stator.models.classes.instance import InstanceValue
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, host_errors, known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, TRUE, builtin, models
@@ -27,21 +27,25 @@ class LockValue(ObjectValue):
 
     __slots__ = ("depth",)
     kind: type
-    maker: Any
+    maker: Host
 
     def __init__(self) -> None:
         super().__init__(self.kind)
         self.depth = 0
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         if space.guard_type(host, source) is not cls.kind:
             return InstanceValue.from_host(space, host, source)
         self = cls()
         self.host, self.source = host, source
         return self
 
-    def take(self, space: Space) -> Value:
+    def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
+        waits = self._check_arguments(space, blocking, timeout)
+        return self.tp_enter(space) if waits or not self.depth or self.kind is _RLOCK else FALSE
+
+    def tp_enter(self, space: Space) -> Value:
         """Acquire, without waiting: a lock that cannot be had would wait for ever."""
         self.check_fresh("acquire")
         if self.depth and self.kind is _LOCK:
@@ -50,7 +54,7 @@ class LockValue(ObjectValue):
         self.depth += 1
         return TRUE
 
-    def check_arguments(self, space: Space, *args: Value) -> bool:
+    def _check_arguments(self, space: Space, *args: Value) -> bool:
         """Whether `acquire(*args)` would wait; arguments that do not go together are refused by a lock that is free."""
         self.check_fresh("acquire")
         blocking, timeout = (known_host(space, arg, f"{self.kind.__name__}.acquire") for arg in args)
@@ -58,8 +62,7 @@ class LockValue(ObjectValue):
             type(self).maker().acquire(blocking, timeout)
         return bool(blocking)
 
-    def give(self, space: Space) -> Value:
-        """Release."""
+    def release(self, space: Space) -> Value:
         self.check_fresh("release")
         if not self.depth:
             words = "release unlocked lock" if self.kind is _LOCK else "cannot release un-acquired lock"
@@ -67,6 +70,13 @@ class LockValue(ObjectValue):
         space.mark_mutated(self)
         self.depth -= 1
         return NONE
+
+    def tp_exit(self, space: Space, *exc_info: Value) -> Value:
+        return self.release(space)
+
+    def locked(self, space: Space) -> Value:
+        self.check_fresh("locked")
+        return bool_value(self.depth > 0)
 
     def check_fresh(self, method: str) -> None:
         """A lock that existed before the trace breaks the graph."""
@@ -98,23 +108,6 @@ class PlainLock(LockValue):
         def tp_new(space: Space, cls: Value, /) -> Value:
             return PlainLock()
 
-    def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
-        waits = self.check_arguments(space, blocking, timeout)
-        return self.take(space) if waits or not self.depth else FALSE
-
-    def release(self, space: Space) -> Value:
-        return self.give(space)
-
-    def locked(self, space: Space) -> Value:
-        self.check_fresh("locked")
-        return bool_value(self.depth > 0)
-
-    def tp_enter(self, space: Space) -> Value:
-        return self.take(space)
-
-    def tp_exit(self, space: Space, *exc_info: Value) -> Value:
-        return self.give(space)
-
 
 @models(_RLOCK)
 class ReentrantLock(LockValue):
@@ -129,19 +122,6 @@ class ReentrantLock(LockValue):
         if args or kwargs or known_host(space, cls, "RLock.__new__") is not _RLOCK:
             raise refuse_use("RLock.__new__", "of a subclass, or with arguments")
         return ReentrantLock()
-
-    def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
-        self.check_arguments(space, blocking, timeout)
-        return self.take(space)
-
-    def release(self, space: Space) -> Value:
-        return self.give(space)
-
-    def tp_enter(self, space: Space) -> Value:
-        return self.take(space)
-
-    def tp_exit(self, space: Space, *exc_info: Value) -> Value:
-        return self.give(space)
 
     def _is_owned(self, space: Space) -> Value:
         self.check_fresh("_is_owned")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 from stator.guards.raw import is_heap_type
 from stator.host.version_facts import TYPES_NAMED_IN_FULL
@@ -18,12 +18,11 @@ from stator.models.identity.weakref_ import RefValue
 from stator.models.text.repr_ import repr_of
 from stator.models.text.str_format import text_of
 from stator.space.deferred import DeferredStr, joined
+from stator.space.host_types import Host
 from stator.space.operands import refuse_use
 from stator.space.protocol import bad_call, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 __all__ = ["address", "joined_text", "referent_type"]
 
@@ -40,7 +39,7 @@ class _Address(IdValue):
 
     __hash__ = object.__hash__
 
-    def anchor(self, space: Space) -> Any:
+    def anchor(self, space: Space) -> Host:
         return space.identity(self.target)
 
 
@@ -62,7 +61,7 @@ def joined_text(space: Space, *pieces: Value | str) -> Value:
 
 def _text(space: Space, owner: Value, name: str) -> str | None:
     found = space.getattr_or_none(owner, name)
-    return space.str_(found) if found is not None and issubclass(found.force().cls, str) else None
+    return space.str_(found) if found is not None and found.isa(str) else None
 
 
 @builtin(object.__repr__)
@@ -93,7 +92,7 @@ def builtin_repr(space: Space, function: Value, /) -> Value:
     """`meth_repr`: a function of a module, or a method of the object it is bound to."""
     owner = space.getattr(function, "__self__").force()
     name = _text(space, function, "__name__")
-    if owner.cls is type(None) or issubclass(owner.cls, types.ModuleType):
+    if owner.is_none() or owner.isa(types.ModuleType):
         return Constant(f"<built-in function {name}>")
     return joined_text(
         space, f"<built-in method {name} of {owner.type_name(space)} object at ", address(space, owner), ">"
@@ -116,7 +115,7 @@ def generator_repr(space: Space, generator: Value, /) -> Value:
     return joined_text(space, f"<{word} object {name} at ", address(space, generator), ">")
 
 
-def _wrapping(word: str) -> Any:
+def _wrapping(word: str) -> Callable[..., Value]:
     def shown(space: Space, wrapper: Value, /) -> Value:
         return joined_text(space, f"<{word}(", repr_of(space, space.getattr(wrapper, "__func__")), ")>")
 
@@ -144,7 +143,7 @@ def cell_repr(space: Space, cell: Value, /) -> Value:
 def frame_repr(space: Space, frame: Value, /) -> Value:
     """`frame_repr`: where the frame is."""
     frame = frame.force()
-    if not issubclass(frame.cls, types.FrameType):
+    if not frame.isa(types.FrameType):
         return bad_call(space, types.FrameType.__repr__, [frame], {})
     code = space.known(space.getattr(frame, "f_code"))
     line = space.known(space.getattr(frame, "f_lineno"))
@@ -170,7 +169,7 @@ def weakref_repr(space: Space, reference: Value, /) -> Value:
     if not isinstance(reference, RefValue):
         return bad_call(space, weakref.ref.__repr__, [reference], {})
     referent = reference.follow(space).force()
-    if referent.cls is type(None):
+    if referent.is_none():
         return joined_text(space, "<weakref at ", address(space, reference), "; dead>")
     to = f"; to '{referent_type(space, referent)}' at "
     try:

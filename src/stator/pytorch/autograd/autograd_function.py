@@ -81,7 +81,7 @@ def _wants_grad(value: Value) -> bool:
 def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`Function.apply`, the class method."""
     cls = space.known(args[0].force()) if args else None
-    if not isinstance(cls, type) or space.trace.is_fresh_class(cls) or internals.are_transforms_active():
+    if not isinstance(cls, type) or space.trace.classes.is_fresh(cls) or internals.are_transforms_active():
         return None
     application = _Application(space, cls, args[0].force())
     if not application.bind(args[1:], kwargs):

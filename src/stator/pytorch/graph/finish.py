@@ -232,7 +232,7 @@ def lie_apart(recorder: Recorder, inputs: list[Any]) -> bool:
 
 def call_backend(recorder: Recorder, gm: Any, inputs: list[Any]) -> Callable[..., Any]:
     """Hand the graph to the backend in the global state of the start, and check what comes back."""
-    backend = recorder.trace.compile_region.backend  # type: ignore[attr-defined]
+    backend = recorder.trace.compile_region.backend
     name = str(getattr(backend, "name", None) or getattr(backend, "__name__", type(backend).__name__))
     examples = [recorder.example_input(value) for value in inputs]
     started = time.perf_counter()

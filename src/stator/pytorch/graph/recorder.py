@@ -242,12 +242,12 @@ class Recorder:
     @property
     def keeps_order(self) -> bool:
         """Whether the backend runs the operations as they were recorded, on the program's own tensors."""
-        return bool(getattr(self.trace.compile_region.backend, "keeps_order", False))  # type: ignore[attr-defined]
+        return bool(getattr(self.trace.compile_region.backend, "keeps_order", False))
 
     @property
     def writes_last(self) -> bool:
         """Whether what the backend makes writes to existing tensors only when all else has been computed."""
-        return not self.in_order and bool(getattr(self.trace.compile_region.backend, "writes_last", False))  # type: ignore[attr-defined]
+        return not self.in_order and bool(getattr(self.trace.compile_region.backend, "writes_last", False))
 
     def boxed_number(self, value: Any) -> Any:
         """A symbolic float that existed before the trace: read from a tensor, where the backend needs that."""

@@ -147,7 +147,7 @@ def recovery(recorder: Recorder, graph: CompiledGraph, writer: Writer, *, checke
 
     One that is `checked` may also turn out to have computed what the trace had ruled out.
     """
-    if not recorder.trace.repeatable or recorder.acts:
+    if not recorder.trace.root.repeatable or recorder.acts:
         return _early(graph, writer)
     if graph.located is not None and not recorder.exposed and not recorder.inert and not checked:
         return _early(graph, writer)

@@ -16,9 +16,8 @@ import torch
 from stator import errors
 from stator._core import CodePolicy, set_code_policy
 from stator.interp import policy
-from stator.interp.trace import INTERCEPTS
 from stator.pytorch import internals
-from stator.space.protocol import Handler
+from stator.space.protocol import INTERCEPTS, Handler
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ _FRONT = {(os.path.join(_ROOT, "nn", "attention", "flex_attention.py"), "flex_at
 
 
 def intercept(host: Any) -> Handler | None:
-    """How a function of higher-order operators, or the call of one, is handled (see trace.INTERCEPTS)."""
+    """How a function of higher-order operators, or the call of one, is handled (see protocol.INTERCEPTS)."""
     code = host.__code__
     if code.co_filename == _REGIONS and not host.__qualname__.startswith("InvokeSubgraphHOP."):
         return _region if code.co_name == "invoke_subgraph_placeholder" else None

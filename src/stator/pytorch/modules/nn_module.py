@@ -128,7 +128,7 @@ def _wants_gradients(space: Space, module: Value) -> bool:
     attrs = _attributes(space, module)
     if attrs is None:
         return False
-    names = space.trace.globals_of(_GLOBALS)
+    names = space.trace.namespaces.globals_of(_GLOBALS)
     hooks = [attrs.get_str(space, name) for name in _HOOKS if "backward" in name]
     hooks += [names.get_str(space, name) for name in _GLOBAL_HOOKS if "backward" in name]
     return not all(_is_empty(space, table) for table in hooks)
@@ -149,7 +149,7 @@ def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
     forward = _plain_forward(space, module)
     if not all(_is_empty(space, attrs.get_str(space, name)) for name in _HOOKS):
         return None
-    names = space.trace.globals_of(_GLOBALS)
+    names = space.trace.namespaces.globals_of(_GLOBALS)
     if not all(_is_empty(space, names.get_str(space, name)) for name in _GLOBAL_HOOKS):
         return None
     return TailCall(forward, args[1:], kwargs)

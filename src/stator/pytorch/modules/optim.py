@@ -8,11 +8,10 @@ import torch
 import torch.optim
 
 from stator import errors
-from stator.interp.trace import INTERCEPTS
 from stator.pytorch.state.disabling import WRAPPER
 from stator.pytorch.tensors.calls import function_handler, method_handler
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import MODELS, NONE, Handler, TailCall, register
+from stator.space.protocol import INTERCEPTS, MODELS, NONE, Handler, TailCall, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ import torch
 from stator import errors
 from stator.guards.raw import owner_of
 from stator.guards.source import CallSource, ConstSource
-from stator.interp.trace import INTERCEPTS
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
@@ -39,7 +38,16 @@ from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.scalars import scalar
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import AMBIENT, CALL_HOOKS, IMMUTABLE, MODELS, NOT_IMPLEMENTED, REALISERS, register
+from stator.space.protocol import (
+    AMBIENT,
+    CALL_HOOKS,
+    IMMUTABLE,
+    INTERCEPTS,
+    MODELS,
+    NOT_IMPLEMENTED,
+    REALISERS,
+    register,
+)
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 from stator.space.warning_trap import left_to_run_time
 
@@ -501,7 +509,7 @@ def _handler(host: Any) -> Handler:
 
 
 def _intercept(host: Any) -> Handler | None:
-    """Python functions of NumPy's (see trace.INTERCEPTS)."""
+    """Python functions of NumPy's (see protocol.INTERCEPTS)."""
     return _handler(host) if array_calls.is_function(host) else None
 
 

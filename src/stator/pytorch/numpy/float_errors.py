@@ -143,7 +143,7 @@ class FloatErrors:
             return "nothing in its result tells whether it has met an underflow"
         if _GIVEN_UP in trace.region_state:
             return "floating-point errors have been met repeatedly"
-        if not trace.repeatable or recorder.acts or recorder.graph is not recorder.whole:
+        if not trace.root.repeatable or recorder.acts or recorder.graph is not recorder.whole:
             return "it may meet floating-point errors where the frame cannot run again"
         return None
 
@@ -265,7 +265,7 @@ class FloatErrors:
         if self.verdict is not None:
             return
         self.step = trace.steps
-        compile_region: Any = trace.compile_region  # type: ignore[attr-defined]
+        compile_region = trace.compile_region
         counts = not (compile_region.fullgraph or trace.config.error_on_recompile)
         self.verdict = Verdict(trace.region_state if counts else None)
         if counts:

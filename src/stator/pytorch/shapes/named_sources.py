@@ -96,11 +96,11 @@ def _parameter(trace: Trace, source: Source) -> str | None:
     if isinstance(source, LocalSource | CellSource):
         return source.name
     base = source.base
-    if trace.root_code is not internals.module_wrapped_call.__code__ or not isinstance(base, LocalSource):
+    if trace.root.code is not internals.module_wrapped_call.__code__ or not isinstance(base, LocalSource):
         return None
     if isinstance(source, DictItemSource) and base.name == "kwargs":
         return str(source.key)
-    code = getattr(getattr(type(trace.root_args[0]), "forward", None), "__code__", None)
+    code = getattr(getattr(type(trace.root.args[0]), "forward", None), "__code__", None)
     if not isinstance(source, ItemSource) or base.name != "args" or code is None:
         return None
     place = source.index + 1  # after `self`

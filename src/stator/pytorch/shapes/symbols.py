@@ -92,7 +92,7 @@ class SymValue(Value):
 
 
 def literal(trace: Any, host: Any, source: Any) -> Value | None:
-    """A number read from the frame that has varied (trace.LITERAL_HOOKS)."""
+    """A number read from the frame that has varied (protocol.LITERAL_HOOKS)."""
     if type(host) not in (int, float) or trace.recorder is None:
         return None
     from stator.pytorch.shapes.dynamism import number_varies
@@ -109,7 +109,7 @@ def literal(trace: Any, host: Any, source: Any) -> Value | None:
 
 
 def decide(trace: Any, value: Value) -> Any:
-    """The host value of a symbolic number, which the trace from now on assumes (trace.DECIDERS)."""
+    """The host value of a symbolic number, which the trace from now on assumes (protocol.DECIDERS)."""
     if not isinstance(value, SymValue):
         return None
     from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator._core import Compiled, set_other_tracer, set_symbolic_flag, show_as
 from stator.interp import policy
-from stator.interp.trace import INTERCEPTS
 from stator.pytorch import internals
 from stator.pytorch.state.global_state import function_modes
-from stator.space.protocol import NONE, Handler, TailCall
+from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ def classify(host: Any) -> Handler | None:
 
 
 def intercept(host: Any) -> Handler | None:
-    """How a Python function is handled that is not to be traced into; None: trace into it (trace.INTERCEPTS)."""
+    """How a Python function is handled that is not to be traced into; None: trace into it (protocol.INTERCEPTS)."""
     module = getattr(host, "__module__", None)
     name = getattr(host, "__qualname__", "")
     if "_stator_allow_in_graph" in host.__dict__ or _allowed_by_torch(host):

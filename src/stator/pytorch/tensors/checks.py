@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.interp.trace import BRANCH_HOOKS
+from stator.interp.branches import BRANCH_HOOKS
 from stator.pytorch import internals
 from stator.pytorch.tensors.calls import function_handler
 from stator.pytorch.tensors.lowering import Call
@@ -67,7 +67,7 @@ class Checks:
     def assume(self, value: TensorValue, truth: bool) -> bool:
         """Take the truth of a tensor for granted; False where that cannot be."""
         recorder: Recorder = self.trace.recorder
-        if not self.trace.repeatable or acts(recorder):
+        if not self.trace.root.repeatable or acts(recorder):
             return False
         # A copy, for the tensor may be changed later on.
         clone: Any = torch.Tensor.clone
@@ -91,7 +91,7 @@ def acts(recorder: Recorder) -> bool:
 
 
 def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
-    """Decide a branch on a tensor, if one side of it raises (see trace.BRANCH_HOOKS)."""
+    """Decide a branch on a tensor, if one side of it raises (see branches.BRANCH_HOOKS)."""
     if not isinstance(value, TensorValue) or any(size != 1 for size in value.shape):
         return None
     bad_if_true, bad_if_false = _raises(frame.instrs, when_true), _raises(frame.instrs, when_false)

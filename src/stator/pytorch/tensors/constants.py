@@ -111,7 +111,7 @@ def _for_real(host: Any) -> Handler:
 
 
 def intercept_constant(host: Any) -> Handler | None:
-    """The model of a Python function that answers without tensors; None for others (see trace.INTERCEPTS)."""
+    """The model of a Python function that answers without tensors; None for others (see protocol.INTERCEPTS)."""
     key = (getattr(host, "__module__", ""), getattr(host, "__qualname__", ""))
     if key in _COMPILING:
         return is_compiling

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from stator.space.host_types import Host
 from stator.space.operands import hooked
 from stator.space.protocol import register
 from stator.space.space import Space
@@ -11,7 +10,7 @@ from stator.space.value import Value
 
 
 def _constructor(native: type, name: str) -> None:
-    host: Any = vars(native)[name]
+    host: Host = vars(native)[name]
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if not args:

@@ -85,8 +85,8 @@ def _subset(space: Space, original: Value, exceptions: list[Value]) -> Value | N
     for name in ("__context__", "__cause__"):
         value = original.get_field(space, name)
         if value is not None and not value.is_none():
-            derived.assign_field(space, name, value)
-    derived.assign_field(space, "__suppress_context__", TRUE)  # as PyException_SetCause does, even of none
+            derived.set_field(space, name, value)
+    derived.set_field(space, "__suppress_context__", TRUE)  # as PyException_SetCause does, even of none
     notes = space.getattr_or_none(original, "__notes__")
     if notes is not None and notes.isa((list, tuple)):
         space.setattr(derived, "__notes__", space.new_list(list(space.unpack(notes))))
@@ -95,7 +95,7 @@ def _subset(space: Space, original: Value, exceptions: list[Value]) -> Value | N
 
 def _take_traceback(space: Space, group: ExceptionValue, original: ExceptionValue) -> None:
     traceback = original.get_field(space, "__traceback__")
-    if traceback is None or not group.assign_field(space, "__traceback__", traceback):
+    if traceback is None or not group.set_field(space, "__traceback__", traceback):
         raise Unsupported(errors.UnsupportedMethod(group.cls.__name__, "split"))
 
 

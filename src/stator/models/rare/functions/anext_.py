@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stator import errors
-from stator.guards.source import Source
 from stator.models.functions.generator import awaitable
-from stator.models.functions.suspendable import stop_with
+from stator.models.functions.suspendable import AwaitableIterator, stop_with
 from stator.space.protocol import builtin, models
 from stator.space.space import Space
-from stator.space.value import ObjectValue, Raised, Unsupported, Value
+from stator.space.value import Raised, Value
 
 
 async def _nothing() -> Any:
@@ -44,7 +42,7 @@ def anext_of(space: Space, iterator: Value, default: Value | None = None, /) -> 
 
 
 @models(_ANEXT_AWAITABLE)
-class AnextAwaitable(ObjectValue):
+class AnextAwaitable(AwaitableIterator):
     """`anext(iterator, default)`: the end of the iterator gives the default."""
 
     __slots__ = ("default", "wrapped")
@@ -53,16 +51,6 @@ class AnextAwaitable(ObjectValue):
         super().__init__(_ANEXT_AWAITABLE)
         self.wrapped = wrapped
         self.default = default
-
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
-
-    def tp_await(self, space: Space) -> Value:
-        return self
-
-    def tp_iter(self, space: Space) -> Value:
-        return self
 
     def tp_next(self, space: Space) -> Value:
         return self._or_default(space, space.advance)

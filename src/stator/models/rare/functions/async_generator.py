@@ -10,13 +10,21 @@ from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource, Source
+from stator.guards.source import CallSource, ConstSource
 from stator.host.version_facts import ASYNC_STEPS_THROW_FIRST, ASYNC_STEPS_WARN
-from stator.models.functions.suspendable import Suspendable, stop_with, thrown, warn_of_parts
+from stator.models.functions.suspendable import (
+    AwaitableIterator,
+    Suspendable,
+    fields_of,
+    stop_with,
+    thrown,
+    warn_of_parts,
+)
+from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Writer
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
-from stator.space.value import ObjectValue, Raised, Unsupported, Value
+from stator.space.value import Raised, Unsupported, Value
 
 _ENDS = (StopAsyncIteration, GeneratorExit)
 
@@ -44,7 +52,7 @@ class Wrapped(Value):
         self.value = value
 
 
-def _hooks(_: Any) -> tuple[Any, ...]:
+def _hooks(_: object) -> tuple[Host, ...]:
     return tuple(sys.get_asyncgen_hooks())
 
 
@@ -53,7 +61,7 @@ class AsyncGeneratorValue(Suspendable):
     """An async generator; `awaited` while an awaitable of its own is running it, `closed` once it has ended."""
 
     __slots__ = ("awaited", "closed")
-    FIELDS = frozenset({"__name__", "__qualname__", "ag_code", "ag_running", "ag_await", "ag_suspended"})
+    FIELDS = fields_of("ag", "await")
     kind = "async generator"
 
     def __init__(self, frame: Frame | None, cls: type = types.AsyncGeneratorType) -> None:
@@ -144,8 +152,7 @@ class AsyncGeneratorValue(Suspendable):
         return writer.generator(self)
 
 
-@models(_SEND, _THROW)
-class _Awaitable(ObjectValue):
+class _Awaitable(AwaitableIterator):
     """What runs an async generator to its next item: created, running ("awaited"), or finished ("closed")."""
 
     __slots__ = ("generator", "state")
@@ -159,10 +166,6 @@ class _Awaitable(ObjectValue):
         self.generator = generator
         self.state = "created"
 
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
-
     def begin(self, space: Space, method: str) -> None:
         """From "created" to "awaited"."""
         if self.generator.awaited:
@@ -175,18 +178,6 @@ class _Awaitable(ObjectValue):
         space.mark_mutated(self)
         if self.state == "closed":
             raise space.error(RuntimeError, f"cannot reuse already awaited {self.reused}")
-
-    def tp_await(self, space: Space) -> Value:
-        return self
-
-    def tp_iter(self, space: Space) -> Value:
-        return self
-
-    def tp_next(self, space: Space) -> Value:
-        return self.send(space, NONE)
-
-    def send(self, space: Space, value: Value, /) -> Value:
-        raise NotImplementedError
 
     def throw(self, space: Space, kind: Value, value: Value | None = None, traceback: Value | None = None, /) -> Value:
         warn_of_parts(space, "throw", value)
@@ -213,7 +204,7 @@ class _Awaitable(ObjectValue):
     def __del__(self) -> None:
         frame = self.generator.frame
         if ASYNC_STEPS_WARN and self.state == "created" and frame is not None:
-            frame.trace.lose(self)
+            frame.trace.finalizers.close_later(self)
 
     def tp_del(self, space: Space) -> Value:
         """`_PyErr_WarnUnawaitedAgenMethod`."""
@@ -340,7 +331,7 @@ class ThrowValue(_Awaitable):
         return writer.assign(self.method, f"{writer.expr(self.generator)}.{self.method}({args})")
 
 
-def advance(generator: Any) -> None:
+def advance(generator: Host) -> None:
     """Run an async generator to its first `yield`, or to its end."""
     with contextlib.suppress(StopIteration, StopAsyncIteration):
         generator.asend(None).send(None)

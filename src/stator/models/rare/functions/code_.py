@@ -38,7 +38,7 @@ def compile_(
     bits = space.int_(flags)
     name, kind = known_host(space, filename, "compile"), known_host(space, mode, "compile")
     if not space.truth(dont_inherit):
-        bits |= space.trace.current_frame.code.co_flags & _INHERITED
+        bits |= space.trace.frame.code.co_flags & _INHERITED
     version = space.int_(_feature_version)
     return space.fresh(_compiled(space, text, name, kind, bits, space.int_(optimize), _feature_version=version))
 
@@ -77,7 +77,7 @@ def exec_(
 
 
 def _run(space: Space, mode: str, source: Value, globals: Value, locals: Value) -> Value:
-    frame = space.trace.current_frame
+    frame = space.trace.frame
     globals, locals = globals.force(), locals.force()
     _check_namespaces(space, mode, globals, locals)
     text = known_host(space, source, mode)
@@ -98,7 +98,7 @@ def _run(space: Space, mode: str, source: Value, globals: Value, locals: Value) 
     else:
         host = _globals_of(space, mode, globals)
         namespace = globals if locals.is_none() else locals
-    return space.trace.inline_class_body(FunctionValue(text, host, text.co_name), namespace.force())
+    return space.trace.calls.inline_class_body(FunctionValue(text, host, text.co_name), namespace.force())
 
 
 def _check_namespaces(space: Space, mode: str, globals: Value, locals: Value) -> None:
@@ -126,15 +126,16 @@ def _no_mapping(space: Space, value: Value) -> bool:
 
 def _globals_of(space: Space, mode: str, globals: Value) -> Any:
     """The dict as globals, with builtins in it as CPython puts them there."""
-    host = space.trace.globals_from(globals)
-    names = space.trace.globals_of(host)
+    host = space.trace.namespaces.globals_from(globals)
+    names = space.trace.namespaces.globals_of(host)
     if names.value(space) is not globals:
         raise refuse_use(mode, "with a dict that is known by two ways")
     if globals.cls is not dict:
         raise refuse_use(mode, "with globals of a class derived from dict")
-    if names.get_str(space, "__builtins__") is None:
-        own = space.trace.builtins_of(space.trace.current_frame.globals)
+    builtins_ = names.get_str(space, "__builtins__")
+    if builtins_ is None:
+        own = space.trace.namespaces.builtins_of(space.trace.frame.globals)
         names.set_str(space, "__builtins__", own.value(space))
-    elif not issubclass(names.get_str(space, "__builtins__").force().cls, (dict, types.ModuleType)):
+    elif not issubclass(builtins_.force().cls, (dict, types.ModuleType)):
         raise refuse_use(mode, "with builtins that are no dict")
     return host

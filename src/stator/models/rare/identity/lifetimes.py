@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import builtin, register
@@ -22,7 +22,7 @@ _OLDEST = Constant(2)
 _ATOMS = (int, bool, float, complex, str, bytes, type(None))
 
 
-def _shows(host: Any) -> None:
+def _shows(host: Host) -> None:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise Unsupported(errors.LifetimeObserved(f"{host.__module__}.{host.__name__}"))
 
@@ -49,7 +49,7 @@ class Collected(Value):
         raise Unsupported(errors.LifetimeObserved("the result of gc.collect"))
 
 
-def _reports_nothing(collector: Any) -> bool:
+def _reports_nothing(collector: Host) -> bool:
     return not collector.get_debug()
 
 
@@ -87,12 +87,12 @@ def collect(space: Space, generation: Value = _OLDEST) -> Value:
     if space.known(generation) != 2:
         raise Unsupported(errors.LifetimeObserved("gc.collect of young objects"))
     _check_unobserved(space)
-    if trace.has_dropped_arguments():
+    if trace.root.dropped_by(trace.running()):
         # The frame keeps them until the trace is over; what their death does, the program may look at at once.
         raise Unsupported(errors.LifetimeObserved("gc.collect after letting go of an argument"))
     if _COLLECTED not in trace.done_first:
         raise DoFirst(_COLLECTED, gc.collect)
-    trace.prologue = _collect_first
+    trace.finalizers.prologue = _collect_first
     trace.defer(_collect_unseen, [])
     gc.collect()
     return Collected()

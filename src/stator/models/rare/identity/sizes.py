@@ -24,6 +24,7 @@ from stator.models.containers.tuple_ import TupleValue
 from stator.models.functions.frame_ import FrameValue
 from stator.models.functions.suspendable import Suspendable
 from stator.models.iterators.combinatorics import Arrangements
+from stator.space.host_types import Host
 from stator.space.protocol import bad_call, builtin, of_existing
 from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -34,20 +35,20 @@ _BASICSIZE: Any = vars(type)["__basicsize__"]
 _ITEMSIZE: Any = vars(type)["__itemsize__"]
 
 
-def _in_memory(host: Any) -> int:
+def _in_memory(host: Host) -> int:
     """What the `__sizeof__` written in C says."""
     for base in type(host).__mro__:
-        found: Any = vars(base).get("__sizeof__")
+        found: Host = vars(base).get("__sizeof__")
         if type(found) is types.MethodDescriptorType:
             return int(found(host))
     raise TypeError("object.__sizeof__ is gone")
 
 
-def _allocated(host: Any) -> int:
+def _allocated(host: Host) -> int:
     return bytearray.__alloc__(host)
 
 
-def _measured(space: Space, method: Any, value: Value, measure: Callable[[Any], int]) -> Value:
+def _measured(space: Space, method: Host, value: Value, measure: Callable[[Any], int]) -> Value:
     """What an existing object says that the traced program has not changed."""
     known = value.source is not None and value.dict_owner is None and not space.trace.effects.is_mutated(value)
     real = space.identity(value) if known else None
@@ -58,7 +59,7 @@ def _measured(space: Space, method: Any, value: Value, measure: Callable[[Any], 
     return Constant(size)
 
 
-def _model(method: Any, own: Callable[[Space, Any], int | None], measure: Callable[[Any], int] = _in_memory) -> None:
+def _model(method: Host, own: Callable[[Space, Any], int | None], measure: Callable[[Any], int] = _in_memory) -> None:
     """What `own` says of an object, or what is measured."""
 
     @builtin(method)
@@ -79,7 +80,7 @@ def _by_class(space: Space, value: Value) -> int | None:
         return int(basic)
     if isinstance(value, TupleValue):
         return int(basic + item * len(value.items))
-    if value.isa(type) and space.trace.is_fresh_class(value.as_host(space)):
+    if value.isa(type) and space.trace.classes.is_fresh(value.as_host(space)):
         return None
     try:
         return object.__sizeof__(value.as_host(space))
@@ -152,11 +153,11 @@ def _unknown(space: Space, value: Value) -> int | None:
 
 def _of_text(space: Space, value: Value) -> int | None:
     """One that is not ASCII may have its UTF-8 form with it."""
-    host: Any = space.known(value)
+    host: Host = space.known(value)
     return str.__sizeof__(host) if isinstance(host, str) and host.isascii() else None
 
 
-def _of_bytes(method: Any) -> Callable[[Space, Any], int | None]:
+def _of_bytes(method: Host) -> Callable[[Space, Any], int | None]:
     """An array of the trace has grown as its contents have."""
 
     def own(space: Space, value: Any) -> int | None:

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from stator import errors
+from stator.guards.source import Source
 from stator.host.version_facts import WEAK_PROXIES_SHOW_LIKE_REFERENCES
 from stator.models.identity.weakref_ import PlainRefs, refer_to_new
 from stator.models.text.addresses import address, joined_text, referent_type
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host
 from stator.space.identity.reachability import WeakTarget, is_alive
 from stator.space.interfaces import Writer
 from stator.space.protocol import MODELS, NONE, bad_call, builtin, register
@@ -55,7 +57,7 @@ class ProxyValue(ObjectValue):
         return self._target.get()
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Any) -> ProxyValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ProxyValue:
         self = cls(space.guard_type(host, source), None)
         self.host, self.source = host, source
         return self
@@ -103,7 +105,7 @@ def proxy(space: Space, referent: Value, callback: Value = NONE, /) -> Value | N
     return found
 
 
-def _ask(host: Any, function: Callable[..., Any], swapped: bool = False) -> None:
+def _ask(host: Host, function: Callable[..., Any], swapped: bool = False) -> None:
     """The method `host` of proxies is `function` of their referents."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

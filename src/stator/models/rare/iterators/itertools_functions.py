@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import Self
 
-from stator.models.iterators.builtins_iter import own_class
-from stator.models.iterators.iterator import advanced, iterator_type, reduction
-from stator.models.iterators.itertools_ import ItertoolsIterator, is_none
-from stator.space.operands import refuse
+from stator.models.iterators.builtins_iter import next_where
+from stator.models.iterators.iterator import advanced, iterator_type, own_class, reduction
+from stator.models.iterators.itertools_ import ItertoolsIterator
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 class _OverOne(ItertoolsIterator):
     """An iterator with a function and one iterator."""
 
     __slots__ = ("function", "iterator")
+    passes_stop = True
 
     function: Value
     iterator: Value
 
     @classmethod
-    def over(cls, space: Space, host: Value, function: Value, iterable: Value) -> Value:
+    def over(cls, space: Space, host: Value, function: Value, iterable: Value, **state: object) -> Self:
         """A new one."""
-        self = cls(own_class(space, host))
-        self.iterator = space.iter(iterable)
-        self.function = function
-        return self
+        return cls.of(own_class(space, host), iterator=space.iter(iterable), function=function, **state)
 
-    def reduced(self, space: Space) -> Value:
-        return reduction(space, self.cls, [self.function, self.iterator])
-
-    def made(self, writer: Writer) -> str:
-        return f"{self.begin_call(writer)}{writer.expr(self.function)}, {writer.expr(self.iterator)})"
+    def arguments(self, space: Space) -> list[Value]:
+        return [self.function, self.iterator]
 
 
 class _Switching(_OverOne):
@@ -45,20 +37,20 @@ class _Switching(_OverOne):
 
     __slots__ = ("switched",)
 
-    def __init__(self, cls: type) -> None:
-        super().__init__(cls)
-        self.switched = False
+    switched: bool
 
-    def reduced(self, space: Space) -> Value:
-        return reduction(space, self.cls, [self.function, self.iterator], Constant(int(self.switched)))
+    def state(self, space: Space) -> list[Value]:
+        return [Constant(int(self.switched))]
 
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
-        self.warn_of_copies(space)
+    def restore(self, space: Space, state: Value) -> None:
         if self.source is not None:
-            raise refuse(f"itertools.{self.cls.__name__}.__setstate__")
-        space.mark_mutated(self)
+            raise self.without_state()
         self.switched = space.truth(state)
-        return NONE
+
+    def switch(self, space: Space) -> None:
+        """The predicate has said so."""
+        space.mark_mutated(self)
+        self.switched = True
 
 
 @iterator_type(itertools.starmap)
@@ -66,7 +58,6 @@ class StarMap(_OverOne):
     """`starmap(function, iterable)`."""
 
     __slots__ = ()
-    passes_stop = True
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
@@ -82,18 +73,13 @@ class FilterFalse(_OverOne):
     """`filterfalse(predicate, iterable)`."""
 
     __slots__ = ()
-    passes_stop = True
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
         return FilterFalse.over(space, cls, function, iterable)
 
     def produce(self, space: Space) -> Value | None:
-        plain = is_none(self.function) or space.identity(self.function) is bool
-        while (item := space.next(self.iterator)) is not None:
-            if not space.truth(item if plain else space.call(self.function, [item], {})):
-                return item
-        return None
+        return next_where(space, self.function, self.iterator, False)
 
 
 @iterator_type(itertools.takewhile)
@@ -101,11 +87,10 @@ class TakeWhile(_Switching):
     """`takewhile(predicate, iterable)`."""
 
     __slots__ = ()
-    passes_stop = True
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
-        return TakeWhile.over(space, cls, function, iterable)
+        return TakeWhile.over(space, cls, function, iterable, switched=False)
 
     def produce(self, space: Space) -> Value | None:
         if self.switched:
@@ -113,12 +98,11 @@ class TakeWhile(_Switching):
         item = space.next(self.iterator)
         if item is None or space.truth(space.call(self.function, [item], {})):
             return item
-        space.mark_mutated(self)
-        self.switched = True
+        self.switch(space)
         return None
 
     def made(self, writer: Writer) -> str:
-        return f"{self.begin_call(writer)}{writer.const(bool)}, ())" if self.switched else super().made(writer)
+        return self.call(writer, writer.const(bool), "()") if self.switched else super().made(writer)
 
 
 @iterator_type(itertools.dropwhile)
@@ -126,50 +110,41 @@ class DropWhile(_Switching):
     """`dropwhile(predicate, iterable)`."""
 
     __slots__ = ()
-    passes_stop = True
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
-        return DropWhile.over(space, cls, function, iterable)
+        return DropWhile.over(space, cls, function, iterable, switched=False)
 
     def produce(self, space: Space) -> Value | None:
         while (item := space.next(self.iterator)) is not None:
             if self.switched:
                 return item
             if not space.truth(space.call(self.function, [item], {})):
-                space.mark_mutated(self)
-                self.switched = True
+                self.switch(space)
                 return item
         return None
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None or not self.switched:
-            return super().reconstruct(writer)
+    def rebuilt(self, writer: Writer) -> str:
+        if not self.switched:
+            return super().rebuilt(writer)
         # One false item in front makes it begin; the predicate is not asked again.
         rest = f"{writer.const(itertools.chain)}([0], {writer.expr(self.iterator)})"
-        return advanced(writer, f"{self.begin_call(writer)}{writer.const(bool)}, {rest})", 1)
+        return advanced(writer, self.call(writer, writer.const(bool), rest), 1)
 
 
 @iterator_type(itertools.accumulate)
-class Accumulate(ItertoolsIterator):
+class Accumulate(_OverOne):
     """`accumulate(iterable, function, initial=…)`; `total` is None before the first item."""
 
-    __slots__ = ("function", "initial", "iterator", "total")
-    passes_stop = True
+    __slots__ = ("initial", "total")
 
-    function: Value
     initial: Value | None
-    iterator: Value
     total: Value | None
 
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, func: Value = NONE, *, initial: Value = NONE) -> Value:
-        self = Accumulate(own_class(space, cls))
-        self.iterator = space.iter(iterable)
-        self.function = func
-        self.initial = None if is_none(initial) else initial
-        self.total = None
-        return self
+        first = None if initial.is_none() else initial
+        return Accumulate.over(space, cls, func, iterable, initial=first, total=None)
 
     def produce(self, space: Space) -> Value | None:
         if self.initial is not None:
@@ -180,7 +155,7 @@ class Accumulate(ItertoolsIterator):
         if item is None:
             return None
         if self.total is not None:
-            if is_none(self.function):
+            if self.function.is_none():
                 item = space.binary("+", self.total, item)
             else:
                 item = space.call(self.function, [self.total, item], {})
@@ -191,7 +166,7 @@ class Accumulate(ItertoolsIterator):
     def reduced(self, space: Space) -> Value:
         if self.initial is not None:
             return reduction(space, self.cls, [self._after(space, self.initial), self.function], NONE)
-        if self.total is not None and is_none(self.total):  # as a state it would mean that there is none
+        if self.total is not None and self.total.is_none():  # as a state it would mean that there is none
             args = [self._after(space, self.total), self.function]
             again = space.call(space.class_value(self.cls), args, {})
             return reduction(space, itertools.islice, [again, Constant(1), NONE])
@@ -200,20 +175,18 @@ class Accumulate(ItertoolsIterator):
     def _after(self, space: Space, first: Value) -> Value:
         return space.call(space.existing(itertools.chain), [space.new_tuple([first]), self.iterator], {})
 
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
-        self.warn_of_copies(space)
+    def restore(self, space: Space, state: Value) -> None:
         if self.source is not None:
-            raise refuse("itertools.accumulate.__setstate__")
-        space.mark_mutated(self)
+            raise self.without_state()
         self.total = state
-        return NONE
 
     def rebuilt(self, writer: Writer) -> str:
         rest, function = writer.expr(self.iterator), writer.expr(self.function)
-        first, maker = self.initial if self.total is None else self.total, writer.const(self.cls)
+        first = self.initial if self.total is None else self.total
         if first is None:
-            return writer.assign("iterator", f"{maker}({rest}, {function})")
-        if is_none(first):  # as `initial` it would mean that there is none
-            return advanced(writer, f"{maker}({writer.const(itertools.chain)}([None], {rest}), {function})", 1)
-        steps = 0 if self.total is None else 1
-        return advanced(writer, f"{maker}({rest}, {function}, initial={writer.expr(first)})", steps)
+            return writer.assign("iterator", self.call(writer, rest, function))
+        if first.is_none():  # as `initial` it would mean that there is none
+            rest = f"{writer.const(itertools.chain)}([None], {rest})"
+            return advanced(writer, self.call(writer, rest, function), 1)
+        begun = self.call(writer, rest, function, f"initial={writer.expr(first)}")
+        return advanced(writer, begun, 0 if self.total is None else 1)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import decimal
 import types
-from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
-from stator.guards.source import CallSource
+from stator.guards.source import CallSource, Source
 from stator.models.hostcalls.purity import as_constant
 from stator.models.rare.numbers.decimal_context import ContextValue, arithmetic, compute, inner_of, is_template, made
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse_use
 from stator.space.protocol import HANDLERS, IMMUTABLE, NONE, REALISERS, bad_call, builtin, models, register
+from stator.space.space import Space
 from stator.space.value import UNLIKE, Constant, ObjectValue, Value
 
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
-_ContextManager: Any = type(decimal.localcontext())
+_ContextManager: Host = type(decimal.localcontext())
 
 
 # -- decimals -------------------------------------------------------------------------------------------------------
@@ -27,7 +24,7 @@ _ContextManager: Any = type(decimal.localcontext())
 _constant = as_constant(decimal.Decimal, str)
 
 
-def _realise_decimal(space: Space, host: Any, source: Source) -> Value:
+def _realise_decimal(space: Space, host: Host, source: Source) -> Value:
     arithmetic(space)
     return _constant(space, host, source)
 
@@ -37,7 +34,7 @@ REALISERS[decimal.Decimal] = _realise_decimal
 IMMUTABLE.add(decimal.Decimal)
 
 
-def _in_context(host: Any) -> None:
+def _in_context(host: Host) -> None:
     """A function of decimals, which may be given a context."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -68,7 +65,7 @@ def decimal_new(space: Space, cls: Value, value: Value = _ZERO, context: Value =
 # -- contexts -------------------------------------------------------------------------------------------------------
 
 
-def _of_context(host: Any) -> None:
+def _of_context(host: Host) -> None:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if not args or not isinstance(args[0].force(), ContextValue):
             return bad_call(space, host, args, kwargs)
@@ -87,7 +84,7 @@ def getcontext(space: Space) -> Value:
     return arithmetic(space).current
 
 
-def _is_no_template(context: Any) -> bool:
+def _is_no_template(context: Host) -> bool:
     return not is_template(context)
 
 
@@ -95,7 +92,7 @@ def _is_no_template(context: Any) -> bool:
 def setcontext(space: Space, context: Value, /) -> Value:
     """What new contexts are made after is not set itself: a copy of it without flags is."""
     context = context.force()
-    if not issubclass(context.cls, decimal.Context):
+    if not context.isa(decimal.Context):
         return bad_call(space, decimal.setcontext, [context], {})
     assert isinstance(context, ContextValue)
     state = arithmetic(space)
@@ -116,12 +113,12 @@ def localcontext(space: Space, ctx: Value = NONE, **kwargs: Value) -> Value:
     """A context manager for a copy of the context."""
     outer = arithmetic(space).current
     ctx = ctx.force()
-    given = outer if ctx.cls is type(None) else ctx
+    given = outer if ctx.is_none() else ctx
     if not isinstance(given, ContextValue):
         return bad_call(space, decimal.localcontext, [ctx], kwargs)
     flags = kwargs.get("flags", NONE).force()
     inner = given.copied()
-    if flags.cls is not type(None):
+    if not flags.is_none():
         inner.base = None
     if kwargs:
         made_so = compute(space, _local, [inner], kwargs)
@@ -131,12 +128,12 @@ def localcontext(space: Space, ctx: Value = NONE, **kwargs: Value) -> Value:
     return ManagerValue(inner, outer)
 
 
-def _local(context: Any, /, **kwargs: Any) -> Any:
+def _local(context: Host, /, **kwargs: Host) -> Host:
     """The context that the settings make of a context."""
     return inner_of(decimal.localcontext(context, **kwargs))
 
 
-def outer_of(manager: Any) -> Any:
+def outer_of(manager: Host) -> Host:
     """The context that is the current one again after `with manager:`."""
     inside = decimal.getcontext()
     manager.__exit__(None, None, None)
@@ -145,7 +142,7 @@ def outer_of(manager: Any) -> Any:
     return outer
 
 
-def _managing(outer: Any, inner: Any) -> Any:
+def _managing(outer: Host, inner: Host) -> Host:
     """The context manager for a copy of `inner`, made where `outer` is the current one."""
     inside = decimal.getcontext()
     decimal.setcontext(outer)
@@ -161,16 +158,14 @@ class ManagerValue(ObjectValue):
     __slots__ = ("inner", "outer")
 
     def __init__(self, inner: Value, outer: Value) -> None:
-        self.cls = _ContextManager
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(_ContextManager)
         self.inner = inner
         self.outer = outer
         if isinstance(inner, ContextValue):
             inner.manager = self
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ManagerValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ManagerValue:
         space.guard_type(host, source)
         inner = space.wrap(inner_of(host), CallSource(inner_of, source, "inner_of"))
         outer = space.wrap(outer_of(host), CallSource(outer_of, source, "outer_of"))
@@ -189,9 +184,7 @@ class ManagerValue(ObjectValue):
     def held(self) -> tuple[Value, ...]:
         return (self.inner, self.outer)
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         assert isinstance(self.inner, ContextValue)
         inner = f"{writer.const(made)}({self.inner.text(writer)})"
         return writer.assign("manager", f"{writer.const(_managing)}({writer.expr(self.outer)}, {inner})")

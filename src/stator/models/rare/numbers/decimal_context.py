@@ -9,22 +9,18 @@ only where the program asks for them: what operations raise is added to them.
 from __future__ import annotations
 
 import decimal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource, GetAttrSource
+from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
+from stator.space.host_types import Host
+from stator.space.interfaces import Trace, Writer
 from stator.space.operands import known_host, refuse, refuse_object, refuse_use
 from stator.space.protocol import NONE, bad_call, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Known, NotKnown, ObjectValue, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Trace, Writer
-    from stator.space.space import Space
 
 __all__ = ["Arithmetic", "ContextValue", "arithmetic", "compute"]
 
@@ -32,29 +28,29 @@ _FIELDS = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 _SIGNALS = ("flags", "traps")
 _getattr = decimal.Context.__getattribute__
 _setattr = decimal.Context.__setattr__
-_SignalDict: Any = type(decimal.Context().flags).__mro__[1]
-Settings = tuple[Any, ...]
+_SignalDict: Host = type(decimal.Context().flags).__mro__[1]
+Settings = tuple[Host, ...]
 
 
 # -- real contexts --------------------------------------------------------------------------------------------------
 
 
-def names_set(signals: Any) -> tuple[str, ...]:
+def names_set(signals: Host) -> tuple[str, ...]:
     """The names of the signals that are on."""
     return tuple(signal.__name__ for signal in signals if signals[signal])
 
 
-def settings(context: Any) -> Settings:
+def settings(context: Host) -> Settings:
     """What results depend on: all but the flags."""
     return (*(_getattr(context, name) for name in _FIELDS), names_set(_getattr(context, "traps")))
 
 
-def flags_of(context: Any) -> tuple[str, ...]:
+def flags_of(context: Host) -> tuple[str, ...]:
     """The names of the flags that are raised."""
     return names_set(_getattr(context, "flags"))
 
 
-def _switch(signals: Any, names: tuple[str, ...], *, others_off: bool) -> None:
+def _switch(signals: Host, names: tuple[str, ...], *, others_off: bool) -> None:
     for signal in list(signals):
         if signal.__name__ in names:
             signals[signal] = True
@@ -62,7 +58,7 @@ def _switch(signals: Any, names: tuple[str, ...], *, others_off: bool) -> None:
             signals[signal] = False
 
 
-def put(context: Any, state: Settings) -> None:
+def put(context: Host, state: Settings) -> None:
     """Give a context these settings."""
     for name, value in zip(_FIELDS, state, strict=False):
         if _getattr(context, name) != value:
@@ -70,17 +66,17 @@ def put(context: Any, state: Settings) -> None:
     _switch(_getattr(context, "traps"), state[-1], others_off=True)
 
 
-def put_flags(context: Any, names: tuple[str, ...]) -> None:
+def put_flags(context: Host, names: tuple[str, ...]) -> None:
     """Raise these flags, and no others."""
     _switch(_getattr(context, "flags"), names, others_off=True)
 
 
-def raise_flags(context: Any, names: tuple[str, ...]) -> None:
+def raise_flags(context: Host, names: tuple[str, ...]) -> None:
     """Raise these flags, besides those that are raised."""
     _switch(_getattr(context, "flags"), names, others_off=False)
 
 
-def made(state: Settings, flags: tuple[str, ...], base: Any = None) -> decimal.Context:
+def made(state: Settings, flags: tuple[str, ...], base: Host = None) -> decimal.Context:
     """A new context; the flags of `base` are raised in it too."""
     context = decimal.Context(flags=[], traps=[])
     put(context, state)
@@ -88,7 +84,7 @@ def made(state: Settings, flags: tuple[str, ...], base: Any = None) -> decimal.C
     return context
 
 
-def current(module: Any) -> Any:
+def current(module: Host) -> Host:
     """The context of this thread."""
     return decimal.getcontext()
 
@@ -126,7 +122,7 @@ class Arithmetic:
             return None
         return self._current
 
-    def compute(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def compute(self, function: Callable[..., Host], *args: Host, **kwargs: Host) -> Host:
         """Call a host function in the current context of the traced program."""
         context = self.current
         outside = decimal.getcontext()
@@ -155,13 +151,12 @@ class _CurrentContext(Value):
 
 def arithmetic(space: Space) -> Arithmetic:
     """The program uses decimals: from now on CPython computes in the program's context."""
-    trace = space.trace
-    state = trace.extension(Arithmetic)
-    trace.compute = state.compute
+    state = space.trace.extension(Arithmetic)
+    space.compute = state.compute
     return state
 
 
-def compute(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def compute(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Call a C function of known operands, contexts among them."""
     arithmetic(space)
     contexts = []
@@ -192,11 +187,8 @@ class ContextValue(ExtensibleValue):
 
     __slots__ = ("_signals", "base", "before", "manager", "noted", "shadow")
 
-    def __init__(self, shadow: Any, cls: type = decimal.Context) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
-        self._attrs: Any = None
+    def __init__(self, shadow: Host, cls: type = decimal.Context) -> None:
+        super().__init__(cls)
         self._signals: dict[str, SignalsValue] = {}
         self.shadow = shadow
         #: the shadow as it was when its flags were looked at last
@@ -208,7 +200,7 @@ class ContextValue(ExtensibleValue):
         self.manager: Value | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ContextValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ContextValue:
         arithmetic(space)
         own = space.guard_type(host, source)
         state = settings(host)
@@ -219,7 +211,7 @@ class ContextValue(ExtensibleValue):
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> ContextValue:
+    def from_fresh(cls, space: Space, host: Host) -> ContextValue:
         return cls(host)
 
     @staticmethod
@@ -243,14 +235,14 @@ class ContextValue(ExtensibleValue):
 
     # -- the state --------------------------------------------------------------------------------------------------
 
-    def changing(self, space: Space, *, flags: bool = False) -> Any:
+    def changing(self, space: Space, *, flags: bool = False) -> Host:
         """The shadow, about to be changed; `flags`: or looked at with its flags."""
         if flags:
             self.load_flags(space)
         space.mark_mutated(self)
         return self.shadow
 
-    def load_flags(self, space: Space) -> Any:
+    def load_flags(self, space: Space) -> Host:
         """The shadow with all its flags: those from before the trace are guarded."""
         if self.base is not None:
             source, host = self.base.source, self.base.host
@@ -342,9 +334,7 @@ class ContextValue(ExtensibleValue):
 
     # -- generated code ---------------------------------------------------------------------------------------------
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self.manager is not None:
             return writer.assign("context", f"{writer.const(inner_of)}({writer.expr(self.manager)})")
         return writer.assign("context", f"{writer.const(made)}({self.text(writer)})")
@@ -364,7 +354,7 @@ class ContextValue(ExtensibleValue):
         return lines
 
 
-def is_template(context: Any) -> bool:
+def is_template(context: Host) -> bool:
     """Whether new contexts are made after this one: what is set is a copy of it, then."""
     outside = decimal.getcontext()
     decimal.setcontext(context)
@@ -373,15 +363,15 @@ def is_template(context: Any) -> bool:
     return copied
 
 
-def _state(context: Any) -> Settings:
+def _state(context: Host) -> Settings:
     return (*settings(context), flags_of(context))
 
 
-def _default(module: Any) -> Settings:
+def _default(module: Host) -> Settings:
     return _state(decimal.Context())
 
 
-def inner_of(manager: Any) -> Any:
+def inner_of(manager: Host) -> Host:
     """The context that `with manager:` makes the current one."""
     outside = decimal.getcontext()
     inner = manager.__enter__()
@@ -390,6 +380,15 @@ def inner_of(manager: Any) -> Any:
 
 
 # -- flags and traps ------------------------------------------------------------------------------------------------
+
+
+def _run_by_host(name: str) -> Callable[..., Value]:
+    """A method that the host's mapping has."""
+
+    def method(self: SignalsValue, space: Space, *args: Value) -> Value:
+        return self.run(space, name, *args)
+
+    return method
 
 
 @models(_SignalDict)
@@ -406,11 +405,11 @@ class SignalsValue(ObjectValue):
         self.cls = type(self.host)
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         # It does not say whose it is.
         raise refuse_object("the dict of flags or traps of a decimal.Context, kept apart from it,")
 
-    def _mapping(self, space: Space, *, change: bool = False) -> Any:
+    def _mapping(self, space: Space, *, change: bool = False) -> Host:
         flags = self.kind == "flags"
         if change:
             self.owner.changing(space, flags=flags)
@@ -418,41 +417,24 @@ class SignalsValue(ObjectValue):
             self.owner.load_flags(space)
         return getattr(self.owner.shadow, self.kind)
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         return self._mapping(space)
 
-    def _run(self, space: Space, name: str, *args: Value, change: bool = False) -> Value:
+    def run(self, space: Space, name: str, *args: Value, change: bool = False) -> Value:
+        """Let the host's mapping do it."""
         try:
             return space.run_known(getattr(_SignalDict, name), [Known(self._mapping(space, change=change)), *args])
         except NotKnown:
             raise refuse(f"decimal.SignalDictMixin.{name}") from None
 
-    def tp_getitem(self, space: Space, key: Value, /) -> Value:
-        return self._run(space, "__getitem__", key)
-
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
-        return self._run(space, "__setitem__", key, item, change=True)
+        return self.run(space, "__setitem__", key, item, change=True)
 
-    def tp_delitem(self, space: Space, key: Value, /) -> Value:
-        return self._run(space, "__delitem__", key)
-
-    def tp_len(self, space: Space) -> Value:
-        return self._run(space, "__len__")
+    tp_getitem, tp_delitem, tp_len = map(_run_by_host, ("__getitem__", "__delitem__", "__len__"))
+    tp_eq, tp_ne, tp_repr, copy = map(_run_by_host, ("__eq__", "__ne__", "__repr__", "copy"))
 
     def tp_iter(self, space: Space) -> Value:
         return space.iter(space.fresh(tuple(self.host)))
-
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self._run(space, "__eq__", other)
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self._run(space, "__ne__", other)
-
-    def tp_repr(self, space: Space) -> Value:
-        return self._run(space, "__repr__")
-
-    def copy(self, space: Space) -> Value:
-        return self._run(space, "copy")
 
     def tp_init(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         return bad_call(space, _SignalDict.__init__, [self, *args], kwargs)

@@ -7,6 +7,7 @@ from typing import Any
 
 from stator.guards.source import ConstSource
 from stator.models.classes.instance import InstanceValue
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.protocol import models
 from stator.space.space import Space
@@ -27,7 +28,7 @@ class NodeValue(InstanceValue):
         self._busy = False
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
+    def from_fresh(cls, space: Space, host: Host) -> Value:
         if isinstance(host, _SHARED):
             return space.existing(host)
         self = cls(type(host))
@@ -38,7 +39,7 @@ class NodeValue(InstanceValue):
             attrs.set_str(space, name, space.fresh(item))
         return self
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         """A copy of the tree, for the compiler."""
         if self.isa(_SHARED):
             return super().as_host(space) if type(self.source) is not ConstSource else self.host

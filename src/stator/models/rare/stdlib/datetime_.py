@@ -9,13 +9,14 @@ from typing import Any
 from stator.guards.source import Source
 from stator.models.classes.payload import PayloadValue, makes_itself, payload_type
 from stator.models.hostcalls.purity import frozen
+from stator.space.host_types import Host
 from stator.space.operands import hooked, host_errors, known_host, refuse_use
 from stator.space.protocol import builtin, impure, register
 from stator.space.space import Space
 from stator.space.value import Constant, Value
 
 
-def _date_state(host: Any) -> Any:
+def _date_state(host: Host) -> Any:
     return host.__reduce__()[1][0]
 
 
@@ -37,7 +38,7 @@ def _refuse_callbacks(space: Space, cls: type, base: type) -> None:
 def _derived(cls: Any, state: Callable[[Any], Any] | None, *remaking: str) -> None:
     """A type that the program may derive from; its methods `remaking` call the class of the object for their result."""
 
-    def foreign(space: Space, host: Any, source: Source) -> Value:
+    def foreign(space: Space, host: Host, source: Source) -> Value:
         _refuse_callbacks(space, space.guard_type(host, source), cls)
         return PayloadValue.from_host(space, host, source)
 
@@ -74,7 +75,7 @@ def _texts(cls: Any, *separator: str) -> None:
         return space.call_method(value, "strftime", spec) if space.truth(spec) else space.str(value)
 
 
-def _remaking(host: Any) -> None:
+def _remaking(host: Host) -> None:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         value = args[0].force() if args else None
         if isinstance(value, PayloadValue) and not makes_itself(space, value.cls):

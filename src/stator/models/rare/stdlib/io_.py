@@ -15,6 +15,7 @@ from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.slice_ import SliceValue
 from stator.models.rare.text.memoryview_ import MemoryView
 from stator.models.stdlib.text_files import SINKS, write_later
+from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors, known_host, refuse, refuse_use
 from stator.space.protocol import NONE, models, register
@@ -34,13 +35,13 @@ class MemoryFile(ExtensibleValue):
     __slots__ = ("slots",)
     kind: Any
 
-    def __init__(self, host: Any) -> None:
+    def __init__(self, host: Host) -> None:
         super().__init__(self.kind)
         self.host = host
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> MemoryFile:
+    def from_host(cls, space: Space, host: Host, source: Source) -> MemoryFile:
         self = cls(host)
         self.cls = space.guard_type(host, source)
         self.source = source
@@ -120,7 +121,7 @@ class TextFile(MemoryFile):
             raise Unsupported(errors.NotReconstructible("a StringIO that has met ends of lines of several kinds"))
 
 
-def _is_open(host: Any) -> bool:
+def _is_open(host: Host) -> bool:
     try:
         return not host.closed
     except ValueError:
@@ -134,7 +135,7 @@ class BytesFile(MemoryFile):
     __slots__ = ("changed", "views")
     kind = io.BytesIO
 
-    def __init__(self, host: Any) -> None:
+    def __init__(self, host: Host) -> None:
         super().__init__(host)
         self.views: list[MemoryView] = []
         #: whether it may no longer share the bytes that it was made of
@@ -192,7 +193,7 @@ def _register(file_class: type[MemoryFile]) -> None:
             register(host, _runner(host, name))
 
 
-def _runner(host: Any, name: str) -> Any:
+def _runner(host: Host, name: str) -> Any:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         file = args[0].force() if args else None
         if isinstance(file, MemoryFile) and getattr(file.cls, name) is host:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import linecache
 from typing import Any
 
+from stator.space.host_types import Host
 from stator.space.operands import literal
 from stator.space.protocol import register
 from stator.space.space import Space
 from stator.space.value import Value
 
 
-def _filling(function: Any) -> None:
+def _filling(function: Host) -> None:
     """A function that looks into the cache: it finds the lines of a file that is there."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -10,6 +10,7 @@ from typing import Any
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
+from stator.space.host_types import Host
 from stator.space.operands import host_errors, known_host, literal
 from stator.space.protocol import TRUE, builtin, pure
 from stator.space.space import Space
@@ -22,10 +23,10 @@ class _Status:
     The time of the last access is left out: to look at a path may change it, that of a link for one.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Host) -> None:
         self.function = function
 
-    def __call__(self, path: Any) -> Any:
+    def __call__(self, path: Host) -> Any:
         """Numbers to compare, the type and number of the error where there is one."""
         try:
             found = self.function(path)
@@ -38,7 +39,7 @@ class _Status:
 _STATUS: dict[Any, _Status] = {function: _Status(function) for function in (os.stat, os.lstat)}
 
 
-def _status(space: Space, function: Any, path: Value) -> Value:
+def _status(space: Space, function: Host, path: Value) -> Value:
     """The answer of `os.stat` or `os.lstat`: asked for when tracing, and again by a guard."""
     path = path.force() if literal(path.force()) else fspath(space, path).force()
     if space.trace.effects.acts():

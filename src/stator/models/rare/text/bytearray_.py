@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from stator import errors
 from stator._core import has_buffer
@@ -13,17 +14,13 @@ from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import PositionIterator, iterator_type
 from stator.space.facts import answer
+from stator.space.host_types import Host
 from stator.space.identity.reachability import is_alive
+from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse, refuse_object
 from stator.space.protocol import NOT_IMPLEMENTED, bad_call, models, register
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _SLOTS = frozenset({"__add__", "__mul__", "__rmul__", "__iadd__"})
 _SLOTS |= frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
@@ -43,31 +40,22 @@ class ByteArrayValue(ExtensibleValue):
 
     plain_iters = (bytearray.__iter__,)
 
-    def __init__(self, contents: bytearray | None, cls: type = bytearray) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+    def __init__(self, cls: type, contents: bytearray | None = None) -> None:
+        super().__init__(cls)
         self._contents = contents
-        self._attrs: Any = None
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
         #: memory views of it that the trace has made
         self.views: list[Any] = []
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ByteArrayValue:
-        self = cls(None, space.guard_type(host, source))
-        self.source, self.host = source, host
-        return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> ByteArrayValue:
+    def from_fresh(cls, space: Space, host: Host) -> ByteArrayValue:
         if type(host) is not bytearray:
             raise refuse_object("an object of a subclass of bytearray")
-        return cls(host)
+        return cls(bytearray, host)
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
-        return ByteArrayValue(bytearray(), known_host(space, cls, "bytearray.__new__"))
+        return ByteArrayValue(known_host(space, cls, "bytearray.__new__"), bytearray())
 
     def contents(self, space: Space) -> bytearray:
         """The contents as they are now."""
@@ -81,7 +69,7 @@ class ByteArrayValue(ExtensibleValue):
         """Whether the traced program may have changed this existing array."""
         return self.source is not None and self._contents is not None and self._contents != self.host
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.cls is not bytearray:
             raise NotKnown(self)
         return bytearray(self.contents(space))
@@ -92,7 +80,7 @@ class ByteArrayValue(ExtensibleValue):
     def unpack(self, space: Space) -> list[Value]:
         return [Constant(number) for number in self.contents(space)]
 
-    def run(self, space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Any:
+    def run(self, space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Host:
         """The host result of a method."""
         contents = self.contents(space)
         changes = host.__name__ in _CHANGING
@@ -105,7 +93,7 @@ class ByteArrayValue(ExtensibleValue):
                 self._guard_resizable(space)
             return result
         except Raised as e:
-            if changes and issubclass(e.value.cls, BufferError) and not self.is_viewed(space):
+            if changes and e.value.isa(BufferError) and not self.is_viewed(space):
                 raise Unsupported(errors.LifetimeObserved("a view of a bytearray")) from None
             raise
 
@@ -147,9 +135,7 @@ class ByteArrayValue(ExtensibleValue):
 
     # -- generated code ---------------------------------------------------------------------------------------------
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         shown = f"bytearray({bytes(self._contents or b'')!r})"
         if self.cls is bytearray:
             return writer.shell_of(self) or str(writer.assign("bytes", shown))
@@ -192,7 +178,6 @@ class ByteArrayIterator(PositionIterator):
     """`iter(bytearray())`."""
 
     __slots__ = ()
-    host_type: ClassVar[Any] = type(iter(bytearray()))
     base = bytearray
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
@@ -201,7 +186,7 @@ class ByteArrayIterator(PositionIterator):
         return Constant(contents[index]) if index < len(contents) else None
 
 
-def _model(name: str, host: Any) -> None:
+def _model(name: str, host: Host) -> None:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         array = args[0].force() if args else None
         if not isinstance(array, ByteArrayValue):

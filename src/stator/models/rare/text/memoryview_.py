@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from stator._core import has_buffer
+from stator.guards.source import Source
 from stator.models.classes.instance import InstanceValue
 from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type
 from stator.models.rare.text.bytearray_ import ByteArrayValue
 from stator.models.text.addresses import address, joined_text
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, known_host, refuse, refuse_object, refuse_use
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
+from stator.space.space import Space
 from stator.space.value import Constant, Known, NotKnown, Raised, Value
 
 __all__ = ["MemoryView"]
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
 #: attributes that follow from the bytes
-_FACTS = frozenset(
-    {
-        "c_contiguous",
-        "contiguous",
-        "f_contiguous",
-        "format",
-        "itemsize",
-        "nbytes",
-        "ndim",
-        "readonly",
-        "shape",
-        "strides",
-    }
-)
+_LAYOUT = ("c_contiguous", "contiguous", "f_contiguous", "format", "itemsize", "ndim", "shape", "strides")
+
+
+def _fact(name: str) -> Callable[[MemoryView, Space], Value]:
+    return lambda self, space: self.run(space, getattr, Constant(name))
+
+
+def _run_by_host(name: str) -> Callable[..., Value]:
+    """A method that the host view has."""
+    host = vars(memoryview)[name]
+
+    def method(self: MemoryView, space: Space, *args: Value) -> Value:
+        return self.run(space, host, *args)
+
+    return method
 
 
 @models(memoryview)
@@ -46,7 +44,9 @@ class MemoryView(Value):
     """A view of bytes or of a bytearray of the trace; an existing one is opaque."""
 
     __slots__ = ("host", "obj")
-    FIELDS = _FACTS | {"obj"}
+    FIELDS = {name: _fact(name) for name in (*_LAYOUT, "nbytes", "readonly")} | {
+        "obj": lambda self, space: self.base(space)
+    }
     source: Source | None = None
 
     def __init__(self, host: memoryview, obj: Value) -> None:
@@ -56,7 +56,7 @@ class MemoryView(Value):
         self.obj = obj
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         return InstanceValue.from_host(space, host, source)
 
     @staticmethod
@@ -69,9 +69,9 @@ class MemoryView(Value):
             made = MemoryView(memoryview(object.contents(space)), object)
             object.views.append(made)
             return made
-        if type(object) is Constant and not issubclass(object.cls, bytes):
+        if type(object) is Constant and not object.isa(bytes):
             return space.run_known(memoryview, [object])
-        if not issubclass(object.cls, bytes):
+        if not object.isa(bytes):
             raise refuse("memoryview.__new__")
         return MemoryView(memoryview(known_host(space, object, "memoryview")), object)
 
@@ -83,7 +83,7 @@ class MemoryView(Value):
         except ValueError:
             return True
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         return self.host
 
     def held(self) -> Iterable[Value]:
@@ -94,7 +94,7 @@ class MemoryView(Value):
         if self.released:
             raise space.error(ValueError, "operation forbidden on released memoryview object")
 
-    def run(self, space: Space, method: Any, *args: Value) -> Value:
+    def run(self, space: Space, method: Host, *args: Value) -> Value:
         """Let the host view do it."""
         try:
             result = call_on_proxies(space, partial(method, self.as_host(space)), list(args), {})
@@ -107,41 +107,27 @@ class MemoryView(Value):
             self.obj.views.append(made)
         return made
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name == "obj":
-            self.check(space)
-            return self.obj
-        return self.run(space, getattr, Constant(name)) if name in _FACTS else None
+    def base(self, space: Space) -> Value:
+        """What has the bytes."""
+        self.check(space)
+        return self.obj
 
     # -- slots ------------------------------------------------------------------------------------------------------
 
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        if not has_buffer(other.cls):
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        if symbol not in ("==", "!=") or not has_buffer(other.cls):
             return NOT_IMPLEMENTED
-        return bool_value(self.as_host(space) == known_host(space, other, "memoryview.__eq__"))
+        equal: bool = self.as_host(space) == known_host(space, other, "memoryview.__eq__")
+        return bool_value(equal is (symbol == "=="))
 
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        equal = self.tp_eq(space, other)
-        return equal if space.is_not_implemented(equal) else bool_value(not space.truth(equal))
-
-    def tp_len(self, space: Space) -> Value:
-        return self.run(space, len)
-
-    def tp_getitem(self, space: Space, key: Value, /) -> Value:
-        return self.run(space, memoryview.__getitem__, key)
+    tp_len, tp_getitem, tp_delitem, tp_hash = map(_run_by_host, ("__len__", "__getitem__", "__delitem__", "__hash__"))
+    tolist, hex, toreadonly = map(_run_by_host, ("tolist", "hex", "toreadonly"))
 
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
         if not isinstance(self.obj, ByteArrayValue) and not self.released and not self.host.readonly:
             raise refuse("memoryview.__setitem__")  # a view of a copy
         space.mark_mutated(self.obj)
         return self.run(space, memoryview.__setitem__, key, item)
-
-    def tp_delitem(self, space: Space, key: Value, /) -> Value:
-        return self.run(space, vars(memoryview)["__delitem__"], key)
-
-    def tp_hash(self, space: Space) -> Value:
-        return self.run(space, memoryview.__hash__)
 
     def tp_repr(self, space: Space) -> Value:
         word = "released memory" if self.released else "memory"
@@ -168,17 +154,8 @@ class MemoryView(Value):
     def tobytes(self, space: Space, order: Value = NONE) -> Value:
         return self.run(space, memoryview.tobytes, order)
 
-    def tolist(self, space: Space) -> Value:
-        return self.run(space, memoryview.tolist)
-
-    def hex(self, space: Space, *args: Value) -> Value:
-        return self.run(space, memoryview.hex, *args)
-
     def cast(self, space: Space, format: Value, shape: Value | None = None) -> Value:
         return self.run(space, memoryview.cast, format, *(() if shape is None else (shape,)))
-
-    def toreadonly(self, space: Space) -> Value:
-        return self.run(space, memoryview.toreadonly)
 
     def release(self, space: Space) -> Value:
         space.mark_mutated(self)
@@ -186,7 +163,7 @@ class MemoryView(Value):
 
     # -- generated code ---------------------------------------------------------------------------------------------
 
-    def identity(self, space: Space) -> Any:
+    def identity(self, space: Space) -> Host:
         return self
 
     def reconstruct(self, writer: Writer) -> str:
@@ -207,7 +184,7 @@ class MemoryIterator(IteratorValue):
     __slots__ = ("index", "length", "view")
 
     def __init__(self, view: MemoryView) -> None:
-        super().__init__(type(iter(memoryview(b""))))
+        super().__init__()
         self.view: MemoryView | None = view
         self.length = len(view.host)
         self.index = 0
