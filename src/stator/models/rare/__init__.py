@@ -26,9 +26,12 @@ INDEX = {
     "identity.lifetimes": "gc sys.getrefcount",
     "identity.sizes": "*.__sizeof__ builtins.bytearray.__alloc__ sys.getsizeof",
     "identity.weakproxy": "weakref.ProxyType weakref.CallableProxyType _weakref.proxy",
+    "iterators.groupby_": "itertools.groupby itertools._grouper",
     "iterators.itertools_functions": (
         "itertools.starmap itertools.filterfalse itertools.takewhile itertools.dropwhile itertools.accumulate"
     ),
+    "iterators.itertools_in_step": "itertools.zip_longest itertools.compress itertools.pairwise itertools.batched",
+    "iterators.tee_": "itertools.tee itertools._tee itertools._tee_dataobject",
     "numbers.decimal_": "decimal _decimal",
     "numbers.decimal_context": "decimal _decimal",
     "stdlib.ast_": "ast _ast",
@@ -41,7 +44,6 @@ INDEX = {
     "stdlib.os_": "posix.stat posix.lstat posix.fspath _stat",
     "text.bytearray_": "builtins.bytearray builtins.bytearray_iterator",
     "text.memoryview_": "builtins.memoryview builtins.memory_iterator",
-    "text.templates": "_string builtins.formatteriterator builtins.fieldnameiterator",
 }
 
 announce(__name__, INDEX)
