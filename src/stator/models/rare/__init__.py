@@ -18,7 +18,9 @@ INDEX = {
     "functions.async_generator": (
         "builtins.async_generator builtins.async_generator_asend builtins.async_generator_athrow"
     ),
+    "functions.cmp_to_key_": "_functools.cmp_to_key functools.KeyWrapper",
     "functions.code_": "builtins.compile builtins.eval builtins.exec",
+    "functions.fresh_caches": "functools._lru_cache_wrapper.__new__",
     "functions.known_iterators": (
         "builtins.code.co_lines builtins.code.co_positions builtins.line_iterator builtins.positions_iterator"
         " _string builtins.formatteriterator builtins.fieldnameiterator"
