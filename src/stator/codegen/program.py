@@ -32,21 +32,24 @@ if TYPE_CHECKING:
 _serial = itertools.count()
 
 
-class Graph(Protocol):
-    """A compiled graph; see `stator.pytorch.graph.finish.CompiledGraph`."""
-
-    callable: Callable[..., object]
-    inputs: list[Output]
-    located: Callable[[BaseException], object] | None
-    gm: Any
-
-
 class Recovery(Protocol):
     """What is done about a graph that fails; see `stator.pytorch.graph.undo.Recovery`."""
 
     save: str
     undo: str
     refused: str
+
+
+class Graph(Protocol):
+    """A compiled graph; see `stator.pytorch.graph.compiled_graph.CompiledGraph`."""
+
+    callable: Callable[..., object]
+    inputs: list[Output]
+    located: Callable[[BaseException], object] | None
+    gm: Any
+
+    def recovery(self, recorder: Any, writer: interfaces.Writer, *, checked: bool) -> Recovery | None:
+        """What generated code does about a failure of the graph, or of checks of its results."""
 
 
 class Residual:
@@ -218,7 +221,7 @@ class Program:
             writer.namespace["graph"] = graph.callable
             target = f"{', '.join(names)}{',' if len(names) == 1 else ''} = " if names else ""
             head.append(f"{target}graph({', '.join(args)})")
-            recovery = self.trace.recorder.recovery(graph, writer, checked=bool(checks))
+            recovery = graph.recovery(self.trace.recorder, writer, checked=bool(checks))
             if recovery is not None:
                 head = self._checked(head[0], checks, recovery, graph)
             elif checks:

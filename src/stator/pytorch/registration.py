@@ -10,12 +10,10 @@ from stator.compiler import region
 from stator.controls import resets
 from stator.interp import trace
 from stator.marks import stance
-from stator.pytorch import library
+from stator.pytorch import basic_models, library
 from stator.pytorch.graph.recorder import Recorder
-from stator.pytorch.modules import compiled_forward, nn_module, optimized_module
-from stator.pytorch.shapes import dynamism, sizes, symbols
-from stator.pytorch.state import contexts, other_tracers, policy
-from stator.pytorch.tensors import calls, constants, operators, reader, specials
+from stator.pytorch.shapes import dynamism, symbols
+from stator.pytorch.tensors import calls, reader
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import CALL_HOOKS, DECIDERS, INTERCEPTS, LITERAL_HOOKS, MODELS
 
@@ -26,19 +24,9 @@ def register() -> None:
     """Called once, when all private names of torch have been found as they should be."""
     MODELS[torch.Tensor] = TensorValue
     reader.configure()
-    constants.install()
-    contexts.install()
-    specials.install()
-    sizes.install()
-    operators.install()
-    nn_module.install()
-    policy.install()
-    other_tracers.install()
-    optimized_module.install()
-    compiled_forward.install()
+    basic_models.install()
     CALL_HOOKS.append(calls.call_hook)
     CALL_HOOKS.append(symbols.specialise)
-    INTERCEPTS.append(constants.intercept_constant)
     INTERCEPTS.append(calls.intercept)
 
     def begin(new: Any) -> None:

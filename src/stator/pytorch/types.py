@@ -25,10 +25,10 @@ Nested: TypeAlias = Any
 Fake: TypeAlias = torch.Tensor
 #: the mode that such tensors belong to (FakeTensorMode)
 FakeTensorMode: TypeAlias = Any
-#: a number, or a symbol of torch's in its place
-Number: TypeAlias = int | float | bool | torch.SymInt | torch.SymFloat | torch.SymBool
+#: an int, float or bool, or a symbol of torch's in its place (torch.SymInt …)
+Number: TypeAlias = Any
 #: what an operation is tried on: a fake tensor or a symbolic number
-Operand: TypeAlias = torch.Tensor | torch.SymInt | torch.SymFloat | torch.SymBool
+FakeOperand: TypeAlias = torch.Tensor | torch.SymInt | torch.SymFloat | torch.SymBool
 #: torch._ops.OpOverload
 Operator: TypeAlias = Any
 #: torch._C.FunctionSchema, and one of its arguments (torch._C.Argument)
@@ -36,3 +36,11 @@ Schema: TypeAlias = Any
 Argument: TypeAlias = Any
 #: what the reference implementation calls the origin of an input (torch._guards.Source)
 Origin: TypeAlias = Any
+#: how the ShapeEnv is to make symbols of a tensor's sizes (torch.fx.experimental.symbolic_shapes.SymbolicContext)
+SymbolicContext: TypeAlias = Any
+#: a traced value that a graph has a node for: a TensorValue, or a SymValue
+GraphValue: TypeAlias = Any
+#: how an operand is described: TensorMeta, NumberMeta, or None for a tensor that has no short description
+OperandMeta: TypeAlias = Any
+#: a trace's table of the descriptions that hold symbols
+Descriptions: TypeAlias = dict[object, Any]

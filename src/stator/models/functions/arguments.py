@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from stator.host.version_facts import HANDLED_EXCEPTION_CHANGES_MERGE_ERROR
 from stator.space.value import Raised, Value
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def merge_keywords(space: Space, target: Value, mapping: Value, function: Value)
         raise space.error(TypeError, text)
     for key in space.iterate(space.call(keys, [], {})):
         if space.truth(space.contains(target, key)):
-            if sys.version_info < (3, 12) and space.trace.frame.being_handled():
+            if HANDLED_EXCEPTION_CHANGES_MERGE_ERROR and space.trace.frame.being_handled():
                 # Up to 3.11 the words below are only for a KeyError without a context.
                 raise space.error(KeyError, space.known(key))
             text = f"{_shown(space, function)} got multiple values for keyword argument '{space.known(key)}'"

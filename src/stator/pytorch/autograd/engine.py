@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.autograd
@@ -23,17 +23,18 @@ from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Host
     from stator.space.space import Space
 
 
-def _refusing(host: Any) -> Handler:
+def _refusing(host: Host) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise _refusal(host)
 
     return handler
 
 
-def _refusal(host: Any) -> Unsupported:
+def _refusal(host: Host) -> Unsupported:
     return Unsupported(errors.AutogradCall(describe_callable(host)))
 
 
@@ -55,7 +56,7 @@ def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise refusal
 
 
-def _backward(host: Any) -> Handler:
+def _backward(host: Host) -> Handler:
     """`backward`: the tensors that it is told to accumulate gradients in are tensors of their own."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -73,7 +74,7 @@ def _backward(host: Any) -> Handler:
 
 def _is_whole(recorder: Recorder) -> bool:
     """Whether no graph of autograd reaches into the trace, and nobody waits for gradients in it."""
-    for value in recorder.tensors:
+    for value in recorder.tracked.existing:
         host = value.host
         if not host.requires_grad:
             continue
@@ -82,7 +83,7 @@ def _is_whole(recorder: Recorder) -> bool:
             return False
         assert value.source is not None
         recorder.trace.guard(IdIs(GetAttrSource(value.source, "_backward_hooks"), None))
-    return not recorder.hooked
+    return not recorder.tracked.hooked
 
 
 def install() -> None:

@@ -6,7 +6,7 @@ Run on fake tensors they fail at best. They break the graph where such an argume
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +20,7 @@ from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
 Reads = Callable[[list[Value], dict[str, Value]], bool]
@@ -37,7 +38,7 @@ def _tensor_at(*positions: int, names: tuple[str, ...]) -> Reads:
     return reads
 
 
-def _guarded(host: Any, reads: Reads, otherwise: Handler) -> Handler:
+def _guarded(host: Host, reads: Reads, otherwise: Handler) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         if reads(args, kwargs):
             raise Unsupported(errors.DataDependentValue(describe_callable(host)))
@@ -59,5 +60,5 @@ def install() -> None:
         register(host, _guarded(host, lengths, function_handler(host)))
     sections = _tensor_at(1, names=("indices_or_sections", "tensor_indices_or_sections", "indices"))
     register(torch.tensor_split, _guarded(torch.tensor_split, sections, function_handler(torch.tensor_split)))
-    method: Any = internals.TensorBase.tensor_split
+    method: Function = internals.TensorBase.tensor_split
     register(method, _guarded(method, sections, method_handler(method, "tensor_split")))

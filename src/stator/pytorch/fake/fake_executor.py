@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -16,19 +15,25 @@ from stator.pytorch.fake.quiet import casts_not_kept, warnings_of_torch
 from stator.pytorch.fake.watcher import OpObservation, Watcher
 from stator.space.value import Unsupported
 
+if TYPE_CHECKING:
+    import torch.fx
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    from stator.pytorch.types import Args, FakeOperand, Function, Kwargs
+
 __all__ = ["FakeExecutor"]
 
 
 class FakeExecutor:
     """A fake tensor mode, and the running of operations in it."""
 
-    def __init__(self, shape_env: Any = None) -> None:
+    def __init__(self, shape_env: ShapeEnv | None = None) -> None:
         self.shape_env = shape_env
         self.mode = FakeMode(shape_env)
         #: where the sizes of a call are numbers, if there are symbols here
         self._numbers: FakeExecutor | None = None
 
-    def admit(self, shape_env: Any) -> None:
+    def admit(self, shape_env: ShapeEnv | None) -> None:
         """From now on there may be symbols."""
         self.shape_env = shape_env
         self.mode.admit(shape_env)
@@ -42,7 +47,7 @@ class FakeExecutor:
         return True
 
     def run(
-        self, function: Callable[..., Any], args: Any, kwargs: Any, operands: list[Any], fill: Callable[..., Any]
+        self, function: Function, args: Args, kwargs: Kwargs, operands: list[FakeOperand], fill: Function
     ) -> OpObservation:
         """Call a function on fake tensors. Raises Failure for its own errors, Unsupported for what cannot be faked.
 
@@ -52,7 +57,7 @@ class FakeExecutor:
         return by_python or self._observe(function, fill(args, operands), fill(kwargs, operands))
 
     def _by_python(
-        self, function: Callable[..., Any], args: Any, kwargs: Any, operands: list[Any], fill: Callable[..., Any]
+        self, function: Function, args: Args, kwargs: Kwargs, operands: list[FakeOperand], fill: Function
     ) -> OpObservation | None:
         """The run by torch's kernels in Python, if for the sizes of this call they do what those in C++ do."""
         if self._numbers is None:
@@ -74,7 +79,7 @@ class FakeExecutor:
         observed.warned = expected.warned
         return observed
 
-    def _observe(self, function: Callable[..., Any], args: Any, kwargs: Any) -> OpObservation:
+    def _observe(self, function: Function, args: Args, kwargs: Kwargs) -> OpObservation:
         if any(isinstance(arg, torch.dtype) and arg in _QUANTIZED for arg in (*args, *kwargs.values())):
             name = getattr(function, "__name__", str(function))
             raise Unsupported(errors.UnsupportedTensorOperation(name, "fake tensors cannot be quantised"))

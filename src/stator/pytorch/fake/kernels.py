@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.fake.quiet import warnings_of_torch
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Args, Argument, Kwargs, Nested, Number, Operator
 
 __all__ = ["examine"]
 
@@ -79,17 +82,15 @@ _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _MOST = 1024
 
 #: from a tensor to the type of what stands for it
-_Types: TypeAlias = Callable[[Any], Any]
+_Types: TypeAlias = Callable[[torch.Tensor], torch.dtype]
 
 _lock = threading.Lock()
 #: by operator and the types of its arguments: None for those that it takes, else the error
-_known: dict[Any, Exception | None] = {}
-_FACTS: dict[Any, tuple[bool, bool]] = {}
+_known: dict[object, Exception | None] = {}
+_FACTS: dict[Operator, tuple[bool, bool]] = {}
 
 
-def examine(
-    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, *, ran: bool
-) -> tuple[bool, Exception | None]:
+def examine(func: Operator, args: Args, kwargs: Kwargs, result: Nested, *, ran: bool) -> tuple[bool, Exception | None]:
     """Whether an operator may fail when it runs on operands like these; and its error, if it is sure to.
 
     Args:
@@ -110,7 +111,7 @@ def examine(
     return may or answer is not None, None if answer is _UNKNOWN else answer
 
 
-def _facts(func: Any) -> tuple[bool, bool]:
+def _facts(func: Operator) -> tuple[bool, bool]:
     """Whether the operator only makes a view, and whether it has a result for any contents."""
     found = _FACTS.get(func)
     if found is None:
@@ -126,7 +127,7 @@ def _facts(func: Any) -> tuple[bool, bool]:
     return found
 
 
-def _divides(func: Any, args: tuple[Any, ...]) -> bool:
+def _divides(func: Operator, args: Args) -> bool:
     name = internals.schema(func).name.partition("::")[2].rstrip("_")
     if name not in _DIVISIONS or len(args) < 2:
         return False
@@ -136,7 +137,7 @@ def _divides(func: Any, args: tuple[Any, ...]) -> bool:
     return not isinstance(divisor, float) and (isinstance(divisor, _SYMBOLIC) or not divisor)
 
 
-def _is_open(item: Any) -> bool:
+def _is_open(item: Nested) -> bool:
     """Whether there is a number in it that is read from a tensor when the graph runs."""
     if isinstance(item, _SYMBOLIC):
         return hint_of(item) is None
@@ -147,7 +148,7 @@ def _is_open(item: Any) -> bool:
     return isinstance(item, dict) and any(_is_open(part) for part in item.values())
 
 
-def _is_checked(func: Any, args: tuple[Any, ...], result: Any) -> bool:
+def _is_checked(func: Operator, args: Args, result: Nested) -> bool:
     """Whether the operator has no demands besides those that its fake checks."""
     name = internals.schema(func).name.partition("::")[2].rstrip("_")
     if torch.Tag.nondeterministic_seeded in func.tags:
@@ -164,7 +165,7 @@ def _is_checked(func: Any, args: tuple[Any, ...], result: Any) -> bool:
     return True
 
 
-def _expands(tensor: Any, shape: list[Any]) -> bool:
+def _expands(tensor: torch.Tensor, shape: list[Number]) -> bool:
     """Whether a tensor can be expanded to the shape; False too if that depends on symbols."""
     if tensor.dim() > len(shape) or any(type(n) is not int for n in (*tensor.shape, *shape)):
         return False
@@ -172,7 +173,7 @@ def _expands(tensor: Any, shape: list[Any]) -> bool:
     return all(have in (1, wanted) for have, wanted in pairs)
 
 
-def _has_channels(args: tuple[Any, ...]) -> bool:
+def _has_channels(args: Args) -> bool:
     """Whether weights and statistics have one number for each channel."""
     shape = args[0].shape
     others = [arg for arg in args[1:] if isinstance(arg, torch.Tensor)]
@@ -198,7 +199,7 @@ _DRAWING_ANY = frozenset(("bernoulli", "randint", "random", "randperm"))
 _UNKNOWN = Exception("it is not known")
 
 
-def _answer(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+def _answer(func: Operator, args: Args, kwargs: Kwargs) -> Exception | None:
     """The error of the kernel about these types; None if it takes them."""
     total = _facts(func)[1]
     name = internals.schema(func).name.partition("::")[2]
@@ -218,7 +219,7 @@ def _answer(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Excepti
     return answer
 
 
-def _key(item: Any) -> Any:
+def _key(item: Nested) -> object:
     """What tells the types of arguments."""
     kind = type(item)
     if isinstance(item, torch.Tensor):
@@ -234,7 +235,7 @@ def _key(item: Any) -> Any:
     return kind
 
 
-def _tensors(item: Any) -> Iterator[Any]:
+def _tensors(item: Nested) -> Iterator[torch.Tensor]:
     if isinstance(item, torch.Tensor):
         yield item
     elif isinstance(item, tuple | list):
@@ -245,7 +246,7 @@ def _tensors(item: Any) -> Iterator[Any]:
             yield from _tensors(part)
 
 
-def _ask(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], total: bool) -> Exception | None:
+def _ask(func: Operator, args: Args, kwargs: Kwargs, total: bool) -> Exception | None:
     tensors = list(_tensors((args, kwargs)))
     usual = total and all(t.dtype in (torch.float32, torch.float64) and t.dtype is tensors[0].dtype for t in tensors)
     if usual and tensors and torch.Tag.pointwise not in func.tags:
@@ -269,7 +270,7 @@ def _ask(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], total: bool) 
     return _UNKNOWN
 
 
-def _is_plain(tensor: Any) -> bool:
+def _is_plain(tensor: torch.Tensor) -> bool:
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
         return False
     if tensor.device.type == "cuda":
@@ -282,19 +283,19 @@ def _is_about_types(error: Exception) -> bool:
     return isinstance(error, NotImplementedError) and "not implemented for '" in str(error)
 
 
-def _own(tensor: Any) -> Any:
+def _own(tensor: torch.Tensor) -> torch.dtype:
     return tensor.dtype
 
 
-def _floats(tensor: Any) -> Any:
+def _floats(tensor: torch.Tensor) -> torch.dtype:
     return torch.float32 if tensor.dtype.is_floating_point else tensor.dtype
 
 
-def _plain(tensor: Any) -> Any:
+def _plain(tensor: torch.Tensor) -> torch.dtype:
     return torch.float32 if tensor.dtype.is_floating_point else torch.int64
 
 
-def _controls(tensors: list[Any]) -> list[_Types]:
+def _controls(tensors: list[torch.Tensor]) -> list[_Types]:
     """Other types for the operands, in the hope that the operator takes these."""
 
     def always(dtype: torch.dtype) -> _Types:
@@ -309,7 +310,7 @@ def _controls(tensors: list[Any]) -> list[_Types]:
     return found
 
 
-def _failure(func: Any, args: Any, kwargs: Any, filling: int, dtype: _Types) -> Exception | None:
+def _failure(func: Operator, args: Args, kwargs: Kwargs, filling: int, dtype: _Types) -> Exception | None:
     """The error of the operator on tensors of one element."""
     try:
         with warnings_of_torch(set()):
@@ -325,12 +326,12 @@ def _failure(func: Any, args: Any, kwargs: Any, filling: int, dtype: _Types) -> 
     return None
 
 
-def _sizes(argument: Any, given: Any) -> Any:
+def _sizes(argument: Argument, given: object) -> object:
     """Sizes are all one."""
     return [1] * len(given) if argument.name in ("size", "repeats") and isinstance(given, list) else given
 
 
-def _small(item: Any, filling: int, dtype: _Types) -> Any:
+def _small(item: Nested, filling: int, dtype: _Types) -> Nested:
     """The argument with small real tensors in place of fake ones, and with small numbers."""
     if isinstance(item, torch.Tensor):
         return torch.full((1,) * item.dim(), filling, dtype=dtype(item), device=item.device)

@@ -19,6 +19,7 @@ from stator.pytorch.tensors.lowering import Call, Lowering, Operand, fill
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Args, Function, Host, Kwargs, Nested
     from stator.space.space import Space
 
 __all__ = ["handler_of", "watch"]
@@ -26,7 +27,7 @@ __all__ = ["handler_of", "watch"]
 _pytree: Any = internals.pytree
 
 
-def handler_of(host: Any) -> Callable[..., Value] | None:
+def handler_of(host: Host) -> Callable[..., Value] | None:
     """How a function marked as a leaf, by Stator or by torch._dynamo, is handled."""
     marks = host.__dict__
     leaf = marks.get("_stator_leaf")
@@ -36,7 +37,7 @@ def handler_of(host: Any) -> Callable[..., Value] | None:
     return None if leaf is None else functools.partial(_call, leaf)
 
 
-def watch(hook: Callable[..., Any], args: Any, kwargs: Any) -> None:
+def watch(hook: Function, args: Args, kwargs: Kwargs) -> None:
     """Call the hook when the gradients of the tensors among the arguments have been computed."""
     tensors = [x for x in _pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor) and x.requires_grad]
     if tensors:
@@ -66,7 +67,7 @@ class _LeafLowering(Lowering):
         super().__init__(space, call)
         self.modules: list[tuple[torch.nn.Module, dict[str, Operand]]] = []
 
-    def value(self, value: Value) -> tuple[Any, Any]:
+    def value(self, value: Value) -> tuple[Nested, object]:
         value = value.force()
         if not issubclass(value.cls, torch.nn.Module):
             return super().value(value)
@@ -91,16 +92,16 @@ class LeafModule(torch.nn.Module):
         self.args, self.kwargs, self.replaced = call.args, call.kwargs, lowering.modules
         self.written = _written(leaf, call)
         self.spec = _pytree.tree_structure((tuple(call.operands), {}))
-        self.structure: Any = None
+        self.structure: tuple[Host, int] | None = None
         #: what the function gives, with the places of its tensors
-        self.result: Any = None
+        self.result: Nested = None
         self.real = internals.LeafCallable(functools.partial(self.run, leaf.function))
         assert leaf.fake is not None
         self.fake = internals.LeafCallable(functools.partial(self.run, leaf.fake))
         if leaf.hook is not None:
             internals.hook_leaf(self.real, leaf.hook, _nothing)
 
-    def run(self, function: Callable[..., Any], *tensors: Any) -> tuple[Any, ...]:
+    def run(self, function: Function, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The tensors that the function gives; the first call, which is of the fake one, says how they are arranged."""
         given = list(tensors)
         with contextlib.ExitStack() as stack:
@@ -120,10 +121,10 @@ class LeafModule(torch.nn.Module):
             )
         return tuple(made)
 
-    def forward(self, *tensors: Any) -> Any:
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return internals.leaf_operator(self.real, self.fake, self.spec, self.written, *tensors)
 
-    def observed(self, *tensors: Any) -> Any:
+    def observed(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The same on fake tensors, which are written as the function will write the real ones."""
         made = self(*tensors)
         with torch.no_grad():
@@ -132,7 +133,7 @@ class LeafModule(torch.nn.Module):
         return made
 
 
-def _nothing(*args: Any) -> None:
+def _nothing(*args: object) -> None:
     """The hook on fake tensors."""
 
 
@@ -141,13 +142,13 @@ def _written(leaf: Leaf, call: Call) -> str:
     if not leaf.mutates:
         return ""
     bound = inspect.signature(leaf.function).bind(*call.args, **call.kwargs)
-    scope: dict[str, Any] = {"__builtins__": {}}
+    scope: dict[str, object] = {"__builtins__": {}}
     found = [eval(expression, scope, dict(bound.arguments)) for expression in leaf.mutates]
     places = {leaf.index for leaf in _pytree.tree_leaves(found) if isinstance(leaf, Operand)}
     return ",".join(map(str, sorted(places)))
 
 
-def _rebuilt(space: Space, template: Any, made: list[Value]) -> Value:
+def _rebuilt(space: Space, template: Nested, made: list[Value]) -> Value:
     """The result of the function: what is known of it, and the tensors of the node."""
     if isinstance(template, Operand):
         return made[template.index]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -17,20 +17,25 @@ from stator.space.protocol import MODELS, register
 from stator.space.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import torch.fx
+
+    from stator.pytorch.types import Nested
     from stator.space.space import Space
 
 
 class MappedModule(torch.nn.Module):
     """A graph that is mapped over the first dimensions `in_dims` say of its inputs; further inputs are not."""
 
-    def __init__(self, graph: Any, in_dims: tuple[int, ...], out_dims: Any, randomness: str) -> None:
+    def __init__(self, graph: torch.fx.Graph, in_dims: tuple[int, ...], out_dims: Nested, randomness: str) -> None:
         super().__init__()
         self.graph = graph
         self.in_dims = in_dims
         self.out_dims = out_dims
         self.randomness = randomness
 
-    def forward(self, *operands: Any) -> Any:
+    def forward(self, *operands: torch.Tensor) -> Nested:
         dims = self.in_dims + (None,) * (len(operands) - len(self.in_dims))
         return torch.vmap(self.graph, dims, self.out_dims, self.randomness)(*operands)
 
@@ -61,9 +66,11 @@ class _Mapping:
         self.in_dims: list[int] = []
         #: the tensors that the function gives
         self.results: list[TensorValue] = []
-        self.out_dims: list[Any] = []
+        self.out_dims: list[int | None] = []
 
-    def run(self, function: Value, inner: list[Value], kwargs: dict[str, Value], out_dims: Any, random: str) -> Value:
+    def run(
+        self, function: Value, inner: list[Value], kwargs: dict[str, Value], out_dims: Nested, random: str
+    ) -> Value:
         """Trace the function for one example, and record that it is mapped."""
         sizes = [value.shape[dim] for value, dim in zip(self.mapped, self.in_dims, strict=True)]
         if not sizes or not all(bool(size == sizes[0]) for size in sizes):
@@ -80,21 +87,22 @@ class _Mapping:
         made = iter(self.space.unpack(self.recorded(module, [*self.mapped, *free])))
         return self.rebuilt(result, made)
 
-    def recorded(self, module: MappedModule, operands: list[Any]) -> Value:
+    def recorded(self, module: MappedModule, operands: list[Value]) -> Value:
         try:
             return record_module(self.space.trace.recorder, "vmap", module, operands)
         except Failure as failure:
             raise _refusal(str(failure.error).partition("\n")[0][:200]) from None
 
-    def effects(self) -> tuple[Any, ...]:
+    def effects(self) -> tuple[object, ...]:
         """What changes when something is written, drawn or noted."""
         recorder = self.space.trace.recorder
         effects = self.space.trace.effects
-        return effects.count, len(recorder.rewritten), recorder.random, recorder.acts, recorder.state.key
+        done = recorder.effects
+        return effects.count, len(done.rewritten), done.random, done.acts, recorder.state.key
 
     # -- structures of tensors --------------------------------------------------------------------------------------
 
-    def examples(self, value: Value, dims: Any) -> Value:
+    def examples(self, value: Value, dims: Nested) -> Value:
         """What the function is given for an argument: one example of each batch."""
         value = value.force()
         if isinstance(value, _SEQUENCES()) and dims is not None:
@@ -102,7 +110,7 @@ class _Mapping:
             return self.space.new_list(parts) if issubclass(value.cls, list) else self.space.new_tuple(parts)
         return value if dims is None else self.example(value, dims)
 
-    def pairs(self, value: Value, dims: Any) -> list[tuple[Value, Any]]:
+    def pairs(self, value: Value, dims: Nested) -> list[tuple[Value, Nested]]:
         """The items of a sequence, with what is said of the dimensions of each."""
         items = self.space.unpack(value)
         each = list(dims) if isinstance(dims, tuple | list) else [dims] * len(items)
@@ -110,7 +118,7 @@ class _Mapping:
             raise _refusal("its dimensions are given for other structures")
         return list(zip(items, each, strict=True))
 
-    def example(self, value: Value, dim: Any) -> Value:
+    def example(self, value: Value, dim: Nested) -> Value:
         """One example of a batch."""
         ndim = len(value.shape) if isinstance(value, TensorValue) else 0
         if not isinstance(value, TensorValue) or type(dim) is not int or not -ndim <= dim < ndim:
@@ -119,14 +127,14 @@ class _Mapping:
         self.mapped.append(value)
         self.in_dims.append(dim)
         recorder = self.space.trace.recorder
-        with recorder.fake_executor.mode:
+        with recorder.fakes.executor.mode:
             like = value.fake.select(dim, 0) if value.shape[dim] != 0 else _no_example(value.fake, dim)
         made = TensorValue(recorder, torch.Tensor, meta_of(like))
         made._fake = like
         self.graph.input(f"example_{len(self.graph.given)}", made)
         return made
 
-    def collect(self, value: Value, dims: Any) -> None:
+    def collect(self, value: Value, dims: Nested) -> None:
         """Note the tensors in a result of the function, and the dimensions that they are stacked in."""
         value = value.force()
         if isinstance(value, _SEQUENCES()):
@@ -138,7 +146,7 @@ class _Mapping:
         else:
             raise _refusal("the function gives something else than tensors")
 
-    def rebuilt(self, value: Value, made: Any) -> Value:
+    def rebuilt(self, value: Value, made: Iterator[Value]) -> Value:
         """The result of the function with the stacked tensors in the place of those of one example."""
         value = value.force()
         if isinstance(value, TensorValue):
@@ -147,7 +155,7 @@ class _Mapping:
         return self.space.new_list(parts) if issubclass(value.cls, list) else self.space.new_tuple(parts)
 
 
-def _no_example(batch: Any, dim: int) -> Any:
+def _no_example(batch: torch.Tensor, dim: int) -> torch.Tensor:
     """An example of a batch that has none."""
     with torch.no_grad():
         like = batch.new_empty([size for i, size in enumerate(batch.shape) if i != dim])

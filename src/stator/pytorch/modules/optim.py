@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.optim
@@ -15,6 +15,7 @@ from stator.space.protocol import INTERCEPTS, MODELS, NONE, Handler, TailCall, r
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _PATCHED = ("optimizer <class 'torch.optim.", "don't trace into fused optimizer")
 
 
-def _intercept(host: Any) -> Handler | None:
+def _intercept(host: Host) -> Handler | None:
     """torch's own marks for Dynamo: what it cannot trace, Stator may; breaks in user code are wanted."""
     if host.__code__ is WRAPPER:
         return lambda space, args, kwargs: TailCall(_spared(space, host), args, kwargs)
@@ -33,9 +34,9 @@ def _intercept(host: Any) -> Handler | None:
     return None
 
 
-def _spared(space: Space, wrapper: Any) -> Value:
+def _spared(space: Space, wrapper: Function) -> Value:
     """What the wrapper calls. Its `__wrapped__` may be another: `functools.wraps` sets it anew."""
-    host: Any = space.existing(wrapper)
+    host: Host = space.existing(wrapper)
     cells = host.cells(space)
     function: Value = cells[WRAPPER.co_freevars.index("fn")].contents
     return function
@@ -52,12 +53,12 @@ def _graph_break(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
 # -- tensors as scalars -----------------------------------------------------------------------------------------------
 
 #: `self + value * a / b`, `self + value * a * b`: what is done to the product of the first two
-_LAST: dict[str, Any] = {"addcdiv": torch.Tensor.div, "addcmul": torch.Tensor.mul}
+_LAST: dict[str, Function] = {"addcdiv": torch.Tensor.div, "addcmul": torch.Tensor.mul}
 #: data types in which the kernel computes step by step
 _EXACT = (torch.float32, torch.float64)
 
 
-def _scaled(host: Any, name: str, otherwise: Handler) -> Handler:
+def _scaled(host: Host, name: str, otherwise: Handler) -> Handler:
     """`addcdiv` and its like, with a tensor or symbol as `value`: the kernel's arithmetic, as operations."""
     last = _LAST[name]
     add = torch.Tensor.add_ if host.__name__.endswith("_") else torch.Tensor.add
@@ -78,7 +79,7 @@ def _scaled(host: Any, name: str, otherwise: Handler) -> Handler:
     return handler
 
 
-def _multiplied(host: Any, otherwise: Handler) -> Handler:
+def _multiplied(host: Host, otherwise: Handler) -> Handler:
     """`a.add_(b, alpha=number)` with a number that is a symbol: backends make tensors of the factors of products."""
     plain = getattr(torch.Tensor, host.__name__)
 

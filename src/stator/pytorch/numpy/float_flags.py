@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stator.pytorch.numpy.loops import ufunc_of
+from stator.pytorch.numpy.loops import DType, ufunc_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from stator.pytorch.tensors.tensor import TensorValue
+    from stator.pytorch.types import Host, Kwargs, Nested
 
 __all__ = [
     "BOUND",
@@ -124,7 +127,7 @@ _ORDERING = frozenset({"median", "percentile", "quantile"})
 _WRITING = frozenset({"copyto", "fill", "fill_diagonal", "put", "put_along_axis", "__setitem__"})
 
 
-def kind_of(host: Any, name: str, operands: Sequence[Any], result: Any, options: Any) -> str | None:
+def kind_of(host: Host, name: str, operands: Sequence[DType], result: Nested, options: Kwargs) -> str | None:
     """What tells of floating-point errors of a call: one of the above, or None where nothing does.
 
     Args:
@@ -161,7 +164,7 @@ def kind_of(host: Any, name: str, operands: Sequence[Any], result: Any, options:
     return QUIET if all(dtype.kind in "biu" for dtype in (*operands, *results)) else kind
 
 
-def _of_ufunc(name: str, operands: Sequence[Any], results: Sequence[Any], options: Any) -> str | None:
+def _of_ufunc(name: str, operands: Sequence[DType], results: Sequence[DType], options: Kwargs) -> str | None:
     if options and (set(options) != {"out"} or len({*operands, *results}) > 1):
         return None
     if name in _QUIET_UFUNCS:
@@ -173,7 +176,7 @@ def _of_ufunc(name: str, operands: Sequence[Any], results: Sequence[Any], option
     return RESULT if name in _REAL_UFUNCS else None
 
 
-def carried(host: Any, operands: Sequence[Any]) -> Sequence[Any]:
+def carried(host: Host, operands: Sequence[TensorValue]) -> Sequence[TensorValue]:
     """Those of the operands whose infinities and NaNs are found again in the result."""
     found = ufunc_of(host)
     if found is None:
@@ -182,7 +185,7 @@ def carried(host: Any, operands: Sequence[Any]) -> Sequence[Any]:
     return operands[::-1][:count] if found[1] == "reflected" else operands[:count]
 
 
-def casts_badly(own: Any, to: Any) -> bool:
+def casts_badly(own: DType, to: DType) -> bool:
     """Whether the conversion of elements to another data type may set a flag."""
     if to.kind == "b" or own.kind == "b":
         return False
@@ -191,7 +194,7 @@ def casts_badly(own: Any, to: Any) -> bool:
     return bool(to.kind in "iu" or np.finfo(to).max < np.finfo(own).max)
 
 
-def too_big(args: Any, dtypes: Sequence[Any]) -> bool:
+def too_big(args: Nested, dtypes: Sequence[DType]) -> bool:
     """Whether a known number among the arguments is infinite in the data type of an operand."""
     floats = [np.finfo(dtype).max for dtype in dtypes if dtype.kind in "fc"]
     limit = min(map(float, floats), default=math.inf)
@@ -199,7 +202,7 @@ def too_big(args: Any, dtypes: Sequence[Any]) -> bool:
     return any(limit < abs(number) for number in _numbers(args) if not math.isinf(abs(number)))
 
 
-def _numbers(args: Any) -> Iterator[Any]:
+def _numbers(args: Nested) -> Iterator[complex]:
     if isinstance(args, float | complex):
         yield args
     elif isinstance(args, list | tuple):
@@ -209,7 +212,7 @@ def _numbers(args: Any) -> Iterator[Any]:
         yield from _numbers(list(args.values()))
 
 
-def _dtypes(result: Any) -> Iterator[Any]:
+def _dtypes(result: Nested) -> Iterator[DType]:
     if isinstance(result, np.ndarray | np.generic):
         yield result.dtype
     elif isinstance(result, list | tuple):

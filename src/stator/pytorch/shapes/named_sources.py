@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator.guards.source import CellSource, DictItemSource, GlobalSource, ItemSource, LocalSource, Source
 from stator.pytorch import internals
@@ -81,7 +81,7 @@ def _torchs_name(trace: Trace, source: Source) -> str:
         return f"L[{parameter!r}]"
     if isinstance(source, GlobalSource):
         return f"G[{source.name!r}]"
-    base: Any = source.base
+    base = source.base
     if base is None:
         return source.expr()
     return _torchs_name(trace, base) + source.expr().removeprefix(base.expr())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -74,7 +74,7 @@ def _writes(call: Call) -> bool:
     return name.strip("_") in _INPLACE or (name.endswith("_") and not name.endswith("__"))
 
 
-def _bytes(meta: Any) -> int:
+def _bytes(meta: TensorMeta) -> int:
     span = 1 + sum(max(n - 1, 0) * s for n, s in zip(meta.shape, meta.stride, strict=True)) + meta.offset
     return int(span * meta.dtype.itemsize)
 
@@ -92,7 +92,7 @@ def _ask(call: Call, filling: int, warned: set[type] | None = None) -> Exception
     return None
 
 
-def _real(meta: Any, cls: type, filling: int) -> Any:
+def _real(meta: TensorMeta, cls: type, filling: int) -> torch.Tensor:
     with torch.no_grad():
         span = _bytes(meta) // meta.dtype.itemsize
         memory = torch.full((span,), filling, dtype=meta.dtype)

@@ -7,20 +7,22 @@ gives its list, and a size that was divided by `torch.div` breaks nothing.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
-from stator.pytorch.graph.contract import is_member
+from stator.pytorch.graph.inputs import is_member
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.tensors.lowering import fill
 from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
-    from stator.pytorch.interfaces import Operation, Recorder
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import Operation
+    from stator.pytorch.types import Nested, Number
     from stator.space.value import Value
 
 __all__ = ["contents"]
@@ -30,7 +32,7 @@ _MOST = 1024
 _DEPTH = 64
 
 
-def contents(recorder: Recorder, value: Value) -> Any:
+def contents(recorder: Recorder, value: Value) -> torch.Tensor | None:
     """A real tensor equal to the traced one, or None where its contents are not known."""
     if not isinstance(value, TensorValue):
         return None
@@ -49,11 +51,11 @@ class _Search:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.members: list[TensorValue] = []
-        self.done: dict[int, Any] = {}
+        self.done: dict[int, Nested] = {}
 
-    def computed(self, value: Value, depth: int) -> Any:
+    def computed(self, value: Value, depth: int) -> torch.Tensor | None:
         """The real tensor, or None."""
-        if not isinstance(value, TensorValue) or value.root in self.recorder.rewritten or depth == 0:
+        if not isinstance(value, TensorValue) or value.root in self.recorder.effects.rewritten or depth == 0:
             return None
         operation = value.operation
         if operation is None:
@@ -67,7 +69,7 @@ class _Search:
             result = result[index]
         return result
 
-    def member(self, value: TensorValue) -> Any:
+    def member(self, value: TensorValue) -> torch.Tensor | None:
         """The contents of a module's buffer of one element, if they have not been seen to change."""
         meta = value.meta
         if meta is None or meta.shape != () or meta.device.type != "cpu" or meta.requires_grad or not is_member(value):
@@ -86,7 +88,7 @@ class _Search:
             return False
         return math.prod(meta.shape) <= _MOST and "empty" not in getattr(operation.function, "__name__", "empty")
 
-    def run(self, operation: Operation, depth: int) -> Any:
+    def run(self, operation: Operation, depth: int) -> torch.Tensor | None:
         """The operation's real result, or None."""
         operands = [self.computed(operand, depth - 1) for operand in operation.operands]
         if any(operand is None for operand in operands):
@@ -106,8 +108,8 @@ def _same_contents(member: TensorValue) -> Guard:
 class _Holds(Interned):
     """Whether a tensor of one element holds the number."""
 
-    def __init__(self, number: Any) -> None:
+    def __init__(self, number: Number) -> None:
         self.number = number
 
-    def __call__(self, tensor: Any) -> bool:
+    def __call__(self, tensor: torch.Tensor) -> bool:
         return bool(tensor.item() == self.number)

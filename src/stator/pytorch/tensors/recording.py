@@ -45,8 +45,8 @@ def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]
         return recorder.record(again)
 
 
-def record_method(space: Space, name: str, *args: Any, **kwargs: Any) -> Any:
+def record_method(space: Space, name: str, *args: object, **kwargs: object) -> Any:
     """Record a call of the tensor method of this name; arguments that are no values are constants."""
     values = [arg if isinstance(arg, Value) else Constant(arg) for arg in args]
-    options: dict[str, Value] = {key: Constant(arg) for key, arg in kwargs.items()}
+    options = {key: arg if isinstance(arg, Value) else Constant(arg) for key, arg in kwargs.items()}
     return record(space, Call(getattr(torch.Tensor, name), "call_method", name), values, options)

@@ -29,8 +29,8 @@ def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
     if not space.trace.config.capture_scalar_outputs or tensor.dtype.is_complex:
         return None
     recorder = space.trace.recorder
-    place = None if recorder.acts or tensor.root in recorder.rewritten else _place(recorder, tensor)
-    number = recorder.elements.get(place)
+    place = None if recorder.effects.acts or tensor.root in recorder.effects.rewritten else _place(recorder, tensor)
+    number = recorder.shapes.elements.get(place)
     if number is None:
         call = Call(_Base.item, "call_method", "item")
         call.args, call.operands = (Operand(0),), [tensor]
@@ -39,7 +39,7 @@ def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
         except Failure:  # more than one element: eager words the error
             return None
         if place is not None:
-            recorder.elements[place] = number
+            recorder.shapes.elements[place] = number
     if kind in (object, number.cls):
         return number
     if not isinstance(number, SymValue):  # fake tensors know it
@@ -51,8 +51,8 @@ def _place(recorder: Recorder, tensor: TensorValue) -> Any:
     """What tells a number from others that are read from tensors nobody writes to: the same is one symbol."""
     operation = tensor.operation
     if operation is None or operation.key is None or operation.effectful:
-        return id(recorder.graph), tensor
-    return id(recorder.graph), operation.function, operation.key, tuple(operation.operands), tensor.path
+        return id(recorder.nodes.graph), tensor
+    return id(recorder.nodes.graph), operation.function, operation.key, tuple(operation.operands), tensor.path
 
 
 def known_as(space: Space, conversion: Function, value: Value) -> Value | None:

@@ -20,6 +20,7 @@ from stator.space.protocol import TRUE, register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
 __all__ = ["install", "unbind"]
@@ -53,7 +54,7 @@ def _len(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
 _NUMBERS: dict[str, type] = {"item": object, "__int__": int, "__index__": int, "__float__": float}
 
 
-def _data(host: Any, branch: bool) -> Any:
+def _data(host: Host, branch: bool) -> Any:
     """A method that makes a Python value of the contents: known for constants, a symbol, or a break."""
     kind = _NUMBERS.get(host.__name__)
 
@@ -74,7 +75,7 @@ def _data(host: Any, branch: bool) -> Any:
     return handler
 
 
-def item_at(tensor: Any, index: Any) -> Any:
+def item_at(tensor: torch.Tensor, index: Any) -> Any:
     """`tensor[index]`, also for symbols known when the graph runs, which fake tensors take in `select` only."""
     parts = index if isinstance(index, tuple) else (index,)
     if not any(isinstance(part, torch.SymInt) for part in parts):
@@ -121,11 +122,11 @@ def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return method_handler(_Base.new, "new")(space, args, kwargs)  # type: ignore[return-value]
 
 
-def _text(function: Any, name: str) -> Any:
+def _text(function: Function, name: str) -> Any:
     """A method that shows a tensor: the text waits for the graph, which keeps the contents of this moment."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        tensor: Any = args[0].force()
+        tensor: torch.Tensor = args[0].force()
         options = [arg.force() for arg in args[1:]]
         plain = isinstance(tensor, TensorValue) and tensor.cls is torch.Tensor and not tensor.requires_grad
         shape = tensor.shape if isinstance(tensor, TensorValue) else ()

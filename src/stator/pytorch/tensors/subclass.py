@@ -7,7 +7,6 @@ called on probes, whose `__torch_function__` only notes what it is given. The ov
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,6 +23,7 @@ from stator.space.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, bu
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
     from stator.space.interfaces import Trace
     from stator.space.space import Space
 
@@ -39,7 +39,7 @@ class FunctionState:
     __slots__ = ("enabled",)
 
     def __init__(self, trace: Trace) -> None:
-        self.enabled: bool = trace.recorder.overrides == internals.TorchFunctionState.ENABLED
+        self.enabled: bool = trace.recorder.state.hooks.overrides == internals.TorchFunctionState.ENABLED
 
 
 def _overrides(space: Space, value: Value) -> bool:
@@ -78,7 +78,7 @@ def has_overrides(space: Space, args: list[Value], kwargs: dict[str, Value]) -> 
     return bool(found) and space.trace.extension(FunctionState).enabled
 
 
-def dispatched(space: Space, host: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def dispatched(space: Space, host: Function, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The result of an operation that an argument overrides, or None where none does."""
     found = _candidates(space, args, kwargs)
     if not found or not space.trace.extension(FunctionState).enabled:
@@ -103,7 +103,7 @@ def overridden_attribute(space: Space, tensor: TensorValue, name: str) -> Value 
 
 
 @functools.cache
-def _getter(name: str) -> Callable[..., Any]:
+def _getter(name: str) -> Function:
     return lambda tensor: getattr(tensor, name)
 
 
@@ -122,7 +122,7 @@ class _TensorProbe(torch.Tensor):
     """Stands for the tensors whose class is asked."""
 
     @classmethod
-    def __torch_function__(cls, *given: Any) -> Any:
+    def __torch_function__(cls, *given: object) -> Any:
         raise _Asked(given)
 
 
@@ -130,7 +130,7 @@ class _Probe:
     """Stands for an object that is no tensor and overrides torch's functions."""
 
     @classmethod
-    def __torch_function__(cls, *given: Any) -> Any:
+    def __torch_function__(cls, *given: object) -> Any:
         raise _Asked(given)
 
 
@@ -144,7 +144,7 @@ class _Probing:
         self.values: dict[int, Value] = {}
         self.kept: list[Any] = []
 
-    def ask(self, host: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> list[Value] | None:
+    def ask(self, host: Function, args: list[Value], kwargs: dict[str, Value]) -> list[Value] | None:
         """The arguments for `__torch_function__`; None if torch does not call it."""
         stand_ins = [self.stand_in(arg) for arg in args]
         named = {name: self.stand_in(arg) for name, arg in kwargs.items()}
@@ -180,7 +180,7 @@ class _Probing:
         except NotKnown:
             raise Unsupported(errors.UnsupportedTensorSubclass(self.cls.__qualname__)) from None
 
-    def value(self, host: Any) -> Value:
+    def value(self, host: Host) -> Value:
         """The value that a part of the answer stands for."""
         known = self.values.get(id(host))
         if known is not None:
@@ -255,7 +255,7 @@ def as_subclass(space: Space, tensor: TensorValue, cls: type) -> TensorValue:
 def as_plain(tensor: TensorValue) -> TensorValue:
     """Another object for what an operation has made, of class Tensor."""
     assert tensor.operation is not None
-    made = tensor.operation.made(tensor.meta, tensor.path)
+    made: TensorValue = tensor.operation.made(tensor.meta, tensor.path)
     made.root = tensor.root
     made._fake = tensor._fake
     return made

@@ -6,17 +6,20 @@ import functools
 import operator
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator import errors
 from stator.pytorch import internals
 
+if TYPE_CHECKING:
+    from stator.pytorch.types import Function
+
 _ARITHMETIC: tuple[str, ...] = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow")
 _ARITHMETIC += ("lshift", "rshift", "and", "or", "xor")
 #: special methods recorded as Python's operators: name → (operator, arguments exchanged)
-BINARY: dict[str, tuple[Callable[..., Any], bool]] = {
+BINARY: dict[str, tuple[Function, bool]] = {
     **{
         f"__{name}__": (getattr(operator, name if name not in ("and", "or") else f"{name}_"), False)
         for name in _ARITHMETIC
