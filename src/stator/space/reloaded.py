@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.space.host_types import Host
-from stator.space.protocol import HANDLERS, IMMUTABLE, MODELS, PURE, REALISERS, pure, register
+from stator.space.protocol import HANDLERS, IMMUTABLE, MODELS, PURE, REALISERS, handler_of, pure, register
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _take(host: Host, first: Host) -> bool:
     """The model, and the purity, of `first` for `host`."""
     if host is first:
         return False
-    handler = HANDLERS.get(id(first))
+    handler = handler_of(first)
     if handler is not None:
         register(host, handler)
     if id(first) in PURE:
