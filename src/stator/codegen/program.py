@@ -31,7 +31,7 @@ from stator.space.signals import FrameState
 from stator.space.value import NULL, Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.guards.program import Output
+    from stator.guards.intern import Output
     from stator.space import interfaces
     from stator.space.interfaces import Trace
 

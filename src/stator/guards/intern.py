@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from stator._core import OPERATIONS
 
-__all__ = ["KINDS", "Frame", "LoadError", "Source", "interned"]
+__all__ = ["KINDS", "Frame", "LoadError", "Output", "Source", "interned", "sources_of"]
 
 
 class LoadError(Exception):
@@ -85,6 +85,8 @@ class Source:
     __slots__ = ("__weakref__", "base")
     #: the operation of the guard program that loads it: a row of `_core/ops.h`
     op: ClassVar[str]
+    #: whether loading it twice gives one object: not where the program's code or a helper makes it
+    is_repeatable: ClassVar[bool] = True
     base: Source | None
 
     def __init_subclass__(cls) -> None:
@@ -133,3 +135,12 @@ class Source:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.expr()}>"
+
+
+#: one value handed over, or several handed over as one tuple
+Output = Source | tuple[Source, ...]
+
+
+def sources_of(output: Output) -> tuple[Source, ...]:
+    """The sources of what is handed over."""
+    return output if isinstance(output, tuple) else (output,)

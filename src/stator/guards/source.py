@@ -229,6 +229,7 @@ class GetAttrSource(_NamedStep):
 
     __slots__ = ()
     op = "GETATTR"
+    is_repeatable = False
 
     def fetch(self, base: object, frame: Frame) -> object:
         try:
@@ -388,6 +389,7 @@ class CallSource(Source):
 
     __slots__ = ("fn", "text")
     op = "CALL"
+    is_repeatable = False
     base: Source
     fn: Callable[[Any], object]
     text: str
