@@ -8,6 +8,7 @@ Functions that stand in none of the tables are left to NumPy.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -55,16 +56,14 @@ CAST = "cast"
 
 # -- universal functions ----------------------------------------------------------------------------------------------
 
-#: they compare, choose, round or change the sign
+#: they choose, round or change the sign (those that compare, or are of integers alone, are known by their loops)
 _QUIET_UFUNCS = frozenset(
     (
-        *("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift", "gcd", "lcm"),
-        *("logical_and", "logical_not", "logical_or", "logical_xor", "isfinite", "isinf", "isnan", "signbit"),
-        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
         *("maximum", "minimum", "fmax", "fmin", "sign", "copysign", "heaviside"),
         *("ceil", "floor", "trunc", "rint", "negative", "positive", "fabs", "conjugate"),
     )
 )
+_FLOATS = frozenset("efdgFDG")
 #: whatever the operands, real or complex, an error leaves infinity or NaN in its place
 _PLAIN_UFUNCS = frozenset({"add", "subtract", "multiply", "absolute", "square"})
 _REAL_UFUNCS = _PLAIN_UFUNCS | frozenset(
@@ -140,7 +139,7 @@ def kind_of(host: Host, name: str, operands: Sequence[DType], result: Nested, op
     results = list(_dtypes(result))
     found = ufunc_of(host)
     if found is not None:
-        return _of_ufunc(found[0].__name__, operands, results, options)
+        return _of_ufunc(found[0], operands, results, options)
     plain = name.removeprefix("ndarray.")
     if plain in _QUIET:
         return None if {"out", "dtype"} & set(options) else QUIET
@@ -164,10 +163,19 @@ def kind_of(host: Host, name: str, operands: Sequence[DType], result: Nested, op
     return QUIET if all(dtype.kind in "biu" for dtype in (*operands, *results)) else kind
 
 
-def _of_ufunc(name: str, operands: Sequence[DType], results: Sequence[DType], options: Kwargs) -> str | None:
+@functools.cache
+def _is_quiet(ufunc: np.ufunc) -> bool:
+    """Whether a universal function sets no flag, whatever it is given."""
+    loops = [loop.split("->") for loop in ufunc.types if "O" not in loop]
+    compares = all(answer == "?" for _, answer in loops)
+    return compares or ufunc.__name__ in _QUIET_UFUNCS or not any(_FLOATS & set(given) for given, _ in loops)
+
+
+def _of_ufunc(ufunc: np.ufunc, operands: Sequence[DType], results: Sequence[DType], options: Kwargs) -> str | None:
+    name = ufunc.__name__
     if options and (set(options) != {"out"} or len({*operands, *results}) > 1):
         return None
-    if name in _QUIET_UFUNCS:
+    if _is_quiet(ufunc):
         return QUIET
     if any(dtype.kind == "c" for dtype in (*operands, *results)):
         return RESULT if name in _PLAIN_UFUNCS else None
