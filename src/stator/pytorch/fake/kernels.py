@@ -11,13 +11,13 @@ Fake tensors compute sizes and dtypes, and check little else: `mm` of float32 an
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.fake.operator_facts import (
     CHECKING,
     DIVISIONS,
@@ -31,13 +31,13 @@ from stator.pytorch.fake.operator_facts import (
     name_of,
 )
 from stator.pytorch.fake.quiet import warnings_of_torch
+from stator.pytorch.nesting import leaves_of, map_leaves, tensors_in
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Args, Argument, Kwargs, Nested, Number, Operator
 
 __all__ = ["examine"]
 
-_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 #: no number that is handed to a kernel asked makes it work longer than this
 _MOST = 1024
 
@@ -74,19 +74,16 @@ def _divides(func: Operator, args: Args) -> bool:
         return False
     divisor = args[1]
     if isinstance(divisor, torch.Tensor):
-        return not any(isinstance(a, torch.Tensor) and a.dtype.is_floating_point for a in args[:2])
-    return not isinstance(divisor, float) and (isinstance(divisor, _SYMBOLIC) or not divisor)
+        return not any(tensor.dtype.is_floating_point for tensor in tensors_in(args[:2]))
+    return is_symbol(divisor) or (not divisor and not isinstance(divisor, float))
 
 
-def _is_open(item: Nested) -> bool:
+def _is_open(nested: Nested) -> bool:
     """Whether there is a number in it that is read from a tensor when the graph runs."""
-    if isinstance(item, _SYMBOLIC):
-        return hint_of(item) is None
-    if isinstance(item, torch.Tensor):
-        return internals.has_symbolic_sizes(item) and any(_is_open(n) for n in item.shape)
-    if isinstance(item, tuple | list):
-        return any(_is_open(part) for part in item)
-    return isinstance(item, dict) and any(_is_open(part) for part in item.values())
+    numbers = [*leaves_of(nested)]
+    for tensor in tensors_in(nested):
+        numbers += tensor.shape if internals.has_symbolic_sizes(tensor) else ()
+    return any(is_symbol(number) and hint_of(number) is None for number in numbers)
 
 
 def _is_checked(func: Operator, args: Args, result: Nested) -> bool:
@@ -100,7 +97,7 @@ def _is_checked(func: Operator, args: Args, result: Nested) -> bool:
     if name in PRODUCTS:
         return _expands(args[0], [shape_of.shape[i] for shape_of, i in zip(args[1:3], PRODUCTS[name], strict=False)])
     if name in OF_SOME:
-        return all(type(n) is int and n for n in args[0].shape)
+        return not any(is_symbol(n) or n == 0 for n in args[0].shape)
     if name in WITH_CHANNELS:
         return _has_channels(args)
     return True
@@ -108,7 +105,7 @@ def _is_checked(func: Operator, args: Args, result: Nested) -> bool:
 
 def _expands(tensor: torch.Tensor, shape: list[Number]) -> bool:
     """Whether a tensor can be expanded to the shape; False too if that depends on symbols."""
-    if tensor.dim() > len(shape) or any(type(n) is not int for n in (*tensor.shape, *shape)):
+    if tensor.dim() > len(shape) or any(map(is_symbol, (*tensor.shape, *shape))):
         return False
     pairs = zip(reversed(tensor.shape), reversed(shape), strict=False)
     return all(have in (1, wanted) for have, wanted in pairs)
@@ -117,8 +114,8 @@ def _expands(tensor: torch.Tensor, shape: list[Number]) -> bool:
 def _has_channels(args: Args) -> bool:
     """Whether weights and statistics have one number for each channel."""
     shape = args[0].shape
-    others = [arg for arg in args[1:] if isinstance(arg, torch.Tensor)]
-    if any(type(n) is not int for t in (args[0], *others) for n in t.shape):
+    others = list(tensors_in(args[1:]))
+    if any(is_symbol(n) for t in (args[0], *others) for n in t.shape):
         return False
     return len(shape) > 1 and 0 not in shape and all(tuple(t.shape) == (shape[1],) for t in others)
 
@@ -161,19 +158,8 @@ def _key(item: Nested) -> object:
     return kind
 
 
-def _tensors(item: Nested) -> Iterator[torch.Tensor]:
-    if isinstance(item, torch.Tensor):
-        yield item
-    elif isinstance(item, tuple | list):
-        for part in item:
-            yield from _tensors(part)
-    elif isinstance(item, dict):
-        for part in item.values():
-            yield from _tensors(part)
-
-
 def _ask(func: Operator, args: Args, kwargs: Kwargs, total: bool) -> Exception | None:
-    tensors = list(_tensors((args, kwargs)))
+    tensors = list(tensors_in((args, kwargs)))
     usual = total and all(t.dtype in (torch.float32, torch.float64) and t.dtype is tensors[0].dtype for t in tensors)
     if usual and tensors and torch.Tag.pointwise not in func.tags:
         return None  # kernels of these types come first
@@ -241,12 +227,8 @@ def _failure(func: Operator, args: Args, kwargs: Kwargs, filling: int, dtype: _T
     try:
         with warnings_of_torch(set()):
             schema = internals.schema(func)
-            small = [
-                _sizes(argument, _small(arg, filling, dtype))
-                for argument, arg in zip(schema.arguments, args, strict=False)
-            ]
-            named = {name: _small(arg, filling, dtype) for name, arg in kwargs.items()}
-            func(*small, **named)
+            given, named = map_leaves(lambda leaf: _small(leaf, filling, dtype), (args, kwargs))
+            func(*map(_sizes, schema.arguments, given), **named)
     except Exception as error:
         return error.with_traceback(None)
     return None
@@ -254,19 +236,15 @@ def _failure(func: Operator, args: Args, kwargs: Kwargs, filling: int, dtype: _T
 
 def _sizes(argument: Argument, given: object) -> object:
     """Sizes are all one."""
-    return [1] * len(given) if argument.name in ("size", "repeats") and isinstance(given, list) else given
+    return [1] * len(given) if argument.name in ("size", "repeats") and isinstance(given, list | tuple) else given
 
 
-def _small(item: Nested, filling: int, dtype: _Types) -> Nested:
-    """The argument with small real tensors in place of fake ones, and with small numbers."""
-    if isinstance(item, torch.Tensor):
-        return torch.full((1,) * item.dim(), filling, dtype=dtype(item), device=item.device)
-    if isinstance(item, tuple | list):
-        return [_small(part, filling, dtype) for part in item]
-    if isinstance(item, torch.SymInt | torch.SymFloat):
-        return 1
-    if isinstance(item, torch.SymBool):
-        return True
-    if type(item) in (int, float) and abs(item) > _MOST:
-        return type(item)(2 if item > 0 else -2)
-    return item
+def _small(leaf: Nested, filling: int, dtype: _Types) -> Nested:
+    """A small real tensor in place of a fake one, a small number in place of a symbol or a large one."""
+    if isinstance(leaf, torch.Tensor):
+        return torch.full((1,) * leaf.dim(), filling, dtype=dtype(leaf), device=leaf.device)
+    if is_symbol(leaf):
+        return True if isinstance(leaf, torch.SymBool) else 1
+    if type(leaf) in (int, float) and abs(leaf) > _MOST:
+        return type(leaf)(2 if leaf > 0 else -2)
+    return leaf

@@ -19,6 +19,7 @@ from stator.pytorch.fake.metadata import TensorMeta
 from stator.pytorch.fake.operator_facts import SIMPLE, makes_view, name_of
 from stator.pytorch.fake.quiet import casts_not_kept, warnings_of_torch
 from stator.pytorch.fake.watcher import OpObservation, Watcher
+from stator.pytorch.nesting import tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,8 +60,8 @@ class _Simple(Watcher):
     def __torch_dispatch__(
         self, func: Operator, types: object, args: Args = (), kwargs: Kwargs | None = None
     ) -> Nested:
-        tensors = [arg for arg in (*args, *(kwargs or {}).values()) if isinstance(arg, torch.Tensor)]
-        if not _is_simple(func) or math.prod(max(1, t.numel()) for t in tensors) > _LARGE:
+        sizes = [max(1, tensor.numel()) for tensor in tensors_in((args, kwargs))]
+        if not _is_simple(func) or math.prod(sizes) > _LARGE:
             raise _NotSimple
         return super().__torch_dispatch__(func, types, args, kwargs)
 

@@ -12,6 +12,7 @@ from stator.pytorch import internals
 from stator.pytorch.fake.kernels import examine
 from stator.pytorch.fake.operator_facts import CHECKS, IDEMPOTENT, SILENT_MUTATORS, name_of
 from stator.pytorch.fake.storage import overlaps, storage_of
+from stator.pytorch.nesting import tensors_in
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Args, Kwargs, Nested, Operator
@@ -94,13 +95,9 @@ class Watcher(internals.TorchDispatchMode):
         if isinstance(written, torch.Tensor) and name_of(func) not in IDEMPOTENT:
             self.observed.overlap |= overlaps(written, operands)
 
-    def _note(self, arg: object) -> None:
-        if isinstance(arg, torch.Tensor):
-            self.observed.written.add(storage_of(arg))
-        elif isinstance(arg, list | tuple):
-            self.observed.rigid |= not arg
-            for item in arg:
-                self._note(item)
+    def _note(self, arg: Nested) -> None:
+        self.observed.rigid |= isinstance(arg, list | tuple) and not arg
+        self.observed.written |= {storage_of(tensor) for tensor in tensors_in(arg)}
 
 
 @functools.cache

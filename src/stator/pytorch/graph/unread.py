@@ -19,7 +19,7 @@ from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.operator_facts import AS_OTHER, LOST, OVERWRITES, UNCHECKED, makes_like
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.tensors.tables import METADATA
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.signals import Restart
 from stator.space.value import Unsupported
 
@@ -66,7 +66,7 @@ def refuse_lost(recorder: Recorder, call: Call) -> None:
     if lost is None or recorder.keeps_order:
         return
     most, why = lost
-    if any(isinstance(operand, TensorValue) for operand in call.operands[most:]):
+    if tensors_among(call.operands[most:]):
         raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
 
 
@@ -141,7 +141,7 @@ def _overwrites(node: torch.fx.Node) -> bool:
 
 def _copied(recorder: Recorder, node: torch.fx.Node, operation: Operation) -> torch.fx.Node:
     """A node that copies what another has made, or has written to, right after it."""
-    made = next((value for value in operation.made_values if isinstance(value, TensorValue)), None)
+    made = next(iter(operation.made_values), None)
     written = recorder.effects.writes.get(node)
     graph, last = node.graph, node
     if made is None and written:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stator.pytorch.nesting import leaves_of
 from stator.pytorch.numpy.loops import DType, ufunc_of
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def kind_of(host: Host, name: str, operands: Sequence[DType], result: Nested, op
         result: what the function gives for stand-ins.
         options: the names of the keyword arguments.
     """
-    results = list(_dtypes(result))
+    results = [part.dtype for part in leaves_of(result) if isinstance(part, np.ndarray | np.generic)]
     found = ufunc_of(host)
     if found is not None:
         return _of_ufunc(found[0], operands, results, options)
@@ -207,22 +207,5 @@ def too_big(args: Nested, dtypes: Sequence[DType]) -> bool:
     floats = [np.finfo(dtype).max for dtype in dtypes if dtype.kind in "fc"]
     limit = min(map(float, floats), default=math.inf)
     limit = min([limit, *(float(np.iinfo(dtype).max) for dtype in dtypes if dtype.kind in "iu")])
-    return any(limit < abs(number) for number in _numbers(args) if not math.isinf(abs(number)))
-
-
-def _numbers(args: Nested) -> Iterator[complex]:
-    if isinstance(args, float | complex):
-        yield args
-    elif isinstance(args, list | tuple):
-        for item in args:
-            yield from _numbers(item)
-    elif isinstance(args, dict):
-        yield from _numbers(list(args.values()))
-
-
-def _dtypes(result: Nested) -> Iterator[DType]:
-    if isinstance(result, np.ndarray | np.generic):
-        yield result.dtype
-    elif isinstance(result, list | tuple):
-        for part in result:
-            yield from _dtypes(part)
+    numbers = [abs(leaf) for leaf in leaves_of(args) if isinstance(leaf, float | complex)]
+    return any(limit < number < math.inf for number in numbers)

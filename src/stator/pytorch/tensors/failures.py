@@ -12,7 +12,7 @@ from stator.pytorch.fake.metadata import TensorMeta
 from stator.pytorch.fake.quiet import warnings_of_torch
 from stator.pytorch.tensors.lowering import Call, fill
 from stator.pytorch.tensors.tables import INPLACE
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Raised, Unsupported
 from stator.space.warning_trap import left_to_run_time
 
@@ -37,7 +37,7 @@ def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
         return refusal
     if _writes(call) and any(meta.is_view for meta in call.metas if isinstance(meta, TensorMeta)):
         return refusal  # whether autograd lets it depends on how the view was made
-    roots = [id(value.root) for value in call.operands if isinstance(value, TensorValue)]
+    roots = [id(tensor.root) for tensor in tensors_among(call.operands)]
     if len(set(roots)) < len(roots):
         return refusal  # they share memory, which eager looks at first
     asked = [_ask(call, filling) for filling in (0, 1, 3)]
