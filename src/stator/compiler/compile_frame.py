@@ -20,7 +20,6 @@ from stator.host import collector
 from stator.interp.beginning import refusal
 from stator.interp.trace import Trace
 from stator.report.stats import STATS, BreakRecord
-from stator.space.host_types import Host
 from stator.space.signals import BreakHere, DoFirst, NearRecursionLimit, Restart
 from stator.space.value import Raised, Unsupported
 
@@ -45,7 +44,7 @@ class FrameCompiler:
     """
 
     def __init__(
-        self, compile_region: CompileRegion, config: Config, function: FunctionType, code: CodeType, args: list[Host]
+        self, compile_region: CompileRegion, config: Config, function: FunctionType, code: CodeType, args: list[object]
     ) -> None:
         self.compile_region = compile_region
         self.config = config

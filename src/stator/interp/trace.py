@@ -15,7 +15,6 @@ from stator.interp.stops import Stops
 from stator.models.classes.class_changes import ClassChanges
 from stator.models.standard_space import StandardSpace
 from stator.space.globals_ import Namespaces
-from stator.space.host_types import Host
 from stator.space.value import Value
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ class Trace:
             self.guards[key] = guard
             self.stops.count_item(_GUARD_COST)
 
-    def defer(self, function: Host, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
+    def defer(self, function: Callable[..., object], args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
         """Perform `function(*args, **kwargs)` after the graph, in order: it acts on the world outside the program."""
         self.mutation_count += 1
         self.effects.deferred(function, args, kwargs or {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stator import errors
 from stator.guards.source import Source
 from stator.host.version_facts import PROPERTIES_ARE_NAMED_BY_GETTERS, PROPERTY_DOC_MUST_FIT
-from stator.models.classes.descriptors import is_abstract, overridden_get
+from stator.models.classes.method_wrappers import is_abstract, overridden_get
 from stator.space.facts import answer, attribute, part
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer

@@ -19,7 +19,6 @@ from stator.models.exceptions.exception_parts import Hole, native_base, value_of
 from stator.models.exceptions.traceback_ import Passed, TracebackValue
 from stator.models.text.repr_ import repr_of, str_of
 from stator.space.attributes import MISSING, attribute_name
-from stator.space.host_types import Host
 from stator.space.interfaces import Trace, Writer
 from stator.space.operands import check_kind, host_errors
 from stator.space.protocol import FALSE, NONE, TRUE, models
@@ -35,7 +34,7 @@ _SENDING_ON = frozenset({"RERAISE", "END_ASYNC_FOR", "CLEANUP_THROW"})
 _LINKS = ("__cause__", "__context__", "__suppress_context__", "__traceback__")
 
 
-def _args(real: BaseException) -> tuple[Host, ...]:
+def _args(real: BaseException) -> tuple[object, ...]:
     return BaseException.args.__get__(real)  # type: ignore[attr-defined, no-any-return]
 
 
@@ -68,7 +67,7 @@ class ExceptionValue(LateDictValue):
         #: links to other exceptions, and what was assigned to an existing exception
         self.fields: dict[str, Value] = {}
         #: slots of the program's own classes, by descriptor
-        self.slots: dict[Host, Value | None] = {}
+        self.slots: dict[object, Value | None] = {}
         #: raised while nothing of the trace was being handled: what the traced frame's callers handle is its context
         self.takes_context = False
         #: whether it may be the context of another
@@ -79,16 +78,16 @@ class ExceptionValue(LateDictValue):
         self.tb_values: dict[int, Value] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Host, source: Source) -> ExceptionValue:
+    def from_host(cls, space: Space, host: BaseException, source: Source) -> ExceptionValue:
         space.guard_type(host, source)
         return cls(space, host, source)
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Host) -> ExceptionValue:
+    def from_fresh(cls, space: Space, host: BaseException) -> ExceptionValue:
         return made_of(space, host)
 
     @classmethod
-    def raised_by(cls, space: Space, host: Host) -> ExceptionValue:
+    def raised_by(cls, space: Space, host: BaseException) -> ExceptionValue:
         """An exception that a function run for real has just raised, with those that it was handling."""
         new = _known(space, host) is None
         self = made_of(space, host)
@@ -96,8 +95,9 @@ class ExceptionValue(LateDictValue):
             self.set_field(space, "__cause__", cls.raised_by(space, host.__cause__))
         elif new and host.__suppress_context__:
             self.set_field(space, "__cause__", NONE)
-        if new and not _is_outside(space, host.__context__):
-            self.set_field(space, "__context__", cls.raised_by(space, host.__context__))
+        context = host.__context__
+        if new and context is not None and not _is_outside(space, context):
+            self.set_field(space, "__context__", cls.raised_by(space, context))
         else:
             frame = space.trace.frame
             set_context(space, self, None if frame is None else frame.handling.current)
@@ -323,7 +323,7 @@ _FITTING = {"__cause__": ExceptionValue, "__context__": ExceptionValue, "__trace
 
 def _check_assignable(space: Space, name: str, value: Value | None) -> None:
     """CPython says of a blank exception what such an attribute cannot be, and that it cannot be deleted."""
-    descriptor: Host = vars(BaseException)[name]
+    descriptor = vars(BaseException)[name]
     with host_errors(space, TypeError):
         if value is None:
             descriptor.__delete__(BaseException())
@@ -366,9 +366,9 @@ def made_of(space: Space, real: BaseException) -> ExceptionValue:
     return known
 
 
-def _is_outside(space: Space, exc: BaseException | None) -> bool:
+def _is_outside(space: Space, exc: BaseException) -> bool:
     """Whether the function run for real has not caught it: the traced frame's callers have, or the tracer itself."""
-    if exc is None or exc is space.trace.root.outer_exception:
+    if exc is space.trace.root.outer_exception:
         return True
     passed = exc.__traceback__  # the frame that has caught it begins it
     return passed is not None and str(passed.tb_frame.f_globals.get("__name__")).split(".")[0] == _PACKAGE

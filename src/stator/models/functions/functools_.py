@@ -13,7 +13,6 @@ from stator.models.iterators.iterator import reduction
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.facts import attribute
-from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse_use
 from stator.space.protocol import NONE, builtin, models
@@ -40,7 +39,7 @@ class PartialValue(LateDictValue):
         self._keywords = keywords
 
     @classmethod
-    def from_host(cls, space: Space, host: Host, source: Source) -> PartialValue:
+    def from_host(cls, space: Space, host: functools.partial[object], source: Source) -> PartialValue:
         self = cls(space.guard_type(host, source), None, None, None)
         self.host, self.source = host, source
         return self

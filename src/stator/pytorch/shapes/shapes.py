@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
-from stator.guards.base import Guard
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
@@ -110,7 +109,7 @@ class Shapes:
         #: numbers read from the frame, by their sources; and elements of tensors, by what tells which
         self.numbers: dict[Source, SymValue] = {}
         self.elements: dict[object, Value] = {}
-        self.frozen: list[Guard] | None = None
+        self.frozen: list[Predicate] | None = None
 
     @property
     def env(self) -> ShapeEnv:
@@ -329,13 +328,13 @@ class Shapes:
             return CallSource(_box, self._source_for(origin.base), "torch.tensor")
         return self.source_of(origin)
 
-    def guards(self) -> list[Guard]:
+    def guards(self) -> list[Predicate]:
         """What has been assumed of the symbols, as one guard (read once, after the backend has had its say)."""
         if self.frozen is None:
             self.frozen = self._read_guards() if self._tracked else []
         return self.frozen
 
-    def _read_guards(self) -> list[Guard]:
+    def _read_guards(self) -> list[Predicate]:
         fakes, origins, contexts = map(list, zip(*self._tracked, strict=True))
         helpers = self.env.produce_guards_verbose(
             fakes, origins, self._reference, input_contexts=contexts, ignore_static=False, langs=("python",)
@@ -406,7 +405,7 @@ def _constrain(context: SymbolicContext, ranges: dict[int, tuple[int, int | None
         context.constraint_sizes[dim] = StrictMinMaxConstraint(vr=sizes, warn_only=True)
 
 
-def _shape_guard(texts: list[str], names: tuple[str, ...], sources: tuple[Source, ...]) -> Guard:
+def _shape_guard(texts: list[str], names: tuple[str, ...], sources: tuple[Source, ...]) -> Predicate:
     from torch.fx.experimental.symbolic_shapes import SYMPY_INTERP
 
     body = " and ".join(f"({text})" for text in texts)
