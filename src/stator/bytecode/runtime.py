@@ -110,9 +110,9 @@ def before_with(manager: Any) -> tuple[Any, Any]:
     return bound, entered
 
 
-def with_except(leave: Any, exc: BaseException) -> Any:
+def with_except(exc: BaseException, leave: Any, *receiver: Any) -> Any:
     """The exit of a with statement whose body has raised."""
-    return leave(type(exc), exc, exc.__traceback__)
+    return leave(*receiver, type(exc), exc, exc.__traceback__)
 
 
 def import_from(module: Any, name: str) -> Any:

@@ -10,17 +10,14 @@ from typing import TYPE_CHECKING, Any
 from stator import errors
 from stator.bytecode import NULL_FIRST
 from stator.bytecode.canonical import CANONICAL
-from stator.bytecode.continuation import Lasti as HostLasti
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import Decoded, Instr, decode
 from stator.models.functions.cell import CellValue
 from stator.space.globals_ import MadeGlobals
-from stator.space.protocol import models
 from stator.space.signals import BreakHere, FrameState, Restart
 from stator.space.value import NULL, Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.guards.source import Source
     from stator.space.interfaces import Trace
     from stator.space.space import Space
 
@@ -56,16 +53,10 @@ class ExcInfo(Value):
         self.current = current
 
 
-@models(HostLasti)
 class Lasti(Value):
     """The instruction offset that an exception-table entry asks to be pushed."""
 
     __slots__ = ("index",)
-
-    @classmethod
-    def from_host(cls, space: Space, host: HostLasti, source: Source) -> Lasti:
-        """One that a continuation's prologue pushes."""
-        return cls(host.index)
 
     def __init__(self, index: int) -> None:
         self.cls = int
@@ -184,7 +175,13 @@ class Frame:
 
     def pop_callable(self) -> tuple[Value, list[Value]]:
         """The callable under the arguments, and its `self` if it was loaded as a method."""
-        above, below = self.stack.pop(), self.stack.pop()
+        found = self.callable_at(2)
+        del self.stack[-2:]
+        return found
+
+    def callable_at(self, depth: int) -> tuple[Value, list[Value]]:
+        """The same, with the callable or its NULL `depth` from the top, the other one above it."""
+        below, above = self.stack[-depth], self.stack[-depth + 1]
         if below is NULL:
             return above, []
         return (below, []) if above is NULL else (below, [above])

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stator import errors
 from stator.guards.guard import Length
 from stator.guards.source import CallSource, ItemSource
+from stator.host.version_facts import SEARCHES_SHOW_THE_ITEM
+from stator.host.words import error_words
 from stator.models.classes.instance import fill
 from stator.models.containers.sequence import MAXSIZE, Sequence, too_long
 from stator.models.iterators.iterator import IteratorValue, advanced, broken, iterator_type, over_changed, reduction
@@ -15,9 +17,11 @@ from stator.space.deferred import concatenated
 from stator.space.facts import constant
 from stator.space.protocol import FALSE, NONE, TRUE, bad_call, models, pure
 from stator.space.recursion import IN_REPR, nested, repr_piece
-from stator.space.value import Constant, NotKnown, Unsupported, Value
+from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stator.guards.source import Source
     from stator.space.interfaces import Writer
     from stator.space.space import Space
@@ -25,6 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["DequeValue"]
 
 _MUTATED = "deque mutated during iteration"
+
+
+def _not_found(space: Space, item: Value, search: Callable[[Any], Any]) -> Raised:
+    shown = concatenated(repr_piece(space, item), " is not in deque") if SEARCHES_SHOW_THE_ITEM else None
+    return space.error(ValueError, error_words(search, None) if shown is None else shown)
 
 
 def deque_items(host: Any) -> list[Any]:
@@ -222,7 +231,7 @@ class DequeValue(Sequence):
     def remove(self, space: Space, item: Value, /) -> Value:
         found = self.search(space, item, 0, len(self.items), IndexError, "deque mutated during remove().")
         if found is None:
-            raise space.error(ValueError, concatenated(repr_piece(space, item), " is not in deque"))
+            raise _not_found(space, item, deque().remove)
         del self.mutable(space)[found]
         return NONE
 
@@ -249,7 +258,7 @@ class DequeValue(Sequence):
         first, last = self.bounds(space, start, stop)
         found = self.search(space, item, first, last)
         if found is None:
-            raise space.error(ValueError, concatenated(repr_piece(space, item), " is not in deque"))
+            raise _not_found(space, item, deque().index)
         return Constant(found)
 
     def count(self, space: Space, item: Value, /) -> Value:

@@ -73,11 +73,11 @@ class DictValue(ExtensibleValue):
 
     def store(self, space: Space, key: Value, item: Value) -> None:
         """`dict.__setitem__`, without noting the mutation."""
-        self.table.put(space, space.key(key), key, item)
+        self.table.put(space, space.key_as(key, "dict key"), key, item)
 
     def find(self, space: Space, key: Value) -> Value | None:
         """`dict.get` as a host function: None where the key is missing."""
-        entry = self.table.locate(space, space.key(key))
+        entry = self.table.locate(space, space.key_as(key, "dict key"))
         return None if entry is None else entry.item
 
     def mark_mutated(self, space: Space) -> None:
@@ -233,7 +233,7 @@ class DictValue(ExtensibleValue):
         return space.fresh(self.table.size(space))
 
     def tp_contains(self, space: Space, key: Value, /) -> Value:
-        return TRUE if self.table.locate(space, space.key(key)) is not None else FALSE
+        return TRUE if self.table.locate(space, space.key_as(key, "dict key")) is not None else FALSE
 
     def tp_getitem(self, space: Space, key: Value, /) -> Value:
         found = self.find(space, key)
@@ -246,13 +246,13 @@ class DictValue(ExtensibleValue):
         raise key_error(space, key)
 
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
-        stand_in = space.key(key)
+        stand_in = space.key_as(key, "dict key")
         self.mark_mutated(space)
         self.table.put(space, stand_in, key, item)
         return NONE
 
     def tp_delitem(self, space: Space, key: Value, /) -> Value:
-        stand_in = space.key(key)
+        stand_in = space.key_as(key, "dict key")
         self.mark_mutated(space)
         if self.table.take(space, stand_in) is None:
             raise key_error(space, key)
@@ -327,7 +327,7 @@ class DictValue(ExtensibleValue):
         return default if found is None else found
 
     def setdefault(self, space: Space, key: Value, default: Value = NONE, /) -> Value:
-        entry, added = self.table.setdefault(space, space.key(key), key, default)
+        entry, added = self.table.setdefault(space, space.key_as(key, "dict key"), key, default)
         if added:
             self.mark_mutated(space)
         assert entry.item is not None
@@ -348,9 +348,9 @@ class DictValue(ExtensibleValue):
     def _pop_key(self, space: Space, key: Value) -> Any:
         """The key's stand-in; MISSING where the dict is empty, as then the key is not even hashed."""
         if self.table.complete:
-            return space.key(key) if self.table.entries else MISSING
+            return space.key_as(key, "dict key") if self.table.entries else MISSING
         try:
-            return space.key(key)
+            return space.key_as(key, "dict key")
         except Raised:
             if self.table.size(space):
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.host.version_facts import MERGING_ADDS_A_NOTE
 from stator.space.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -91,10 +92,22 @@ def _merge_pairs(space: Space, target: DictValue, other: Value) -> None:
 
 
 def _pair(space: Space, index: int, element: Value) -> list[Value]:
+    text = f"cannot convert dictionary update sequence element #{index} to a sequence"
     try:
         return space.unpack(element)
     except Raised as e:
         if not issubclass(e.value.cls, TypeError):
             raise
-        text = f"cannot convert dictionary update sequence element #{index} to a sequence"
-        raise space.error(TypeError, text) from None
+        if not MERGING_ADDS_A_NOTE:
+            raise space.error(TypeError, text) from None
+        error = e if _is_iterable(space, element) else space.error(TypeError, "object is not iterable")
+        space.call_method(error.value, "add_note", Constant(text.capitalize()))
+        raise error from None
+
+
+def _is_iterable(space: Space, element: Value) -> bool:
+    try:
+        space.iter(element)
+    except Raised:
+        return False
+    return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from stator.host.version_facts import SORT_TAKES_TRUTH
+from stator.host.version_facts import SEARCHES_SHOW_THE_ITEM, SORT_TAKES_TRUTH
 from stator.host.words import error_words
 from stator.models.classes.instance import fill
 from stator.models.containers.sequence import MAXSIZE, Sequence, is_slice, slice_of
@@ -260,6 +260,8 @@ class ListValue(Sequence):
     def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:
         found = self.find(space, item, *self.bounds(space, start, stop))
         if found is None:
+            if not SEARCHES_SHOW_THE_ITEM:
+                raise space.error(ValueError, error_words([].index, None))
             raise space.error(ValueError, concatenated(repr_piece(space, item), " is not in list"))
         return Constant(found)
 

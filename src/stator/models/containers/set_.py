@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
+#: what an error for an unhashable item calls it
+_ELEMENT = "set element"
+
 
 @models(set, frozenset)
 class SetValue(ExtensibleValue):
@@ -63,7 +66,7 @@ class SetValue(ExtensibleValue):
         """A fresh set, as the display `{item, …}` makes it."""
         self = cls(kind)
         for item in items:
-            self.table.add(space, space.key(item), item)
+            self.table.add(space, space.key_as(item, _ELEMENT), item)
         return self
 
     @property
@@ -194,7 +197,7 @@ class SetValue(ExtensibleValue):
         """The key to look up; an unhashable set stands for the frozenset equal to it."""
         item = item.force()
         try:
-            return space.key(item)
+            return space.key_as(item, _ELEMENT)
         except Raised as e:
             if not isinstance(item, SetValue) or not issubclass(e.value.cls, TypeError):
                 raise
@@ -326,7 +329,7 @@ class SetValue(ExtensibleValue):
         if isinstance(other, SetValue):
             mine = self.table.keys(space)
             return _truth(mine.isdisjoint(other.table.keys(space)))
-        return _truth(not any(self.table.has(space, space.key(item)) for item in space.iterate(other)))
+        return _truth(not any(self.table.has(space, space.key_as(item, _ELEMENT)) for item in space.iterate(other)))
 
     def issubset(self, space: Space, other: Value, /) -> Value:
         other = other.force()
@@ -338,7 +341,7 @@ class SetValue(ExtensibleValue):
         other = other.force()
         if isinstance(other, SetValue):
             return _truth(other._within(space, self))
-        return _truth(all(self.table.has(space, space.key(item)) for item in space.iterate(other)))
+        return _truth(all(self.table.has(space, space.key_as(item, _ELEMENT)) for item in space.iterate(other)))
 
     def tp_reduce(self, space: Space) -> Value:
         items, state = space.new_list(space.unpack(self)), space.call_method(self, "__getstate__")
@@ -348,7 +351,7 @@ class SetValue(ExtensibleValue):
         return self if self.cls is frozenset else combine(space, "copy", self, ())
 
     def add(self, space: Space, item: Value, /) -> Value:
-        key = space.key(item)
+        key = space.key_as(item, _ELEMENT)
         space.mark_mutated(self)
         self.table.add(space, key, item)
         return NONE
@@ -387,7 +390,7 @@ class SetValue(ExtensibleValue):
         return NONE
 
     def intersection_update(self, space: Space, *others: Value) -> Value:
-        operands = _operands(space, others)
+        operands = _operands(space, others, "intersection")
         reals = [_snapshot(space, self, real) for real in operands.reals]
         space.mark_mutated(self)
         self.table.intersect(space, operands, reals)
@@ -401,7 +404,8 @@ class SetValue(ExtensibleValue):
                 self.table.clear(space)
                 continue
             known = _host_operand(space, other)
-            keys = list(known) if known is not None else (space.key(item) for item in space.iterate(other))
+            items = () if known is not None else space.iterate(other)
+            keys = (space.key_as(item, _ELEMENT) for item in items) if known is None else list(known)
             self.table.remove_all(space, keys)
         return NONE
 
@@ -455,8 +459,10 @@ def _elements(space: Space, other: Value) -> dict[int, Value]:
     return {id(key): entry.key for key, entry in other.table.finish(space).items()}
 
 
-def _operands(space: Space, others: tuple[Value, ...]) -> Operands:
+def _operands(space: Space, others: tuple[Value, ...], method: str) -> Operands:
     """What a method is given, each operand run through in turn."""
+    # An intersection's elements are looked up by their hashes, without the set's own words for one that has none.
+    key_of = space.key if method == "intersection" else lambda item: space.key_as(item, _ELEMENT)
     hosts: list[Any] = []
     reals: list[Value] = []
     found: dict[int, Value] = {}
@@ -465,7 +471,7 @@ def _operands(space: Space, others: tuple[Value, ...]) -> Operands:
         other = other.force()
         host = _host_operand(space, other)
         if host is None:
-            items = [(space.key(item), item) for item in space.iterate(other)]
+            items = [(key_of(item), item) for item in space.iterate(other)]
             host = [key for key, _ in items]
             other = space.new_list([item for _, item in items])
             found = {id(key): item for key, item in reversed(items)} | found
@@ -487,7 +493,7 @@ def _fill(space: Space, target: SetValue, other: Value) -> None:
     operand = _host_operand(space, other)
     if operand is None:
         for item in space.iterate(other):
-            target.table.add(space, space.key(item), item)
+            target.table.add(space, space.key_as(item, _ELEMENT), item)
     elif other is not target:
         real = _snapshot(space, target, other)
         target.table.merge(space, operand, _elements(space, other), _is_exact(space, other), real)
@@ -515,7 +521,7 @@ def _operator(space: Space, method: str, left: Value, right: Value) -> Value:
 def combine(space: Space, method: str, left: SetValue, others: tuple[Value, ...]) -> Value:
     """A new set, the result of an operation: the host sets' own method computes it."""
     mine = left.table.keys(space)
-    operands = _operands(space, others)
+    operands = _operands(space, others, method)
     found = operands.elements(method, left.table.elements(space))  # now: comparing elements may change the sets
     keys = getattr(set, method)(mine, *operands.hosts)
     exact = left.table.is_exact(space) and operands.exact

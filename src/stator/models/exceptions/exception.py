@@ -17,7 +17,7 @@ from stator.guards.source import CallSource, GetAttrSource
 from stator.models.exceptions.traceback_ import Passed, TracebackValue
 from stator.models.text.repr_ import repr_of, str_of
 from stator.space.attributes import MISSING, attribute_name
-from stator.space.protocol import FALSE, NONE, TRUE, models
+from stator.space.protocol import FALSE, NONE, TRUE, bad_call, models
 from stator.space.recursion import enumeration, list_pieces, repr_piece
 from stator.space.value import Constant, Raised, Unsupported, Value
 
@@ -322,7 +322,7 @@ class ExceptionValue(Value):
     def add_note(self, space: Space, note: Value, /) -> Value:
         note = note.force()
         if not issubclass(note.cls, str):
-            raise space.error(TypeError, f"note must be a str, not '{note.type_name(space)}'")
+            return bad_call(space, BaseException.add_note, [Constant(Exception()), note], {})
         notes = space.getattr_or_none(self, "__notes__")
         if notes is None:
             notes = space.new_list([])

@@ -12,7 +12,8 @@ from stator import errors
 from stator._core import runs_its_code
 from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey, TypeIs
 from stator.guards.source import ConstSource, DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
-from stator.host.version_facts import CHANGED_KIND_OF_CODE_WARNS, FUNCTIONS_TAKE_KEYWORD_DEFAULTS
+from stator.host.version_facts import CHANGED_KIND_OF_CODE_WARNS, FUNCTIONS_TAKE_KEYWORD_DEFAULTS, LAZY_ANNOTATIONS
+from stator.models.functions.annotations import check_annotate, evaluated
 from stator.models.functions.cell import CellValue
 from stator.models.functions.method import BoundMethod
 from stator.space.binding import Mismatch, bind
@@ -55,11 +56,12 @@ class FunctionValue(Value):
 
     __slots__ = (
         *("_attrs", "_cells", "_defaults", "_guarded", "_kwdefaults"),
-        *("annotations", "code", "fields", "globals", "host"),
+        *("annotate", "annotations", "code", "fields", "globals", "host"),
     )
     CACHED_WEAKLY = True
     FIELDS = frozenset({"__name__", "__qualname__", "__module__", "__doc__", "__globals__", "__code__", "__closure__"})
     FIELDS |= frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
+    FIELDS |= frozenset({"__annotate__"} if LAZY_ANNOTATIONS else ())
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any], name: str) -> None:
         self.cls = types.FunctionType
@@ -69,6 +71,7 @@ class FunctionValue(Value):
         self.globals = globals_
         self.fields: dict[str, Value] = {"__name__": Constant(name)}
         self.annotations: Value | None = None
+        self.annotate: Value | None = None
         self._attrs: Any = None
         self._cells: list[CellValue] | None = []
         self._defaults: list[Value] | None = []
@@ -197,8 +200,10 @@ class FunctionValue(Value):
             return space.new_tuple(list(self._cells)) if self._cells else none
         if name == "__annotations__":
             if self.annotations is None:
-                self.annotations = space.new_dict([])
+                self.annotations = evaluated(space, self.annotate)
             return self.annotations
+        if name == "__annotate__":
+            return self.annotate or none
         if name == "__type_params__":
             return space.new_tuple([])
         if name == "__builtins__":
@@ -221,6 +226,8 @@ class FunctionValue(Value):
                 raise space.error(TypeError, f"{name} must be set to {words}")
         if name in _PARTS:
             return self._set_part(space, name, value)
+        if name == "__annotate__":
+            return self._set_annotate(space, value)
         if name == "__code__" and self.host is None:
             return self._set_code(space, value)
         if name not in ("__name__", "__qualname__", "__doc__", "__module__", "__type_params__"):
@@ -253,21 +260,35 @@ class FunctionValue(Value):
         space.mark_mutated(self)
         empty = value is None or space.known(value) is None
         if name == "__annotations__":
-            self.annotations = None if empty else value
+            self.annotations, self.annotate = None if empty else value, None
         elif name == "__defaults__":
             self._defaults = [] if empty else space.unpack(value)  # type: ignore[arg-type]
         else:
             self._kwdefaults = {} if empty else value.force().str_items(space)  # type: ignore[union-attr]
         return True
 
+    def _set_annotate(self, space: Space, value: Value | None) -> bool:
+        if value is None:
+            raise space.error(TypeError, "__annotate__ cannot be deleted")
+        check_annotate(space, value)
+        if self.host is not None:
+            return False
+        space.mark_mutated(self)
+        if value.force().cls is not type(None):
+            self.annotations = None
+        self.annotate = value
+        return True
+
     def set_part(self, space: Space, flag: int, value: Value) -> None:
-        """One of MAKE_FUNCTION's parts: 1 defaults, 2 keyword-only defaults, 4 annotations, 8 closure."""
+        """One of MAKE_FUNCTION's parts: 1 and 2 defaults, 4 annotations, 8 closure, 16 `__annotate__`."""
         if flag == 1:
             self._defaults = space.unpack(value)
         elif flag == 2:
             self._kwdefaults = value.force().str_items(space)  # type: ignore[attr-defined]
         elif flag == 4:
             self.annotations = self._annotations_dict(space, value)
+        elif flag == 16:
+            self.annotate = value
         else:
             self._cells = [cell.force() for cell in space.unpack(value)]  # type: ignore[misc]
 
@@ -386,6 +407,10 @@ class FunctionValue(Value):
         if self._kwdefaults:
             pairs = ", ".join(f"{k!r}: {writer.expr(v)}" for k, v in self._kwdefaults.items())
             lines.append(f"{name}.__kwdefaults__ = {{{pairs}}}")
+        if self.annotate is not None:
+            if self.annotations is not None and self.annotate.force().cls is not type(None):
+                raise Unsupported(errors.NotReconstructible("a function whose annotations have been evaluated"))
+            lines.append(f"{name}.__annotate__ = {writer.expr(self.annotate)}")
         if self.annotations is not None:
             lines.append(f"{name}.__annotations__ = {writer.expr(self.annotations)}")
         if self._attrs is not None:

@@ -7,7 +7,7 @@ from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.host.version_facts import BODIES_CONVERT_STOP_ITERATION, THROW_WARNS_OF_PARTS
+from stator.host.version_facts import BODIES_CONVERT_STOP_ITERATION, NONE_STOPS_LIKE_ANY_VALUE, THROW_WARNS_OF_PARTS
 from stator.models.exceptions import exception
 from stator.space.facts import plain_name
 from stator.space.value import ObjectValue, Raised, Unsupported, Value
@@ -246,9 +246,9 @@ def protects(instrs: Sequence[Instr], suspended_at: Instr) -> bool:
 
 
 def stop_with(space: Space, value: Value) -> Raised:
-    """`_PyGen_SetStopIterationValue`: the StopIteration that brings a value; without one for None."""
+    """`_PyGen_SetStopIterationValue`: the StopIteration that brings a value."""
     stop = space.error(StopIteration)
-    if not space.trace.is_none(value):
+    if NONE_STOPS_LIKE_ANY_VALUE or not space.trace.is_none(value):
         stop.value.set_args(space, [value])  # type: ignore[attr-defined]
     return stop
 

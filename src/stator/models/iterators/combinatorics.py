@@ -6,13 +6,15 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from stator import errors
+from stator.host.version_facts import ITERTOOLS_ARE_COPIED
 from stator.models.containers.sequence import MAXSIZE
 from stator.models.iterators.builtins_iter import own_class
-from stator.models.iterators.iterator import IteratorValue, advance, iterator_type, native, reduction
+from stator.models.iterators.iterator import IteratorValue, advance, advanced, iterator_type, native, reduction
 from stator.models.iterators.itertools_ import ItertoolsIterator, is_none, quietly
 from stator.space.operands import known_host, refuse
 from stator.space.protocol import NONE, bad_call, builtin
-from stator.space.value import Constant, Raised, Value
+from stator.space.value import Constant, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.space.interfaces import Writer
@@ -31,12 +33,14 @@ def placed(iterator: Any, state: tuple[Any, ...]) -> Any:
 class Arrangements(ItertoolsIterator):
     """Arrangements of pools: the host's own iterator arranges the indices."""
 
-    __slots__ = ("indices", "options", "pools", "whole")
+    __slots__ = ("indices", "options", "pools", "taken", "whole")
 
     indices: Any
     #: what follows the pools in a call of the type
     options: tuple[int, ...]
     pools: list[list[Value]]
+    #: how many steps it has taken
+    taken: int
     #: the arguments by which the host's iterator was made
     whole: tuple[Any, ...]
 
@@ -45,7 +49,9 @@ class Arrangements(ItertoolsIterator):
         self.pools = pools
         self.indices = indices
         self.options = options
-        self.whole = self._host_state()[0]
+        self.taken = 0
+        if ITERTOOLS_ARE_COPIED:
+            self.whole = self._host_state()[0]
         return self
 
     def _host_state(self) -> tuple[Any, ...]:
@@ -55,6 +61,7 @@ class Arrangements(ItertoolsIterator):
 
     def produce(self, space: Space) -> Value | None:
         chosen = next(self.indices, None)
+        self.taken += 1
         space.mark_mutated(self)
         if chosen is None:
             return None
@@ -83,11 +90,12 @@ class Arrangements(ItertoolsIterator):
         return NONE
 
     def rebuilt(self, writer: Writer) -> str:
+        parts = [f"[{', '.join([writer.expr(item) for item in pool])}]" for pool in self.pools]
+        parts += map(repr, self.options)
+        if not ITERTOOLS_ARE_COPIED:
+            return advanced(writer, f"{self.begin_call(writer)}{', '.join(parts)})", self.taken)
         args, *state = self._host_state()
-        if args == self.whole:
-            parts = [f"[{', '.join([writer.expr(item) for item in pool])}]" for pool in self.pools]
-            parts += map(repr, self.options)
-        else:
+        if args != self.whole:
             parts = [repr(arg) for arg in args]
         name = writer.assign("iterator", f"{self.begin_call(writer)}{', '.join(parts)})")
         if state:
@@ -172,11 +180,33 @@ class CombinationsWithReplacement(Arrangements):
 
 def resumed_groupby(cls: Any, iterable: Any, key: Any, current: Any, target: Any, waiting: tuple[Any, ...]) -> Any:
     """A `groupby` in the middle of its work, for generated code; `waiting`: the item read ahead, if any."""
+    if not ITERTOOLS_ARE_COPIED:
+        return _groups_by_themselves(cls, iterable, current, target, waiting)
     groups: Any = itertools.groupby.__new__(cls, iterable, key)
     state = (current, waiting[0] if waiting else None, target)
     quietly(vars(itertools.groupby)["__setstate__"], groups, state)
     if not waiting:
         next(_GROUPER(groups, current))  # takes the item, as the identical keys are not compared
+    return groups
+
+
+class _Unequal:
+    """The key of a group that nothing belongs to."""
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _groups_by_themselves(cls: Any, iterable: Any, current: Any, target: Any, waiting: tuple[Any, ...]) -> Any:
+    """A `groupby` whose items are their own keys: it is led there by items before those of the iterable."""
+    groups: Any = itertools.groupby.__new__(cls, itertools.chain([target, current], iterable))
+    next(groups)
+    next(_GROUPER(groups, target))  # takes the item, as the identical keys are not compared
+    next(_GROUPER(groups, _Unequal()), None)  # reads the next one ahead
+    if not waiting:
+        next(_GROUPER(groups, current))
     return groups
 
 
@@ -258,6 +288,8 @@ class GroupBy(ItertoolsIterator):
         if self.current_key is None:
             return writer.assign("groups", f"{self.begin_call(writer)}{iterator}, {key})")
         assert self.target_key is not None
+        if not ITERTOOLS_ARE_COPIED and not is_none(self.function):
+            raise Unsupported(errors.NotReconstructible("an itertools.groupby with a key function that has begun"))
         keys = f"{writer.expr(self.current_key)}, {writer.expr(self.target_key)}"
         cls = writer.const(self.cls)
         waiting = "()" if self.current_value is None else f"({writer.expr(self.current_value)},)"

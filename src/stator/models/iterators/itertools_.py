@@ -8,7 +8,7 @@ import types
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from stator.host.version_facts import ITERTOOLS_WARN_OF_COPIES
+from stator.host.version_facts import ITERTOOLS_ARE_COPIED, ITERTOOLS_COPIES_WARN
 from stator.models.containers.sequence import MAXSIZE
 from stator.models.iterators.builtins_iter import own_class
 from stator.models.iterators.iterator import IteratorValue, advance, advanced, iterator_type, reduction, state_number
@@ -51,7 +51,7 @@ class ItertoolsIterator(IteratorValue):
     __slots__ = ()
 
     def warn_of_copies(self, space: Space) -> None:
-        if ITERTOOLS_WARN_OF_COPIES:
+        if ITERTOOLS_COPIES_WARN:
             words = "Pickle, copy, and deepcopy support will be removed from itertools in Python 3.14."
             space.warn(DeprecationWarning, words)
 
@@ -148,6 +148,10 @@ class Repeat(ItertoolsIterator):
 
 def resumed_cycle(cls: Any, iterator: Any, saved: Any, index: int | None, repeated: bool) -> Any:
     """A `cycle` in the middle of its work, for generated code."""
+    if not ITERTOOLS_ARE_COPIED:
+        made = itertools.cycle.__new__(cls, saved if index is not None else itertools.chain(saved, iterator))
+        advance(made, len(saved) + (index or 0))
+        return made
     if index is not None:
         iterator, repeated = iter(saved), True
         advance(iterator, index)

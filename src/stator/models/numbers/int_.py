@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stator._core import has_buffer
+from stator.host.version_facts import INT_TRUNCATES
 from stator.models.classes.payload import PayloadValue
 from stator.space.operands import hooked, known_host, literal, strict_subclass
 from stator.space.protocol import FALSE, TRUE, builtin
@@ -48,7 +49,7 @@ def to_int(space: Space, value: Value) -> Value:
         return _exact(space, result)
     if space.special(value, "__index__") is not None:
         return _exact(space, space.index(value).force())
-    trunc = space.special(value, "__trunc__")
+    trunc = space.special(value, "__trunc__") if INT_TRUNCATES else None
     if trunc is not None:
         space.warn(DeprecationWarning, "The delegation of int() to __trunc__ is deprecated.")
         return _of_trunc(space, space.call(trunc, [value], {}).force())
