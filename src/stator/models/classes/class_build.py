@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.raw import is_subtype
-from stator.host.version_facts import CLASSES_KNOW_THEIR_LINE, SET_NAME_ADDS_A_NOTE
+from stator.host.version_facts import CLASSES_KNOW_THEIR_LINE, LAZY_ANNOTATIONS, SET_NAME_ADDS_A_NOTE
+from stator.models.classes.class_annotations import (
+    ClassDict,
+    annotate_of,
+    annotations_of,
+    dict_cell,
+    set_annotate,
+    set_annotations,
+)
 from stator.models.classes.descriptors import ClassMethod, StaticMethod, is_abstract
 from stator.models.classes.type_ import ClassValue
 from stator.models.containers.mappingproxy import MappingProxyValue
@@ -213,7 +221,6 @@ class _FreshClass:
         self.fields: dict[str, Value] = {}
         self.slots: Value | None = None
         self.is_abstract_base = False
-        self.annotations_made = False
         cell = self._read(namespace)
         self.skeleton = self._make_skeleton()
         self.value = ClassValue(self.skeleton)
@@ -225,6 +232,8 @@ class _FreshClass:
         space._kept.append(self.skeleton)
         if cell is not None:
             cell.set(space, self.value)
+        if self._dict_cell is not None:
+            self._dict_cell.set(space, ClassDict(self.value))
 
     # -- making -----------------------------------------------------------------------------------------------------
 
@@ -232,6 +241,7 @@ class _FreshClass:
         """Take the attributes out of the namespace; returns the `__class__` cell."""
         space = self.space
         cell: CellValue | None = None
+        self._dict_cell: CellValue | None = None
         for key, value in namespace.pairs(space):  # type: ignore[attr-defined]
             key = key.force()
             if not key.isa(str):
@@ -243,6 +253,8 @@ class _FreshClass:
                     text = f"__classcell__ must be a nonlocal cell, not <class '{value.type_name(space)}'>"
                     raise space.error(TypeError, text)
                 cell = value
+            elif name == "__classdictcell__":
+                self._dict_cell = dict_cell(space, value)
             elif name == "__qualname__":
                 if not value.isa(str):
                     text = f"type __qualname__ must be a str, not {value.type_name(space)}"
@@ -324,6 +336,10 @@ class _FreshClass:
             return space.new_tuple([space.class_value(c) for c in type.__dict__[name].__get__(self.skeleton)])
         if name == "__base__":
             return space.class_value(type.__dict__[name].__get__(self.skeleton))
+        if name == "__annotate__":
+            return annotate_of(space, self)
+        if name == "__annotations__" and LAZY_ANNOTATIONS:
+            return annotations_of(space, self)
         if name in ("__module__", "__doc__", "__annotations__", "__type_params__"):
             return self._own(space, name)
         if name == "__dict__":
@@ -363,6 +379,12 @@ class _FreshClass:
                 type.__setattr__(self.skeleton, name, value.force().as_host(space))
             space.mark_mutated(self.value)
             self.fields[name] = value
+            return True
+        if name == "__annotate__":
+            set_annotate(space, self, value)
+            return True
+        if name == "__annotations__" and LAZY_ANNOTATIONS:
+            set_annotations(space, self, value)
             return True
         if name in ("__module__", "__doc__", "__annotations__"):
             if name == "__module__" and CLASSES_KNOW_THEIR_LINE and "__firstlineno__" in self.attributes:

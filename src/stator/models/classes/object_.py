@@ -182,7 +182,7 @@ def object_ne(space: Space, self: Value, other: Value, /) -> Value:
 
 
 #: types that compare for equality alone
-_UNORDERED = (object, types.BuiltinFunctionType, types.MethodWrapperType, memoryview)
+_UNORDERED = (object, types.BuiltinFunctionType, types.MethodWrapperType)
 
 
 @builtin(*[vars(cls)[name] for cls in _UNORDERED for name in ("__lt__", "__le__", "__gt__", "__ge__")])

@@ -20,7 +20,7 @@ from stator.space.attributes import MISSING, attribute_name
 from stator.space.host_types import Host
 from stator.space.interfaces import Trace
 from stator.space.operands import host_errors
-from stator.space.protocol import FALSE, NONE, TRUE, models
+from stator.space.protocol import FALSE, NONE, TRUE, bad_call, models
 from stator.space.recursion import enumeration, list_pieces, repr_piece
 from stator.space.value import Constant, Raised, Unsupported, Value
 
@@ -312,7 +312,7 @@ class ExceptionValue(Value):
     def add_note(self, space: Space, note: Value, /) -> Value:
         note = note.force()
         if not note.isa(str):
-            raise space.error(TypeError, f"note must be a str, not '{note.type_name(space)}'")
+            return bad_call(space, BaseException.add_note, [Constant(Exception()), note], {})
         notes = space.getattr_or_none(self, "__notes__")
         if notes is None:
             notes = space.new_list([])

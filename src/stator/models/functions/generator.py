@@ -12,7 +12,7 @@ from stator import errors
 from stator.bytecode.decode import decode
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
-from stator.host.version_facts import CLOSE_RETURNS_A_VALUE
+from stator.host.version_facts import AWAITING_NAMES_THE_TYPE_FIRST, CLOSE_RETURNS_A_VALUE
 from stator.models.exceptions import exception
 from stator.models.functions.suspendable import (
     AwaitableIterator,
@@ -82,7 +82,7 @@ class GeneratorValue(Suspendable):
         return self.exhausted(space) if self.is_coroutine else raised
 
     def ended(self, space: Space, result: Value) -> Raised:
-        return stop_with(space, result)
+        return space.error(StopIteration) if result.is_none() else stop_with(space, result)
 
     def next_value(self, space: Space) -> Value | None:
         try:
@@ -251,7 +251,10 @@ def awaitable(space: Space, value: Value) -> Value:
         return value
     slot = space.special(value, "__await__")
     if slot is None:
-        raise space.error(TypeError, f"object {value.type_name(space)} can't be used in 'await' expression")
+        shown = value.type_name(space)
+        if AWAITING_NAMES_THE_TYPE_FIRST:
+            raise space.error(TypeError, f"'{shown}' object can't be awaited")
+        raise space.error(TypeError, f"object {shown} can't be used in 'await' expression")
     iterator = space.call(slot, [value], {}).force()
     if _is_awaitable(iterator):
         raise space.error(TypeError, "__await__() returned a coroutine")

@@ -5,15 +5,24 @@ from __future__ import annotations
 import itertools
 from typing import Self
 
+from stator import errors
+from stator.host.version_facts import ITERTOOLS_ARE_COPIED
 from stator.models.containers.sequence import MAXSIZE
-from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type, native, own_class, reduction
+from stator.models.iterators.iterator import (
+    IteratorValue,
+    advanced,
+    iterator_type,
+    native,
+    own_class,
+    reduction,
+)
 from stator.models.iterators.itertools_ import ItertoolsIterator, quietly
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import known_host, refuse
 from stator.space.protocol import NONE, bad_call, builtin
 from stator.space.space import Space
-from stator.space.value import Constant, Raised, Value
+from stator.space.value import Constant, Raised, Unsupported, Value
 
 _GROUPER: Host = type(next(itertools.groupby("a"))[1])
 _TEE: type = type(itertools.tee(())[0])
@@ -28,12 +37,14 @@ def placed(iterator: Host, state: tuple[object, ...]) -> Host:
 class Arrangements(ItertoolsIterator):
     """Arrangements of pools: the host's own iterator arranges the indices."""
 
-    __slots__ = ("indices", "options", "pools", "whole")
+    __slots__ = ("indices", "options", "pools", "taken", "whole")
 
     indices: Host
     #: what follows the pools in a call of the type
     options: tuple[int, ...]
     pools: list[list[Value]]
+    #: how many steps it has taken
+    taken: int
     #: the arguments by which the host's iterator was made
     whole: tuple[object, ...]
 
@@ -42,8 +53,9 @@ class Arrangements(ItertoolsIterator):
         """A new one: its type arranges the positions in the pools, whatever their items are."""
         arranging: Host = cls.host_type
         indices = arranging(*(range(len(pool)) for pool in pools), *options)
-        self = cls.of(own_class(space, owner), pools=pools, indices=indices, options=options)
-        self.whole = self._host_state()[0]
+        self = cls.of(own_class(space, owner), pools=pools, indices=indices, options=options, taken=0)
+        if ITERTOOLS_ARE_COPIED:
+            self.whole = self._host_state()[0]
         return self
 
     def _host_state(self) -> tuple[Host, ...]:
@@ -53,6 +65,7 @@ class Arrangements(ItertoolsIterator):
 
     def produce(self, space: Space) -> Value | None:
         chosen = next(self.indices, None)
+        self.taken += 1
         space.mark_mutated(self)
         if chosen is None:
             return None
@@ -77,11 +90,12 @@ class Arrangements(ItertoolsIterator):
             raise Raised(space.exception(e)) from None
 
     def rebuilt(self, writer: Writer) -> str:
+        parts = [f"[{', '.join([writer.expr(item) for item in pool])}]" for pool in self.pools]
+        parts += map(repr, self.options)
+        if not ITERTOOLS_ARE_COPIED:
+            return advanced(writer, self.call(writer, *parts), self.taken)
         args, *state = self._host_state()
-        if args == self.whole:
-            parts = [f"[{', '.join([writer.expr(item) for item in pool])}]" for pool in self.pools]
-            parts += map(repr, self.options)
-        else:
+        if args != self.whole:
             parts = [repr(arg) for arg in args]
         name = writer.assign("iterator", self.call(writer, *parts))
         if state:
@@ -157,11 +171,33 @@ def resumed_groupby(
     cls: Host, iterable: Host, key: Host, current: object, target: object, waiting: tuple[object, ...]
 ) -> Host:
     """A `groupby` in the middle of its work, for generated code; `waiting`: the item read ahead, if any."""
+    if not ITERTOOLS_ARE_COPIED:
+        return _groups_by_themselves(cls, iterable, current, target, waiting)
     groups: Host = itertools.groupby.__new__(cls, iterable, key)
     state = (current, waiting[0] if waiting else None, target)
     quietly(vars(itertools.groupby)["__setstate__"], groups, state)
     if not waiting:
         next(_GROUPER(groups, current))  # takes the item, as the identical keys are not compared
+    return groups
+
+
+class _Unequal:
+    """The key of a group that nothing belongs to."""
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _groups_by_themselves(cls: Host, iterable: Host, current: Host, target: Host, waiting: tuple[Host, ...]) -> Host:
+    """A `groupby` whose items are their own keys: it is led there by items before those of the iterable."""
+    groups: Host = itertools.groupby.__new__(cls, itertools.chain([target, current], iterable))
+    next(groups)
+    next(_GROUPER(groups, target))  # takes the item, as the identical keys are not compared
+    next(_GROUPER(groups, _Unequal()), None)  # reads the next one ahead
+    if not waiting:
+        next(_GROUPER(groups, current))
     return groups
 
 
@@ -234,6 +270,8 @@ class GroupBy(ItertoolsIterator):
             return super().rebuilt(writer)
         iterator, key = writer.expr(self.iterator), writer.expr(self.function)
         assert self.target_key is not None
+        if not ITERTOOLS_ARE_COPIED and not self.function.is_none():
+            raise Unsupported(errors.NotReconstructible("an itertools.groupby with a key function that has begun"))
         keys = f"{writer.expr(self.current_key)}, {writer.expr(self.target_key)}"
         cls = writer.const(self.cls)
         waiting = "()" if self.current_value is None else f"({writer.expr(self.current_value)},)"
