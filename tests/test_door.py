@@ -26,7 +26,7 @@ EXCEPTIONS = {
     "models/iterators/iterator.py: PositionIterator.rebuilt": "the length of a list that was loaded; it is guarded",
     "models/rare/text/memoryview_.py: MemoryView": _OWN,
     "models/rare/text/memoryview_.py: MemoryIterator": _OWN,
-    "models/functions/method.py: BuiltinValue._check_class": "a C descriptor on a stand-in: CPython words the error",
+    "models/functions/method.py: BuiltinValue._check_class": "a C descriptor on a sample: CPython words the error",
     "space/operators.py: Operators.truth": _CONSTANT,
     "space/protocol.py: _Signature._takes_by_name": "a C function that a model is registered for",
     "space/recursion.py: repr_piece": _CONSTANT,

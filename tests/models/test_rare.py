@@ -1,5 +1,6 @@
 """Models that are imported when a program meets what they are about: none is missed, none is loaded without need."""
 
+import ast
 import json
 import os
 import subprocess
@@ -51,6 +52,40 @@ def test_what_is_known_without_a_file_stays_as_it_is(changes, file):
     assert [changes[PREFIX + file][what] for what in ("replaced", "hidden", "elsewhere")] == [[], [], []]
 
 
+#: where a table is asked directly, and why no rare model is missed
+ASKED = {
+    "models/classes/type_.py": "after `handler_of`",
+    "models/hostcalls/proxies.py": "about a callable that is pure",
+    "models/iterators/iterator.py": "about the class of a value",
+    "models/rare/numbers/decimal_.py": "about what the file itself has registered",
+    "pytorch/tensors/operators.py": "about operators of torch",
+    "report/slots.py": "all models are loaded",
+    "space/attributes.py": "about a slot of the class of a value",
+    "space/operators.py": "about a callable that is pure, and operands that are known",
+    "space/protocol.py": "where the others ask",
+    "space/reloaded.py": "after `load`",
+    "space/wrapping.py": "after `load`",
+}
+TABLES = {"MODELS", "HANDLERS", "PURE", "IMPURE", "RESTRICTED", "AMBIENT", "IMMUTABLE", "REALISERS"}
+
+
+def asks_a_table(node):
+    """`TABLE.get(…)` or `… in TABLE`."""
+    asked = None
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        asked = node.comparators[0]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        asked = node.func.value
+    return isinstance(asked, ast.Name) and asked.id in TABLES
+
+
+def test_whoever_asks_for_a_model_asks_for_rare_ones_too():
+    root = Path(stator.__file__).parent
+    paths = sorted(root.rglob("*.py"))
+    asking = [path for path in paths if any(map(asks_a_table, ast.walk(ast.parse(path.read_text(encoding="utf-8")))))]
+    assert [path.relative_to(root).as_posix() for path in asking] == sorted(ASKED)
+
+
 FUNCTION = f"""
 import stator
 
@@ -69,6 +104,35 @@ assert step((1, 2, 3)) == (["x"], ["(1, 0)", "(2, 1)", "(3, 2)"])
 
 def test_a_small_function_loads_none():
     assert run_python("-c", FUNCTION) == "[]"
+
+
+THREADS = """
+import datetime, decimal, threading
+import stator
+
+def compute(n):
+    number = decimal.Decimal(n) / 3
+    view = memoryview(bytearray(range(n)))
+    return str(number), view[1], str(datetime.date(2000, 1, n)), [type(number).sqrt(number), bytes(view)]
+
+results, start = {}, threading.Barrier(4)
+
+def run(n):
+    compiled = stator.compile(lambda: compute(n), fullgraph=True)
+    start.wait()
+    results[n] = compiled()
+
+threads = [threading.Thread(target=run, args=(n,)) for n in range(2, 6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert results == {n: compute(n) for n in range(2, 6)}, results
+"""
+
+
+def test_threads_that_meet_the_same_wait_for_it():
+    run_python("-c", THREADS)
 
 
 MODULE = f"""

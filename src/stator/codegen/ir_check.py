@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stator.bytecode import argument_count
 from stator.errors import InternalError
+from stator.guards.intern import sources_of
 from stator.guards.source import CellSource, LocalSource, Source
 
 if TYPE_CHECKING:
     from stator.codegen.program import Residual
-    from stator.guards.program import GuardProgram, Output
+    from stator.guards.intern import Output
+    from stator.guards.program import GuardProgram
 
 __all__ = ["RULES", "Traced", "check_ir", "complaints"]
 
@@ -56,7 +58,7 @@ class Traced(NamedTuple):
 
 def _one_by_one(outputs: Iterable[Output]) -> list[Source]:
     """Sources of which some are handed over together, as a tuple."""
-    return [source for item in outputs for source in (item if isinstance(item, tuple) else (item,))]
+    return [source for output in outputs for source in sources_of(output)]
 
 
 Rule = Callable[[Traced], Iterator[str]]

@@ -31,7 +31,8 @@ class Native:
         self.index = state.instr.index
         self.stack = list(state.stack)
         self.globals = state.frame.globals
-        self.call = ""
+        #: the function that is called, and its arguments
+        self.call: list[str] = []
         #: names of the results to push; None in the list stands for a NULL
         self.results: list[str | None] = ["result"]
         #: unpack the call's result into `results` (else it is the only one)
@@ -47,7 +48,7 @@ class Native:
 
     def do(self, function: Callable[..., object], *args: str) -> None:
         """Call an embedded function on expressions."""
-        self.call = f"{{run}}({', '.join([self.writer.const(function), *args])})"
+        self.call = [self.writer.const(function), *args]
 
     def callable(self) -> tuple[str, list[str]]:
         """The callable under the arguments of a call, and its `self`."""
@@ -129,7 +130,7 @@ def _emit_call(n: Native, count: int, names: tuple[str, ...]) -> None:
     function, receiver = n.callable()
     split = count - len(names)
     parts = [function, *receiver, *args[:split]] + [f"{k}={v}" for k, v in zip(names, args[split:], strict=True)]
-    n.call = f"{{run}}({', '.join(parts)})"
+    n.call = parts
 
 
 @_native("CALL_FUNCTION_EX")
@@ -141,8 +142,7 @@ def _call_ex(n: Native) -> None:
     if is_tuple and not receiver:
         n.do(apply, function, args, *keywords)
         return
-    first = "".join(f", {r}" for r in receiver)
-    n.call = f"{{run}}({', '.join([f'{function}{first}', f'*{args}', *(f'**{k}' for k in keywords)])})"
+    n.call = [function, *receiver, f"*{args}", *(f"**{k}" for k in keywords)]
 
 
 @_native("BINARY_OP")

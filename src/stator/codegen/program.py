@@ -16,7 +16,13 @@ from stator._core import CodePolicy, raise_unchanged, set_code_policy
 from stator._core import tail as tail_call
 from stator.bytecode import argument_count, runtime
 from stator.codegen.native_calls import NATIVE, Native
-from stator.codegen.resume_functions import Link, callers, chain, link, outer_links
+from stator.codegen.resume_functions import (
+    ResumeFunction,
+    callers,
+    outer_resume_functions,
+    resume_chain,
+    resume_function,
+)
 from stator.codegen.writer import Writer
 from stator.guards.raw import is_heap_type
 from stator.guards.source import FunctionSource, LocalSource, Source
@@ -25,7 +31,7 @@ from stator.space.signals import FrameState
 from stator.space.value import NULL, Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.guards.program import Output
+    from stator.guards.intern import Output
     from stator.space import interfaces
     from stator.space.interfaces import Trace
 
@@ -79,25 +85,25 @@ class Program:
         self.writer.namespace |= {"run": run, "tail": tail_call}
         self.name = name
         self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
-        self.tail: list[str] = []
+        self.epilogue: list[str] = []
 
     # -- the three ways a trace ends --------------------------------------------------------------------------------
 
     def returns(self, value: Value) -> Residual:
         """The frame has returned."""
         result = self.writer.expr(value)
-        self.tail = self._effects()
-        self.tail.append(f"return {result}")
+        self.epilogue = self._effects()
+        self.epilogue.append(f"return {result}")
         return self._finish()
 
     def raises(self, value: Value) -> Residual:
         """An exception leaves the frame."""
         exc = self.writer.expr(value)
-        self.tail = self._effects()
-        self.tail.append(f"raising = [{exc}]")
+        self.epilogue = self._effects()
+        self.epilogue.append(f"raising = [{exc}]")
         if exc not in self.writer.namespace:  # the traceback leads to this frame: the exception must not be found in it
-            self.tail.append(f"del {exc}")
-        self.tail.append(f"{self.writer.const(runtime.leave_with)}(raising)")
+            self.epilogue.append(f"del {exc}")
+        self.epilogue.append(f"{self.writer.const(runtime.leave_with)}(raising)")
         return self._finish()
 
     def breaks(self, states: list[FrameState]) -> Residual:
@@ -113,17 +119,17 @@ class Program:
 
     def _enter(self, leaf: FrameState, outer: list[FrameState]) -> None:
         """Go on at the very instruction: traced again after a forced break, else given up on and run as it is."""
-        first = link(self.writer, leaf.frame, leaf.instr.index, leaf.stack, mode="enter")
+        first = resume_function(self.writer, leaf.frame, leaf.instr.index, leaf.stack, mode="enter")
         go_on = self._chain(first, [], outer)
         self._make_subclasses()
-        self.tail = self._effects()
+        self.epilogue = self._effects()
         if leaf.mode != "enter":
             set_code_policy(first.code, CodePolicy.SKIP)
             GIVEN_UP.keep(first.code, True)
             if outer and first.code is leaf.frame.code:
                 # A continuation that begins here was inlined: the program would come back to itself for ever.
                 raise Unsupported(errors.FrameGivenUp(first.code.co_qualname, "its first instruction cannot be traced"))
-        self.tail.append(f"return tail({go_on})")
+        self.epilogue.append(f"return tail({go_on})")
 
     def _native(self, leaf: FrameState, outer: list[FrameState]) -> None:
         """Execute the instruction as ordinary Python, then go on with what it gave, or raised."""
@@ -131,28 +137,33 @@ class Program:
         native = Native(leaf, writer)
         NATIVE[leaf.instr.op](native)
         index = leaf.instr.index
-        thrown = link(
+        thrown = resume_function(
             writer, leaf.frame, index, leaf.stack[: leaf.instr.handler.depth if leaf.instr.handler else 0], mode="throw"
         )
         after, payload = self._results(native, leaf)
         on_error = self._chain(thrown, ["error"], outer)
         go_on = self._chain(after, payload, outer)
         jump = "" if native.jump is None else self._chain(*self._jump(native, leaf), outer)
-        handled = leaf.frame.handling.current
-        seen = f"run({callers(writer, [leaf, *outer])}, "
-        if handled is not None:
-            seen = seen.replace("(", f"({writer.const(runtime.handling)}, {writer.expr(handled)}, ", 1)
-        call = native.call.replace("{run}(", seen, 1)
+        call = self._called_natively(native, [leaf, *outer])
         self._make_subclasses()
-        self.tail = self._effects()
-        self.tail += ["try:", f"    result = {call}", "except BaseException as error:"]
-        self.tail.append(f"    error = {writer.const(runtime.thrown)}(error)")
-        self.tail.append(f"    return tail({on_error})")
+        self.epilogue = self._effects()
+        self.epilogue += ["try:", f"    result = {call}", "except BaseException as error:"]
+        self.epilogue.append(f"    error = {writer.const(runtime.thrown)}(error)")
+        self.epilogue.append(f"    return tail({on_error})")
         if native.unpacks:
-            self.tail.append(f"{', '.join(p for p in payload)}{',' if payload else '[]'} = result")
+            self.epilogue.append(f"{', '.join(p for p in payload)}{',' if payload else '[]'} = result")
         if native.jump is not None:
-            self.tail += [f"if {native.jump[0]}:", f"    return tail({jump})"]
-        self.tail.append(f"return tail({go_on})")
+            self.epilogue += [f"if {native.jump[0]}:", f"    return tail({jump})"]
+        self.epilogue.append(f"return tail({go_on})")
+
+    def _called_natively(self, native: Native, states: list[FrameState]) -> str:
+        """The call of the instruction's operation, with the hook on: it finds the program's frames above it, and the
+        exception that the innermost is handling."""
+        around = [callers(self.writer, states)]
+        handled = states[0].frame.handling.current
+        if handled is not None:
+            around = [self.writer.const(runtime.handling), self.writer.expr(handled), *around]
+        return f"run({', '.join([*around, *native.call])})"
 
     def _make_subclasses(self) -> None:
         """Make the classes that nobody refers to any more: the classes they derive from know of them."""
@@ -162,10 +173,12 @@ class Program:
             if any(base not in fresh or self.writer.is_made(fresh[base]) for base in bases):
                 self.writer.expr(value)
 
-    def _chain(self, innermost: Link, payload: list[str], outer: list[FrameState]) -> str:
-        return chain(self.writer, [innermost, *outer_links(self.writer, outer, innermost.code)], payload)
+    def _chain(self, innermost: ResumeFunction, payload: list[str], outer: list[FrameState]) -> str:
+        return resume_chain(
+            self.writer, [innermost, *outer_resume_functions(self.writer, outer, innermost.code)], payload
+        )
 
-    def _results(self, native: Native, leaf: FrameState) -> tuple[Link, list[str]]:
+    def _results(self, native: Native, leaf: FrameState) -> tuple[ResumeFunction, list[str]]:
         """The continuation after the instruction; NULLs among its results go below or above the payload."""
         writer, stack = self.writer, list(native.stack)
         results = native.results
@@ -173,24 +186,26 @@ class Program:
         if None in results:
             # A NULL above the result cannot be a stack entry below it: the pair is passed as stack entries.
             return self._with_null(native, leaf, stack)
-        return link(writer, leaf.frame, leaf.instr.index, stack, mode="value", results=len(payload)), payload
+        return resume_function(writer, leaf.frame, leaf.instr.index, stack, mode="value", results=len(payload)), payload
 
-    def _with_null(self, native: Native, leaf: FrameState, stack: list[Value]) -> tuple[Link, list[str]]:
+    def _with_null(self, native: Native, leaf: FrameState, stack: list[Value]) -> tuple[ResumeFunction, list[str]]:
         if native.results[0] is None:
-            after = link(self.writer, leaf.frame, leaf.instr.index, [*stack, NULL], mode="value", results=1)
+            after = resume_function(self.writer, leaf.frame, leaf.instr.index, [*stack, NULL], mode="value", results=1)
             return after, ["result"]
         placeholder = _Named("result")
-        after = link(self.writer, leaf.frame, leaf.instr.index, [*stack, placeholder, NULL], mode="value", results=0)
+        after = resume_function(
+            self.writer, leaf.frame, leaf.instr.index, [*stack, placeholder, NULL], mode="value", results=0
+        )
         return after, []
 
-    def _jump(self, native: Native, leaf: FrameState) -> tuple[Link, list[str]]:
+    def _jump(self, native: Native, leaf: FrameState) -> tuple[ResumeFunction, list[str]]:
         assert native.jump is not None
         _, target, results = native.jump
         stack = list(native.stack)
         if results == ["drop"]:
             stack.pop()
             results = []
-        taken = link(
+        taken = resume_function(
             self.writer, leaf.frame, leaf.instr.index, stack, mode="value", results=len(results), target=target
         )
         return taken, results
@@ -230,7 +245,7 @@ class Program:
             raise errors.InternalError("values of a graph that was not compiled")
         params = [*writer.params.values(), *(name for name, _ in blocks)]
         sources: list[Output] = [*writer.params.keys(), *(block for _, block in blocks)]
-        body = head + writer.lines + self.tail
+        body = head + writer.lines + self.epilogue
         safe = self.own_name
         text = f"def {safe}({', '.join(params)}):\n" + "".join(f"    {line}\n" for line in body)
         filename = f"<stator {self.name} {next(_serial)}>"

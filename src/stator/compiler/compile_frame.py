@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator import errors
 from stator._core import Entry, call_seen
@@ -20,6 +20,7 @@ from stator.host import collector
 from stator.interp.beginning import refusal
 from stator.interp.trace import Trace
 from stator.report.stats import STATS, BreakRecord
+from stator.space.host_types import Host
 from stator.space.signals import BreakHere, DoFirst, NearRecursionLimit, Restart
 from stator.space.value import Raised, Unsupported
 
@@ -44,7 +45,7 @@ class FrameCompiler:
     """
 
     def __init__(
-        self, compile_region: CompileRegion, config: Config, function: FunctionType, code: CodeType, args: list[Any]
+        self, compile_region: CompileRegion, config: Config, function: FunctionType, code: CodeType, args: list[Host]
     ) -> None:
         self.compile_region = compile_region
         self.config = config

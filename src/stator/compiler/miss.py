@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from types import CodeType
-from typing import TYPE_CHECKING, Any
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING
 
-from stator._core import CodePolicy, Entry, call_seen, set_code_policy
+from stator._core import CodePolicy, Entry, Region, call_seen, set_code_policy
 from stator.bytecode.continuation import is_continuation
 from stator.compiler import mark_models
 from stator.compiler.compile_frame import FrameCompiler
@@ -21,6 +21,7 @@ from stator.interp.policy import (
 )
 from stator.marks.stance import current_stance, is_first_call
 from stator.models.functions.module import is_undermined
+from stator.space.host_types import Host
 
 if TYPE_CHECKING:
     from stator.compiler.region import CompileRegion
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 mark_models.install()
 
 
-def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entry | None:
+def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[Host]) -> Entry | None:
     """The frame hook found no entry for this frame: make one, or None to run the frame as it is this time."""
     compile_region: CompileRegion | None = region.owner
     if is_undermined():
@@ -80,7 +81,7 @@ def on_miss(region: Any, function: Any, code: CodeType, args: list[Any]) -> Entr
     return compiler.compile()
 
 
-def _recompile_text(compile_region: CompileRegion, function: Any, code: CodeType, args: list[Any]) -> str:
+def _recompile_text(compile_region: CompileRegion, function: FunctionType, code: CodeType, args: list[Host]) -> str:
     text = (
         "Detected recompile when torch.compile stance is 'fail_on_recompile'. "
         f"filename: '{code.co_filename}', function name: '{code.co_name}', line number: {code.co_firstlineno}"

@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 
 from stator._core import OPERATIONS
 
-from .source import Frame, LoadError, Source, source_from_state
+from .source import Frame, LoadError, Source
 
-__all__ = ["KINDS", "Guard", "Where", "field_from_state", "show"]
+__all__ = ["KINDS", "Guard", "Where", "show"]
 
 #: where in the user's program the assumption was made: "file.py:12", or (code, line) turned into text when asked
 Where = str | tuple[CodeType, int] | None
 
 
-#: the kinds of guards by the names of their classes
-KINDS: dict[object, type[Guard]] = {}
+#: the kinds of guards, by their operations
+KINDS: dict[str, type[Guard]] = {}
 
 
 class Guard:
@@ -33,9 +33,9 @@ class Guard:
         """Registers a kind: a class that names the operation it is checked by."""
         super().__init_subclass__()
         if "op" in vars(cls):
-            if not OPERATIONS.get(cls.op, (False,))[0]:
-                raise TypeError(f"{cls.__name__}: the core has no check {cls.op}")
-            KINDS[cls.__name__] = cls
+            if not OPERATIONS.get(cls.op, (False,))[0] or cls.op in KINDS:
+                raise TypeError(f"{cls.__name__}: the core has no check {cls.op}, or another guard has it")
+            KINDS[cls.op] = cls
 
     def _set(self, sources: tuple[Source, ...], key: tuple[object, ...], where: Where) -> None:
         self.sources = sources
@@ -93,28 +93,11 @@ class Guard:
         """The arguments that build this guard again."""
         raise NotImplementedError
 
-    def state(self) -> tuple[object, ...]:
-        """A tuple that says how to build this guard again."""
-        return (type(self).__name__, *map(_field_state, self.fields()))
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self.fields()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self}>"
-
-
-def _field_state(field: object) -> object:
-    if isinstance(field, Source):
-        return _SourceState(field.state())
-    if type(field) is tuple and any(isinstance(f, Source) for f in field):
-        return _SourceStates(f.state() for f in field)
-    return field
-
-
-class _SourceState(tuple[object, ...]):
-    """The state of one source."""
-
-
-class _SourceStates(tuple[tuple[object, ...], ...]):
-    """The states of several sources."""
 
 
 def show(obj: object) -> str:
@@ -129,12 +112,3 @@ def show(obj: object) -> str:
 
 
 _SHOWN_TYPES = frozenset((int, float, complex, bool, str, bytes, type(None), type(...)))
-
-
-def field_from_state(field: object) -> object:
-    """The field of a guard that its state describes."""
-    if isinstance(field, _SourceState):
-        return source_from_state(field)
-    if isinstance(field, _SourceStates):
-        return tuple(map(source_from_state, field))
-    return field

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from stator._core import runs_its_code
 
-from .base import KINDS, Guard, Where, field_from_state, show
+from .base import Guard, Where, show
 from .equality import plain_key, same_value
 from .raw import ABSENT, dict_get, dict_has, dict_keys, mro_of, present_dict, raw_length, type_lookup
 from .source import Source
@@ -439,8 +439,3 @@ class GlobalState(Guard):
 
     def __str__(self) -> str:
         return self.text
-
-
-def guard_from_state(state: tuple[object, ...]) -> Guard:
-    """The guard that ``state()`` described."""
-    return KINDS[state[0]](*map(field_from_state, state[1:]))

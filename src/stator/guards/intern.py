@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from stator._core import OPERATIONS
 
-__all__ = ["KINDS", "Frame", "LoadError", "Source", "interned"]
+__all__ = ["KINDS", "Frame", "LoadError", "Output", "Source", "interned", "sources_of"]
 
 
 class LoadError(Exception):
@@ -75,8 +75,8 @@ def _remember(key: tuple[object, ...], source: Source) -> Source:
             del _interned[key]
 
 
-#: the kinds of sources by the names of their classes
-KINDS: dict[object, type[Source]] = {}
+#: the kinds of sources, by their operations
+KINDS: dict[str, type[Source]] = {}
 
 
 class Source:
@@ -85,14 +85,16 @@ class Source:
     __slots__ = ("__weakref__", "base")
     #: the operation of the guard program that loads it: a row of `_core/ops.h`
     op: ClassVar[str]
+    #: whether loading it twice gives one object: not where the program's code or a helper makes it
+    is_repeatable: ClassVar[bool] = True
     base: Source | None
 
     def __init_subclass__(cls) -> None:
         """Registers a kind: a class that names the operation it is loaded by."""
         if "op" in vars(cls):
-            if OPERATIONS.get(cls.op, (True,))[0]:
-                raise TypeError(f"{cls.__name__}: the core has no load {cls.op}")
-            KINDS[cls.__name__] = cls
+            if OPERATIONS.get(cls.op, (True,))[0] or cls.op in KINDS:
+                raise TypeError(f"{cls.__name__}: the core has no load {cls.op}, or another source has it")
+            KINDS[cls.op] = cls
 
     def load(self, frame: Frame) -> object:
         """The object at this path; raises LoadError."""
@@ -115,10 +117,6 @@ class Source:
         """The arguments that build this source again."""
         return ()
 
-    def state(self) -> tuple[object, ...]:
-        """A tuple that says how to build this source again: its kind and its fields, sources as their states."""
-        return (type(self).__name__, *(f.state() if isinstance(f, Source) else f for f in self.fields()))
-
     def chain(self) -> Iterator[Source]:
         """This source, its base, its base's base, …"""
         step: Source | None = self
@@ -137,3 +135,12 @@ class Source:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.expr()}>"
+
+
+#: one value handed over, or several handed over as one tuple
+Output = Source | tuple[Source, ...]
+
+
+def sources_of(output: Output) -> tuple[Source, ...]:
+    """The sources of what is handed over."""
+    return output if isinstance(output, tuple) else (output,)

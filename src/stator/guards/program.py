@@ -10,15 +10,13 @@ from stator._core import GuardProgram as CoreProgram
 from stator.guards.reference import ReferenceProgram
 
 from .base import Guard
-from .intern import Source, _forget
+from .intern import Output, Source, _forget
 
 # A source's end may come while traced code runs; the note it leaves in the table is no part of the program.
 set_code_policy(_forget.__code__, CodePolicy.RUN_RECURSIVELY)
 
-__all__ = ["GuardProgram", "Output", "compile_guards"]
+__all__ = ["GuardProgram", "compile_guards"]
 
-#: one value handed over, or several handed over as one tuple
-Output = Source | tuple[Source, ...]
 Instruction = tuple[str, tuple[int, ...], int, object]
 
 

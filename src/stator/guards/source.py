@@ -13,7 +13,7 @@ from itertools import islice
 from types import CellType, FunctionType, MappingProxyType
 from typing import Any, Self
 
-from .intern import KINDS, Frame, LoadError, Source, interned
+from .intern import Frame, LoadError, Source, interned
 from .raw import ABSENT, dict_get, dict_keys, instance_dict, present_dict, type_lookup
 
 __all__ = [
@@ -37,7 +37,6 @@ __all__ = [
     "TypeSource",
     "WeakrefSource",
     "asked",
-    "source_from_state",
 ]
 
 
@@ -230,6 +229,7 @@ class GetAttrSource(_NamedStep):
 
     __slots__ = ()
     op = "GETATTR"
+    is_repeatable = False
 
     def fetch(self, base: object, frame: Frame) -> object:
         try:
@@ -389,6 +389,7 @@ class CallSource(Source):
 
     __slots__ = ("fn", "text")
     op = "CALL"
+    is_repeatable = False
     base: Source
     fn: Callable[[Any], object]
     text: str
@@ -441,14 +442,3 @@ def _cell_contents(cell: CellType) -> object:
         return cell.cell_contents
     except ValueError:
         raise LoadError("empty cell") from None
-
-
-def source_from_state(state: tuple[Any, ...]) -> Source:
-    """The source that ``state()`` described."""
-    kind: Callable[..., Source] = KINDS[state[0]]
-    fields = [source_from_state(f) if _is_state(f) else f for f in state[1:]]
-    return kind(*fields)
-
-
-def _is_state(field: object) -> bool:
-    return type(field) is tuple and bool(field) and field[0] in KINDS

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator.bytecode import is_suspendable
 from stator.bytecode.continuation import is_continuation
 from stator.guards.guard import Predicate
 from stator.guards.source import LocalSource
 from stator.models.functions.generator import is_left_open
+from stator.space.host_types import Host
 
 if TYPE_CHECKING:
     from stator.guards.base import Guard
 
 
-def refusal(code: CodeType, args: list[Any]) -> tuple[str, list[Guard]] | None:
+def refusal(code: CodeType, args: list[Host]) -> tuple[str, list[Guard]] | None:
     """Why the frame is left to Python, and what a guard says of other frames for which that holds; None to trace it."""
     if is_suspendable(code):
         return "it is a generator or coroutine", []

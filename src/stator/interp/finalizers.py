@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.space.host_types import Host
 from stator.space.identity.reachability import reaches, stands_for
 from stator.space.value import NotKnown, Raised, Unsupported
 
@@ -24,7 +25,7 @@ class Finalizers:
         #: generators that the program has let go of
         self.pending_close: list[Any] = []
         #: what the program has made weak references to that call back: as long as they are there themselves
-        self.calls_back: tuple[Any, ...] = ()
+        self.calls_back: tuple[Host, ...] = ()
         #: what is called before the guards of the entry are checked: the collection that the program calls for
         self.prologue: Callable[[], object] | None = None
 

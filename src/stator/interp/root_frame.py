@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator._core import UNBOUND
 from stator.bytecode import argument_count
@@ -19,6 +19,7 @@ from stator.guards.source import (
 )
 from stator.interp.frame import Frame
 from stator.models.functions.function import FunctionValue
+from stator.space.host_types import Host
 from stator.space.protocol import is_immutable
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class RootFrame:
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        self.args: list[Any] = []
+        self.args: list[Host] = []
         #: whether generated code could call the frame's function again, with the same arguments
         self.repeatable = False
         #: why it must run as ordinary Python from its beginning if there is a break at all
@@ -48,7 +49,7 @@ class RootFrame:
         #: what its callers handle, as they do while it is traced
         self.outer_exception = sys.exception()
 
-    def begin(self, trace: interfaces.Trace, function: FunctionType, code: CodeType, args: list[Any]) -> Frame:
+    def begin(self, trace: interfaces.Trace, function: FunctionType, code: CodeType, args: list[Host]) -> Frame:
         """The frame, its arguments unread."""
         value = _running_function(self.space, function)
         value.code = code

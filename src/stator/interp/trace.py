@@ -15,6 +15,7 @@ from stator.interp.stops import Stops
 from stator.models.classes.class_changes import ClassChanges
 from stator.models.standard_space import StandardSpace
 from stator.space.globals_ import Namespaces
+from stator.space.host_types import Host
 from stator.space.value import Value
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Trace:
         config: Config,
         compile_region: interfaces.CompileRegion,
         *,
-        region_state: dict[Any, Any],
+        region_state: dict[object, Any],
         dynamic: bool | None,
         done_first: set[object],
         stop_at: int,
@@ -106,7 +107,7 @@ class Trace:
             self.guards[key] = guard
             self.stops.count_item(_GUARD_COST)
 
-    def defer(self, function: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
+    def defer(self, function: Host, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
         """Perform `function(*args, **kwargs)` after the graph, in order: it acts on the world outside the program."""
         self.mutation_count += 1
         self.effects.deferred(function, args, kwargs or {})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.space.host_types import Host
 from stator.space.protocol import is_immutable
 from stator.space.value import Constant, Unsupported, Value
 
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
     from stator.space.space import Space
 
 #: the globals of code, as frames and functions hold them: the dict itself, or a MadeGlobals
-Globals = dict[str, Any]
+Globals = dict[str, Host]
 
 
 class NamedItems:
     """A dict looked up by name."""
 
-    def __init__(self, items: Any) -> None:
+    def __init__(self, items: Host) -> None:
         self.items = items
 
     def value(self, space: Space) -> Value:

@@ -11,7 +11,11 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from stator.space.host_types import Host
+
 if TYPE_CHECKING:
+    import weakref
+
     from stator.bytecode.decode import Decoded, Instr
     from stator.config import Config
     from stator.errors import Break
@@ -30,7 +34,7 @@ class Writer(Protocol):
 
     lines: list[str]
     late: list[str]
-    namespace: dict[str, Any]
+    namespace: dict[str, Host]
     outputs: list[Value]
 
     @property
@@ -73,19 +77,19 @@ class Writer(Protocol):
     def graph_output(self, value: Value) -> str:
         """The variable holding what the graph computes for this value."""
 
-    def const(self, host: Any, hint: str | None = None) -> str:
+    def const(self, host: Host, hint: str | None = None) -> str:
         """A literal, a builtin's own name, or the name of a known object embedded in the program's globals."""
 
     def new_nan(self, host: float) -> str:
         """The NaN that the traced program has computed."""
 
-    def globals(self, host: dict[str, Any]) -> str:
+    def globals(self, host: dict[str, Host]) -> str:
         """The globals of a function or frame."""
 
     def generator(self, value: Any) -> str:
         """A suspended generator of the traced program, made anew at the place where it is suspended."""
 
-    def is_literal(self, host: Any) -> bool:
+    def is_literal(self, host: Host) -> bool:
         """Whether `repr(host)` is Python source for the very object."""
 
 
@@ -94,10 +98,10 @@ class SideEffects(Protocol):
 
     count: int
 
-    def mutated(self, value: Value, watched: tuple[Any, ...] = ()) -> bool:
+    def mutated(self, value: Value, watched: tuple[Host, ...] = ()) -> bool:
         """An existing object is about to change; whether it may let go of one that notices that."""
 
-    def released(self) -> list[Any]:
+    def released(self) -> list[Host]:
         """The objects that notice their end and are no longer held by what has held them before the trace."""
 
     def is_mutated(self, value: Value) -> bool:
@@ -106,7 +110,7 @@ class SideEffects(Protocol):
     def changed(self) -> list[Value]:
         """The existing objects that the traced program has changed."""
 
-    def changed_hosts(self) -> list[Any]:
+    def changed_hosts(self) -> list[Host]:
         """The existing objects that the traced program has changed, as they still are."""
 
     def matter(self) -> bool:
@@ -115,10 +119,10 @@ class SideEffects(Protocol):
     def acts(self) -> bool:
         """Whether anything is to be done to the world outside."""
 
-    def is_deferred(self, function: Any) -> bool:
+    def is_deferred(self, function: Host) -> bool:
         """Whether a call of the function is put off."""
 
-    def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
+    def deferred(self, function: Host, args: list[Value], kwargs: dict[str, Value]) -> None:
         """`function(*args, **kwargs)` acts on the world outside: perform it after the graph, in order."""
 
     def prepare(self, writer: Writer) -> list[str]:
@@ -154,7 +158,7 @@ class Frame(Protocol):
     decoded: Decoded
     instrs: tuple[Instr, ...]
     function: Any
-    globals: dict[str, Any]
+    globals: dict[str, Host]
     locals: dict[str, Value]
     cells: dict[str, Any]
     namespace: Any
@@ -214,7 +218,7 @@ class Frame(Protocol):
 class CompileRegion(Protocol):
     """A `stator.compile()` call; see `stator.compiler.region.CompileRegion`."""
 
-    backend: Any
+    backend: Host
     fullgraph: bool
 
 
@@ -222,7 +226,7 @@ class RootFrame(Protocol):
     """The frame being traced; see `stator.interp.root_frame.RootFrame`."""
 
     code: CodeType
-    args: list[Any]
+    args: list[Host]
     repeatable: bool
     unresumable: Break | None
     outer_exception: BaseException | None
@@ -272,9 +276,9 @@ class Stops(Protocol):
 class Finalizers(Protocol):
     """Objects whose end the program may notice; see `stator.interp.finalizers.Finalizers`."""
 
-    suspended_in_finally: Any
+    suspended_in_finally: weakref.WeakSet[Any]
     pending_close: list[Any]
-    calls_back: tuple[Any, ...]
+    calls_back: tuple[Host, ...]
     prologue: Callable[[], object] | None
 
     def close_later(self, generator: Any) -> None:
@@ -328,13 +332,13 @@ class Names(Protocol):
 class Namespaces(Protocol):
     """What code finds around it; see `stator.space.globals_.Namespaces`."""
 
-    def globals_of(self, host: dict[str, Any]) -> Names:
+    def globals_of(self, host: dict[str, Host]) -> Names:
         """The names in a function's globals: those of its module's `__dict__`, which it shares."""
 
-    def globals_from(self, value: Value) -> dict[str, Any]:
+    def globals_from(self, value: Value) -> dict[str, Host]:
         """The dict as the globals of code: the existing one, or what stands for one made by the program."""
 
-    def builtins_of(self, host: dict[str, Any]) -> Names:
+    def builtins_of(self, host: dict[str, Host]) -> Names:
         """The builtins that go with a function's globals."""
 
     def constant(self, host: object) -> Value:
@@ -345,7 +349,7 @@ class Trace(Protocol):
     """All that is known about one symbolic execution of one frame; see `stator.interp.trace.Trace`."""
 
     config: Config
-    region_state: dict[Any, Any]
+    region_state: dict[object, Any]
     dynamic: bool | None
     done_first: set[object]
     mutation_count: int
@@ -396,7 +400,7 @@ class Trace(Protocol):
     def guard(self, guard: Guard) -> None:
         """Assume something about the frame; equal guards are kept once."""
 
-    def defer(self, function: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
+    def defer(self, function: Host, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
         """Perform `function(*args, **kwargs)` after the graph, in order: it acts on the world outside the program."""
 
     def extension(self, cls: type[T]) -> T:

@@ -9,6 +9,7 @@ from typing import Any
 from stator.guards.raw import is_heap_type
 from stator.host.version_facts import UNPACKING_SAYS_HOW_MANY
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host
 from stator.space.space import Space
 from stator.space.value import Raised, Value
 
@@ -84,7 +85,7 @@ class Iteration(Space):
             return item
         return self._call_next(iterator)
 
-    def _quick_next(self, iterator: Value) -> Any:
+    def _quick_next(self, iterator: Value) -> Host:
         """How the model goes on, unless the class of the iterator overrides `__next__`."""
         quick = getattr(iterator, "next_value", None)
         if quick is None or iterator.cls in _STATIC:

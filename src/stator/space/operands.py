@@ -51,12 +51,25 @@ def known_host(space: Space, value: Value, function: str) -> Any:
         raise Unsupported(errors.UnknownArgument(function, value.describe())) from None
 
 
-def check_kind(space: Space, value: Value, kind: type, message: str) -> Value:
-    """The value itself if it is an instance of `kind`, else TypeError in the traced program."""
+def check_kind(space: Space, value: Value, kind: type | tuple[type, ...], words: str) -> Value:
+    """The value itself if it is an instance of `kind`, else a TypeError in these words; %T is its type's name."""
     value = value.force()
-    if not issubclass(value.cls, kind):
-        raise space.error(TypeError, message)
+    if not value.isa(kind):
+        raise _type_error(space, value, words)
     return value
+
+
+def call_slot(space: Space, value: Value, method: str, words: str, *args: Value) -> Value:
+    """What the special method of the value's type gives, or a TypeError in these words (see `check_kind`)."""
+    value = value.force()
+    slot = space.special(value, method)
+    if slot is None:
+        raise _type_error(space, value, words)
+    return space.call(slot, [value, *args], {}).force()
+
+
+def _type_error(space: Space, value: Value, words: str) -> Raised:
+    return space.error(TypeError, words.replace("%T", value.type_name(space)) if "%T" in words else words)
 
 
 def strict_subclass(words: str, kind: type) -> str:

@@ -15,11 +15,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator.guards.raw import owner_of
+from stator.space.host_types import Host, HostCallable
 from stator.space.rare import load
 from stator.space.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
+    from stator.space.interfaces import Trace
     from stator.space.space import Space
 
 #: a model: (space, args, kwargs) → the result, or None where it declines and the next way of doing the call is tried
@@ -42,7 +44,7 @@ class TailCall(Value):
 
 
 V = TypeVar("V", bound=type[Value])
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=HostCallable)
 
 #: host type → the Value class that models its instances (looked up along the MRO: CPython's solid base)
 MODELS: dict[type, type[Value]] = {}
@@ -50,28 +52,30 @@ MODELS: dict[type, type[Value]] = {}
 HANDLERS: dict[int, Handler] = {}
 #: ids of host callables without side effects, that run for real when their operands are known
 PURE: set[int] = set()
+#: host type → what a call of it gives where its model breaks the graph and the result goes straight onto the stack
+LAST_RESORTS: dict[type, Handler] = {}
 #: ids of methods of immutable host types that depend on more than their operands: a break
 IMPURE: set[int] = set()
 #: ids of host callables whose models answer for objects that existed before the trace only
 EXTERNAL_ONLY: set[int] = set()
 #: ids of pure host callables against what looks at their operands first: it raises Unsupported where they are not pure
-RESTRICTED: dict[int, Callable[[Any, list[Any], dict[str, Any]], None]] = {}
+RESTRICTED: dict[int, Callable[[Space, list[Host], dict[str, Host]], None]] = {}
 #: host types whose operations depend on more than their operands, against what guards that, or raises Unsupported
-AMBIENT: dict[type, Callable[[Any], None]] = {}
+AMBIENT: dict[type, Callable[[Space], None]] = {}
 #: immutable host types: all their methods are pure, their instances are Constants
 IMMUTABLE: set[type] = set()
 #: layers above (tensors) may answer for callables nobody modelled: (space, host, args, kwargs) → Value | None
-CALL_HOOKS: list[Callable[[Any, Any, list[Value], dict[str, Value]], Value | None]] = []
+CALL_HOOKS: list[Callable[[Space, Host, list[Value], dict[str, Value]], Value | None]] = []
 #: layers above may have models for Python functions, which are traced into otherwise: host function → model, or None
-INTERCEPTS: list[Callable[[Any], Handler | None]] = []
+INTERCEPTS: list[Callable[[Host], Handler | None]] = []
 #: layers above may answer for host objects met for the first time: host type → (space, host, source) → Value
-REALISERS: dict[type, Callable[[Any, Any, Any], Value]] = {}
+REALISERS: dict[type, Callable[[Space, Host, Source], Value]] = {}
 #: layers above may take a number read from the frame for a symbol: (trace, host, source) → Value, or None
-LITERAL_HOOKS: list[Callable[[Any, Any, Source], Value | None]] = []
+LITERAL_HOOKS: list[Callable[[Trace, Host, Source], Value | None]] = []
 #: layers above may decide a symbolic number or truth value, and guard that: (trace, value) → host value, or None
-DECIDERS: list[Callable[[Any, Value], Any]] = []
+DECIDERS: list[Callable[[Trace, Value], Host]] = []
 
-_KEEP: list[Any] = []
+_KEEP: list[Host] = []
 
 #: C name of each slot against the methods that make it up, in CPython's order: what `stator slots` reports on. The
 #: sequence slots share their methods with those of numbers
@@ -144,7 +148,7 @@ SLOTS: dict[str, tuple[str, ...]] = {
 COMPARISONS = {"__lt__": "<", "__le__": "<=", "__eq__": "==", "__ne__": "!=", "__gt__": ">", "__ge__": ">="}
 
 
-def register(host: Any, handler: Handler) -> None:
+def register(host: Host, handler: Handler) -> None:
     """Make `handler` the model of the host callable `host`."""
     HANDLERS[id(host)] = handler
     _KEEP.append(host)
@@ -183,7 +187,7 @@ def _explicit_call(self: Any, space: Space, /, *args: Value, **kwargs: Value) ->
     return self.call(space, list(args), kwargs, False)  # type: ignore[no-any-return]
 
 
-def _register_method(cls: type, value_class: type[Value], name: str, method: Any) -> None:
+def _register_method(cls: type, value_class: type[Value], name: str, method: Host) -> None:
     if name == "tp_richcompare":
         for slot, symbol in COMPARISONS.items():
             if slot in vars(cls):
@@ -212,7 +216,7 @@ _CONSTRUCTED = {"__new__": "__self__", "__init__": "__objclass__"}
 class _Signature:
     """Which calls the model of a host callable can take."""
 
-    def __init__(self, host: Any, function: types.FunctionType, skip: int) -> None:
+    def __init__(self, host: Host, function: types.FunctionType, skip: int) -> None:
         self.host = host
         self.name = getattr(host, "__name__", "")
         code = function.__code__
@@ -246,7 +250,7 @@ class _Signature:
         return all(name in parameters and parameters[name].kind is _BY_NAME for name in names)
 
 
-def _method_adaptor(host: Any, value_class: type[Value], method: Any) -> Handler:
+def _method_adaptor(host: Host, value_class: type[Value], method: Host) -> Handler:
     signature = _Signature(host, method, 2)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -262,7 +266,7 @@ def _method_adaptor(host: Any, value_class: type[Value], method: Any) -> Handler
     return handler
 
 
-def _comparison_adaptor(host: Any, value_class: type[Value], method: Any, symbol: str) -> Handler:
+def _comparison_adaptor(host: Host, value_class: type[Value], method: Host, symbol: str) -> Handler:
     """The model of one of the six comparisons: `tp_richcompare(self, space, symbol, other)`."""
 
     def compare(self: Value, space: Space, other: Value, /) -> Value:
@@ -271,7 +275,7 @@ def _comparison_adaptor(host: Any, value_class: type[Value], method: Any, symbol
     return _method_adaptor(host, value_class, compare)
 
 
-def _plain_adaptor(host: Any, function: Any) -> Handler:
+def _plain_adaptor(host: Host, function: Host) -> Handler:
     signature = _Signature(host, function, 1)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -282,7 +286,7 @@ def _plain_adaptor(host: Any, function: Any) -> Handler:
     return handler
 
 
-def builtin(*hosts: Any) -> Callable[[F], F]:
+def builtin(*hosts: Host) -> Callable[[F], F]:
     """Function decorator: `function(space, *args, **kwargs)` models the builtin callable(s)."""
 
     def decorate(function: F) -> F:
@@ -293,21 +297,21 @@ def builtin(*hosts: Any) -> Callable[[F], F]:
     return decorate
 
 
-def pure(*hosts: Any) -> None:
+def pure(*hosts: Host) -> None:
     """Declare host callables free of side effects and dependent on their operands only."""
     for host in hosts:
         PURE.add(id(host))
         _KEEP.append(host)
 
 
-def impure(*hosts: Any) -> None:
+def impure(*hosts: Host) -> None:
     """Declare methods of immutable host types that may not run for real after all."""
     for host in hosts:
         IMPURE.add(id(host))
         _KEEP.append(host)
 
 
-def folds_if(*hosts: Any) -> Callable[[F], F]:
+def folds_if(*hosts: Host) -> Callable[[F], F]:
     """Function decorator: `function(space, args, kwargs)` looks at host operands before the callables run for real."""
 
     def decorate(function: F) -> F:
@@ -319,17 +323,17 @@ def folds_if(*hosts: Any) -> Callable[[F], F]:
     return decorate
 
 
-def of_existing(*hosts: Any) -> None:
+def of_existing(*hosts: Host) -> None:
     """Declare that the models of host callables answer for objects that existed before the trace only."""
     EXTERNAL_ONLY.update(map(id, hosts))
     _KEEP.extend(hosts)
 
 
-def bad_call(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A call whose arguments do not fit: CPython itself words the TypeError, on stand-ins it rejects unread."""
-    stand_ins = [space.stand_in(a) for a in args]
+def bad_call(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A call whose arguments do not fit: CPython itself words the TypeError, on samples, which it rejects unread."""
+    samples = [space.sample(a) for a in args]
     try:
-        host(*stand_ins, **{k: space.stand_in(v) for k, v in kwargs.items()})
+        host(*samples, **{k: space.sample(v) for k, v in kwargs.items()})
     except TypeError as e:
         raise Raised(space.exception(e)) from None
     except Exception:
@@ -337,7 +341,7 @@ def bad_call(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value
     return space.unmodelled(host, args, kwargs)
 
 
-def is_pure(host: Any) -> bool:
+def is_pure(host: Host) -> bool:
     """Whether the callable may run for real on known operands."""
     if id(host) in PURE:
         return True
@@ -355,7 +359,7 @@ def is_pure(host: Any) -> bool:
     return owner in IMMUTABLE
 
 
-def handler_of(host: Any) -> Handler | None:
+def handler_of(host: Host) -> Handler | None:
     """The model of a host callable."""
     handler = HANDLERS.get(id(host))
     if handler is None and load(host):

@@ -19,17 +19,15 @@ from __future__ import annotations
 
 import importlib
 import types
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from stator.guards.raw import own_qualname, owner_of
+from stator.space.host_types import Host
 
 __all__ = ["announce", "files_about", "load", "load_all"]
 
-#: name of a module, type, function or method (`*.name`) → the files about it
-_FILES: dict[str, list[str]] = {}
-#: the modules in which one of the names can lie
-_MODULES: set[str] = set()
+#: module, as a name in the index may begin → the rest of the name → the files about that; `*` for methods of any type
+_FILES: dict[str, dict[str, list[str]]] = {"*": {}}
 #: files that have been imported to their end: one that another thread is importing is waited for
 _LOADED: set[str] = set()
 
@@ -38,34 +36,34 @@ _BUILTINS = (types.BuiltinFunctionType, types.MethodWrapperType)
 
 
 def announce(package: str, index: Mapping[str, str]) -> None:
-    """Make an index known: file in the package → the names of what it is about."""
+    """Make an index known: file in the package → the names of what it is about, with spaces between them."""
     for file, names in index.items():
         for name in names.split():
-            _FILES.setdefault(name, []).append(f"{package}.{file}")
-            _MODULES.add(name)
-            while "." in name:
-                name = name.rpartition(".")[0]
-                _MODULES.add(name)
+            parts = name.split(".")
+            for i in range(1, len(parts) + 1):
+                inside = _FILES.setdefault(".".join(parts[:i]), {})
+                inside.setdefault(".".join(parts[i:]), []).append(f"{package}.{file}")
 
 
-def load(host: Any) -> bool:
+def load(host: Host) -> bool:
     """Import the files about a type or a callable; whether there were any, so that the tables may answer now."""
-    waiting = [file for file in files_about(host) if file not in _LOADED]
-    for file in waiting:
+    files = files_about(host)
+    if not files or _LOADED.issuperset(files):
+        return False
+    for file in files:
         importlib.import_module(file)
         _LOADED.add(file)
-    return bool(waiting)
+    return True
 
 
 def load_all() -> None:
     """Import every file, for those who report on all models."""
-    for files in _FILES.values():
+    for files in [files for inside in _FILES.values() for files in inside.values()]:
         for file in files:
             importlib.import_module(file)
-            _LOADED.add(file)
 
 
-def files_about(host: Any) -> list[str]:
+def files_about(host: Host) -> Sequence[str]:
     """The files that the index names for the home of a type or a callable; reads nothing that is the program's own."""
     cls = type(host)
     if cls is types.FunctionType:
@@ -76,7 +74,7 @@ def files_about(host: Any) -> list[str]:
     if owner is not None:
         return _of_type(owner, host.__name__)
     if cls not in _BUILTINS:
-        return []
+        return ()
     owner = host.__self__
     kind = type(owner)
     if owner is None or issubclass(kind, types.ModuleType):
@@ -84,17 +82,18 @@ def files_about(host: Any) -> list[str]:
     return _of_type(owner if issubclass(kind, type) else kind, host.__name__)
 
 
-def _of_type(cls: type, method: str = "") -> list[str]:
+def _of_type(cls: type, method: str = "") -> Sequence[str]:
     try:
         module = _module_of(cls)
     except AttributeError:  # `type("C", (), {})` in a namespace without `__name__`
-        return []
-    found = _named(module, own_qualname(cls), method)
-    return [*found, *_FILES.get(f"*.{method}", ())] if method else found
+        module = None
+    found, starred = _named(module, own_qualname(cls), method), _FILES["*"].get(method)
+    return found if starred is None else [*found, *starred]
 
 
-def _named(module: Any, name: str, method: str = "") -> list[str]:
-    if type(module) is not str or module not in _MODULES:
-        return []
-    found = [*_FILES.get(module, ()), *_FILES.get(f"{module}.{name}", ())]
-    return [*found, *_FILES.get(f"{module}.{name}.{method}", ())] if method else found
+def _named(module: Host, name: str, method: str = "") -> Sequence[str]:
+    inside = _FILES.get(module) if type(module) is str else None
+    if inside is None:
+        return ()
+    of_method = inside.get(f"{name}.{method}", ()) if method else ()
+    return [*inside.get("", ()), *inside.get(name, ()), *of_method]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from stator._core import C_RECURSION_LIMIT
 from stator.host.version_facts import C_STACK_IS_MEASURED
 from stator.space.deferred import DeferredStr, concatenated
+from stator.space.host_types import Host
 from stator.space.signals import NearRecursionLimit
 from stator.space.value import Constant, NotKnown, Value
 
@@ -149,7 +150,7 @@ def enumeration(opening: str, pieces: Iterable[str | DeferredStr], closing: str)
     return concatenated(opening, *parts[1:], closing)
 
 
-def _is_short(host: Any) -> bool:
+def _is_short(host: Host) -> bool:
     """A number or None; a long int's `repr` may be refused."""
     kind = type(host)
     return kind in (bool, float, NoneType) or (kind is int and host.bit_length() < 1000)

@@ -71,6 +71,10 @@ class Value:
         """Whether the object is laid out as instances of `kind`: `__class__` and `__instancecheck__` are not asked."""
         return issubclass(self.cls, kind)
 
+    def is_none(self) -> bool:
+        """Whether the object is None."""
+        return self.cls is type(None)
+
     def force(self) -> Value:
         """The realised value; installs the guards that realising needs."""
         return self
@@ -78,10 +82,6 @@ class Value:
     def as_host(self, space: Space) -> Any:
         """The host object this value is known to equal; raises NotKnown. Containers give fresh copies."""
         raise NotKnown(self)
-
-    def is_none(self) -> bool:
-        """`value is None`."""
-        return False
 
     def identity(self, space: Space) -> Any:
         """A host object whose identity stands for this value's identity (itself, for what exists only traced)."""
@@ -183,9 +183,6 @@ class Lazy(Value):
     def as_host(self, space: Space) -> Any:
         return self.force().as_host(space)
 
-    def is_none(self) -> bool:
-        return self.force().is_none()
-
     def identity(self, space: Space) -> Any:
         return self.force().identity(space)
 
@@ -259,9 +256,6 @@ class Constant(Known):
     """A known object of an immutable type: int, str, None, range, dtype, re.Match …"""
 
     __slots__ = ()
-
-    def is_none(self) -> bool:
-        return self.host is None
 
     def key(self, space: Space) -> Any:
         host = self.host

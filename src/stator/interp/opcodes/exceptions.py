@@ -73,7 +73,7 @@ _WRAPPED_IS_TRACED = _wrapped_is_traced()
 @opcode
 def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
     """except* pattern:"""
-    from stator.models.rare.exceptions import exception_group  # rare
+    from stator.models.rare.exceptions import exception_group  # rare: loaded when met
 
     pattern, value = f.pop(), f.pop()
     rest, match = exception_group.match(f.space, value, pattern)
@@ -90,7 +90,7 @@ def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
 @opcode
 def PREP_RERAISE_STAR(f: Frame, instr: Instr) -> None:
     """The end of the except* clauses: what is left to be raised, or None."""
-    from stator.models.rare.exceptions import exception_group  # rare
+    from stator.models.rare.exceptions import exception_group  # rare: loaded when met
 
     raised, original = f.pop(), f.pop()
     f.push(exception_group.prepare_reraise(f.space, original, raised))

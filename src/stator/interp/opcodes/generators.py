@@ -87,7 +87,7 @@ def YIELD_VALUE(f: Frame, instr: Instr) -> None:
 @opcode
 def ASYNC_GEN_WRAP(f: Frame, instr: Instr) -> None:
     """yield value, in an async generator"""
-    from stator.models.rare.functions.async_generator import Wrapped  # rare
+    from stator.models.rare.functions.async_generator import Wrapped  # rare: loaded when met
 
     f.push(Wrapped(f.pop()))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import _abc  # type: ignore[import-not-found]
 import builtins
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.raw import is_subtype
@@ -27,15 +27,13 @@ from stator.models.functions.function import FunctionValue
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.globals_ import name_in
-from stator.space.operands import host_errors
+from stator.space.interfaces import Writer
+from stator.space.operands import check_kind, host_errors
 from stator.space.protocol import NONE, builtin
 from stator.space.recursion import repr_piece
 from stator.space.skeleton import HELD, SKELETONS, SkeletonError, blank_class, is_data_descriptor_of
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _CONFLICT = (
     "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the metaclasses "
@@ -66,8 +64,7 @@ def build_class(space: Space, function: Value, name: Value, /, *bases: Value, **
     function = function.force()
     if not isinstance(function, FunctionValue):
         raise space.error(TypeError, "__build_class__: func must be a function")
-    if not name.isa(str):
-        raise space.error(TypeError, "__build_class__: name is not a string")
+    check_kind(space, name, str, "__build_class__: name is not a string")
     given = [base.force() for base in bases]
     resolved = _resolve_bases(space, given)
     meta = kwargs.pop("metaclass", None)
@@ -93,8 +90,7 @@ def _resolve_bases(space: Space, bases: list[Value]) -> list[Value]:
             resolved.append(base)
             continue
         found = space.call(entries, [space.new_tuple(bases)], {}).force()
-        if not found.isa(tuple):
-            raise space.error(TypeError, "__mro_entries__ must return a tuple")
+        check_kind(space, found, tuple, "__mro_entries__ must return a tuple")
         resolved += [item.force() for item in space.unpack(found)]
     return resolved
 
@@ -146,15 +142,15 @@ def _shown(space: Space, value: Value) -> str:
 # -- type.__new__ -----------------------------------------------------------------------------------------------------
 
 
-def type_new(space: Space, meta: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+@builtin(type.__new__)
+def type_new(space: Space, meta: Value, /, *args: Value, **kwargs: Value) -> Value:
     """`type.__new__(meta, name, bases, namespace, **kwargs)`."""
+    meta = meta.force()
     if len(args) != 3:
         raise space.error(TypeError, f"type.__new__() takes exactly 3 arguments ({len(args)} given)")
     name, bases, namespace = (a.force() for a in args)
     for index, (value, kind) in enumerate(((name, str), (bases, tuple), (namespace, dict)), 1):
-        if not value.isa(kind):
-            text = f"type.__new__() argument {index} must be {kind.__name__}, not {value.type_name(space)}"
-            raise space.error(TypeError, text)
+        check_kind(space, value, kind, f"type.__new__() argument {index} must be {kind.__name__}, not %T")
     base_values = _checked_bases(space, bases)
     winner = _winner(space, meta, base_values)
     if winner is not meta:
@@ -177,8 +173,7 @@ def _checked_bases(space: Space, bases: Value) -> list[Value]:
             if issubclass(type, base.cls):
                 raise space.error(TypeError, "bases must be types")
             # `_PyType_CalculateMetaclass` comes before the look at the bases themselves.
-            words = "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the "
-            raise space.error(TypeError, f"{words}metaclasses of all its bases")
+            raise space.error(TypeError, _CONFLICT)
     return values or [space.class_value(object)]
 
 
@@ -256,9 +251,7 @@ class _FreshClass:
             elif name == "__classdictcell__":
                 self._dict_cell = dict_cell(space, value)
             elif name == "__qualname__":
-                if not value.isa(str):
-                    text = f"type __qualname__ must be a str, not {value.type_name(space)}"
-                    raise space.error(TypeError, text)
+                check_kind(space, value, str, "type __qualname__ must be a str, not %T")
                 self.fields[name] = value
             else:
                 self.attributes[name] = self._converted(name, value)

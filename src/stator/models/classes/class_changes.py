@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator.space.skeleton import detach
-
-if TYPE_CHECKING:
-    from stator.space.value import Value
+from stator.space.value import Value
 
 
 class ClassChanges:

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Distinct, Predicate
 from stator.guards.raw import class_dict, is_mutable_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.host.version_facts import CLASS_METHODS_CHAIN, TYPES_NAMED_IN_FULL
+from stator.models.classes.attr_dict import assign_dict
 from stator.models.functions.method import BoundMethod, Named
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed, part
 from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import NONE, folds_if, handler_of, is_pure, models, pure
-from stator.space.samples import stand_in_of
+from stator.space.samples import sample_of
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
 from stator.space.wrapping import LITERALS
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _PLAIN_READERS = (object.__getattribute__, type.__getattribute__)
 
@@ -49,7 +48,7 @@ class FieldDescriptor(Named):
         return f"attribute {self.qualname}"
 
     def reconstruct(self, writer: Writer) -> str:
-        """One of a class that the program has made is found in that class: `host` is of its stand-in."""
+        """One of a class that the program has made is found in that class: `host` is of its skeleton."""
         fresh = writer.trace.classes.fresh.get(self.owner)
         if fresh is None:
             return super().reconstruct(writer)
@@ -60,7 +59,7 @@ class FieldDescriptor(Named):
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        """The host names the stand-in of a class that the program has made; all else is told right by the host."""
+        """The host names the skeleton of a class that the program has made; all else is told right by the host."""
         return space.trace.classes.fresh.get(self.owner) if name == "__objclass__" else None
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
@@ -164,11 +163,8 @@ class FieldDescriptor(Named):
         self._check(space, instance)
         if is_slot(self.host):
             return self._assign_slot(space, instance, value)
-        if self.name == "__dict__":
-            from stator.models.classes.attr_dict import assign_dict
-
-            if assign_dict(space, instance, value):
-                return NONE
+        if self.name == "__dict__" and assign_dict(space, instance, value):
+            return NONE
         if not instance.set_field(space, self.name, value):
             self._refuse_if_readonly(space, value)
             raise Unsupported(errors.UnsupportedMutation(f"setting '{self.name}'", instance.describe()))
@@ -222,7 +218,7 @@ def _blank(cls: Any) -> Any:
     """An object of a C type, None where none can be had by its constructor alone."""
     if is_mutable_type(cls):
         return None
-    made = stand_in_of(cls)
+    made = sample_of(cls)
     if made is not None:
         return made
     for args in ((), (len,), (0,)):

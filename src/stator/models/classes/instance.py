@@ -6,21 +6,19 @@ import contextlib
 import enum
 import keyword
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from stator import errors
 from stator.guards.raw import instance_dict, type_lookup
+from stator.models.identity.weaklist import first_ref
 from stator.space.attributes import MISSING, is_generic
 from stator.space.host_types import Host
-from stator.space.operands import host_errors
+from stator.space.interfaces import Writer
+from stator.space.operands import check_kind, host_errors
 from stator.space.protocol import models
+from stator.space.space import Space
 from stator.space.value import ExtensibleValue, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 @models(object)
@@ -48,8 +46,6 @@ class InstanceValue(ExtensibleValue):
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name == "__weakref__" and self.source is None:
-            from stator.models.identity.weaklist import first_ref
-
             return first_ref(space, self)
         if self.source is None or name == "__weakref__":
             raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
@@ -58,10 +54,7 @@ class InstanceValue(ExtensibleValue):
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         if name != "__class__" or value is None:
             return False
-        value = value.force()
-        if not value.isa(type):
-            text = f"__class__ must be set to a class, not '{value.type_name(space)}' object"
-            raise space.error(TypeError, text)
+        value = check_kind(space, value, type, "__class__ must be set to a class, not '%T' object")
         new: type = value.as_host(space)
         _check_layouts(space, self.cls, new)
         space.mark_mutated(self)

@@ -18,7 +18,7 @@ from stator.models.classes import abc_cache
 from stator.space.attributes import MISSING, is_generic
 from stator.space.host_types import Host
 from stator.space.interfaces import Trace
-from stator.space.operands import bool_value, host_errors, known_host
+from stator.space.operands import bool_value, check_kind, host_errors, known_host
 from stator.space.protocol import IMMUTABLE, builtin, pure
 from stator.space.recursion import nested
 from stator.space.space import Space
@@ -216,8 +216,7 @@ _SUBCLASS = _Question("issubclass", "__subclasscheck__", _real_subclass, _abc_su
 
 
 def _abc_real_subclass(space: Space, cls: Value, classes: Value) -> bool:
-    if not cls.isa(type):
-        raise space.error(TypeError, "issubclass() arg 1 must be a class")
+    check_kind(space, cls, type, "issubclass() arg 1 must be a class")
     host, subject = known_host(space, classes, "issubclass"), known_host(space, cls, "issubclass")
     made = any(is_subtype(each, host) and _asks_program(each) for each in space.trace.classes.fresh)
     if made or space.trace.classes.is_fresh(host) or _asks_program(host):
@@ -328,8 +327,7 @@ def _registered(space: Space, host: type, cls: Value) -> bool:
 def abc_register(space: Space, classes: Value, cls: Value, /) -> Value:
     """Registered when the graph has run; until then the trace knows of it."""
     classes, cls = classes.force(), cls.force()
-    if not cls.isa(type):
-        raise space.error(TypeError, "Can only register classes")
+    check_kind(space, cls, type, "Can only register classes")
     if _is_subclass(space, cls, classes):
         return cls
     if _is_subclass(space, classes, cls):

@@ -14,7 +14,7 @@ from stator.models.classes.instance import new_instance
 from stator.models.classes.type_ import class_names
 from stator.models.text.repr_ import str_of
 from stator.space.attributes import attribute_name
-from stator.space.operands import host_errors
+from stator.space.operands import check_kind, host_errors
 from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, builtin, register
 from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
@@ -32,8 +32,7 @@ def _object_new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Va
     if not args:
         raise space.error(TypeError, "object.__new__(): not enough arguments")
     cls_value = args[0].force()
-    if not cls_value.isa(type):
-        raise space.error(TypeError, f"object.__new__(X): X is not a type object ({cls_value.type_name(space)})")
+    check_kind(space, cls_value, type, "object.__new__(X): X is not a type object (%T)")
     cls: type = cls_value.as_host(space)
     if _layout(cls) is not object:
         safe = cls
@@ -125,19 +124,18 @@ def object_getattribute(space: Space, self: Value, name: Value, /) -> Value:
 
 @builtin(object.__setattr__)
 def object_setattr(space: Space, self: Value, name: Value, value: Value, /) -> Value:
-    self = self.force()
-    if self.isa(type):
-        raise space.error(TypeError, f"can't apply this __setattr__ to {self.type_name(space)} object")
-    space.generic_setattr(self, attribute_name(space, name), value)
-    return NONE
+    return _assign(space, "__setattr__", self.force(), name, value)
 
 
 @builtin(object.__delattr__)
 def object_delattr(space: Space, self: Value, name: Value, /) -> Value:
-    self = self.force()
+    return _assign(space, "__delattr__", self.force(), name, None)
+
+
+def _assign(space: Space, slot: str, self: Value, name: Value, value: Value | None) -> Value:
     if self.isa(type):
-        raise space.error(TypeError, f"can't apply this __delattr__ to {self.type_name(space)} object")
-    space.generic_setattr(self, attribute_name(space, name), None)
+        raise space.error(TypeError, f"can't apply this {slot} to {self.type_name(space)} object")
+    space.generic_setattr(self, attribute_name(space, name), value)
     return NONE
 
 
@@ -193,8 +191,7 @@ def object_order(space: Space, self: Value, other: Value, /) -> Value:
 @builtin(object.__format__)
 def object_format(space: Space, self: Value, spec: Value, /) -> Value:
     self, spec = self.force(), spec.force()
-    if not spec.isa(str):
-        raise space.error(TypeError, f"__format__() argument must be str, not {spec.type_name(space)}")
+    check_kind(space, spec, str, "__format__() argument must be str, not %T")
     if space.truth(spec):
         raise space.error(TypeError, f"unsupported format string passed to {self.type_name(space)}.__format__")
     return str_of(space, self)
@@ -242,8 +239,7 @@ def _new_arguments(space: Space, self: Value) -> tuple[Value | None, Value | Non
     name = self.cls.__name__
     if getter is not None:
         pair = space.call(getter, [self], {}).force()
-        if not pair.isa(tuple):
-            raise space.error(TypeError, f"__getnewargs_ex__ should return a tuple, not '{pair.type_name(space)}'")
+        check_kind(space, pair, tuple, "__getnewargs_ex__ should return a tuple, not '%T'")
         items = space.unpack(pair)
         if len(items) != 2:
             raise space.error(ValueError, f"__getnewargs_ex__ should return a tuple of length 2, not {len(items)}")
@@ -254,8 +250,7 @@ def _new_arguments(space: Space, self: Value) -> tuple[Value | None, Value | Non
     if getter is None:
         return None, None
     args = space.call(getter, [self], {}).force()
-    if not args.isa(tuple):
-        raise space.error(TypeError, f"__getnewargs__ should return a tuple, not '{args.type_name(space)}'")
+    check_kind(space, args, tuple, "__getnewargs__ should return a tuple, not '%T'")
     return args, None
 
 

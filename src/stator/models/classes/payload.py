@@ -84,9 +84,6 @@ class PayloadValue(ExtensibleValue):
         field: Any = type_lookup(self.base, name)
         return space.fresh(field.__get__(self.as_host(space))) if type(field) in _FIELDS else None
 
-    def describe(self) -> str:
-        return f"a {self.cls.__qualname__} object"
-
     def shell(self, writer: Writer) -> str:
         if self.base in _LITERALS:
             return f"{self.base.__name__}.__new__({writer.const(self.cls)}, {writer.const(self.payload)})"

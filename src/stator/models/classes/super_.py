@@ -8,6 +8,7 @@ from stator.host.version_facts import SUPER_NAMES_THE_OBJECT
 from stator.space.attributes import MISSING, attribute_name
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
+from stator.space.operands import check_kind
 from stator.space.protocol import NONE, models
 from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Unsupported, Value
@@ -55,8 +56,7 @@ class SuperValue(ExtensibleValue):
         if this is None:
             this, obj = _from_frame(space)
         this, obj = this.force(), obj.force()
-        if not this.isa(type):
-            raise space.error(TypeError, f"super() argument 1 must be a type, not {this.type_name(space)}")
+        check_kind(space, this, type, "super() argument 1 must be a type, not %T")
         self.this = this.as_host(space)
         if not obj.is_none():
             self.obj_type = self._check(space, obj)

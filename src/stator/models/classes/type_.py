@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import gc
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.raw import base_of, is_mutable_type, type_flags, type_lookup, type_name
-from stator.guards.source import CallSource, ConstSource, GetAttrSource
+from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.models.containers.mappingproxy import MappingProxyValue
 from stator.models.functions.method import DISALLOW_INSTANTIATION
 from stator.space.attributes import MISSING, attribute_name
 from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.operands import host_errors
-from stator.space.protocol import CALL_HOOKS, FALSE, IMMUTABLE, NONE, PURE, TRUE, builtin, handler_of, models
+from stator.space.protocol import (
+    CALL_HOOKS,
+    IMMUTABLE,
+    LAST_RESORTS,
+    NONE,
+    PURE,
+    builtin,
+    handler_of,
+    models,
+)
 from stator.space.signals import DoFirst
 from stator.space.skeleton import SKELETONS
+from stator.space.space import Space
 from stator.space.value import Constant, Known, NotKnown, Unsupported, Value
 from stator.space.wrapping import plain_name
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 #: types of what a class has as `__del__` where no code of the program's is run
 _C_FINALISERS = (type(MISSING), types.WrapperDescriptorType, types.MethodDescriptorType)
@@ -93,12 +99,11 @@ class ClassValue(Known):
         try:
             return instantiate(space, self, args, kwargs)
         except Unsupported:
-            if self.host is not bool or not tail or len(args) != 1:
+            resort = LAST_RESORTS.get(self.host) if tail else None
+            found = None if resort is None else resort(space, args, kwargs)
+            if found is None:
                 raise
-            decided = space.trace.assumed(args[0])
-            if decided is None:
-                raise
-            return TRUE if decided else FALSE
+            return found
 
     def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         return instantiate(space, self, list(args), kwargs)
@@ -247,12 +252,6 @@ class ClassValue(Known):
 
     def tp_dir(self, space: Space) -> Value:
         return space.new_list([Constant(name) for name in class_names(space, self)])
-
-    @staticmethod
-    def tp_new(space: Space, meta: Value, /, *args: Value, **kwargs: Value) -> Value:
-        from stator.models.classes.class_build import type_new
-
-        return type_new(space, meta.force(), list(args), kwargs)
 
     def tp_init(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         if len(args) not in (1, 3):

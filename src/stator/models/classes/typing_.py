@@ -8,7 +8,6 @@ from __future__ import annotations
 import typing
 
 from stator import errors
-from stator.guards.source import ConstSource
 from stator.host.version_facts import TYPE_PARAMETER_DEFAULTS, TYPE_PARAMETERS
 from stator.models.classes.instance import InstanceValue
 from stator.space.host_types import Host
@@ -27,8 +26,7 @@ class FormValue(InstanceValue):
         changed = self._attrs is not None and any(self._attrs.table.plan())
         if self.source is None or self.class_set or self.slots or changed:
             raise NotKnown(self)
-        if type(self.source) is not ConstSource:
-            space.guard_identity(self)
+        space.guard_identity(self)
         return self.host
 
 

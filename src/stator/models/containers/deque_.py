@@ -106,6 +106,10 @@ class DequeValue(MutableSequence):
             self._load()
         return super().item(index)
 
+    def grow(self, space: Space, items: list[Value]) -> None:
+        super().grow(space, items)
+        self.cut()
+
     def as_host(self, space: Space) -> Host:
         return deque(super().as_host(space), self.limit)
 

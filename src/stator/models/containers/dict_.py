@@ -162,8 +162,8 @@ class DictValue(DictBase):
         source = iterable.force()
         if type(result) is DictValue and result.cls is dict and source.cls in (dict, set, frozenset):
             result.mark_mutated(space)
-            for stand_in, key in source.stored(space):  # type: ignore[attr-defined]
-                result.table.put(space, stand_in, key, value)
+            for hash_key, key in source.stored(space):  # type: ignore[attr-defined]
+                result.table.put(space, hash_key, key, value)
             return result
         for key in space.iterate(iterable):
             if isinstance(result, DictValue) and result.cls is dict:
@@ -245,12 +245,12 @@ class DictValue(DictBase):
     def pop(self, space: Space, key: Value, default: Value | None = None, /) -> Value:
         return self.taken(space, key, self._pop_key(space, key), default)
 
-    def taken(self, space: Space, key: Value, stand_in: Host, default: Value | None) -> Value:
+    def taken(self, space: Space, key: Value, hash_key: Host, default: Value | None) -> Value:
         """`d.pop(key, default)`; MISSING stands for a key that is not looked for."""
         taken = None
-        if stand_in is not MISSING:
+        if hash_key is not MISSING:
             self.mark_mutated(space)
-            taken = self.table.take(space, stand_in)
+            taken = self.table.take(space, hash_key)
         if taken is not None and taken.item is not None:
             return taken.item
         if default is None:
@@ -258,7 +258,7 @@ class DictValue(DictBase):
         return default
 
     def _pop_key(self, space: Space, key: Value) -> Host:
-        """The key's stand-in; MISSING where the dict is empty, as then the key is not even hashed."""
+        """The hash key; MISSING where the dict is empty, as then the key is not even hashed."""
         if self.table.complete:
             return space.key_as(key, DICT_KEY) if self.table.entries else MISSING
         try:

@@ -66,7 +66,7 @@ class DictBase(ExtensibleValue):
         return [e.key for e in self.table.finish(space).values()]
 
     def stored(self, space: Space) -> list[tuple[object, Value]]:
-        """The keys with their stand-ins, in order: nothing needs to be hashed again."""
+        """The keys with their hash keys, in order: nothing needs to be hashed again."""
         return [(key, entry.key) for key, entry in self.table.finish(space).items()]
 
     def str_items(self, space: Space) -> dict[str, Value]:
@@ -110,14 +110,14 @@ class DictBase(ExtensibleValue):
         self.table.put(space, space.key_as(key, DICT_KEY), key, item)
 
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
-        stand_in = space.key_as(key, DICT_KEY)
+        hash_key = space.key_as(key, DICT_KEY)
         self.mark_mutated(space)
-        self.table.put(space, stand_in, key, item)
+        self.table.put(space, hash_key, key, item)
         return NONE
 
     def tp_delitem(self, space: Space, key: Value, /) -> Value:
-        stand_in = space.key_as(key, DICT_KEY)
+        hash_key = space.key_as(key, DICT_KEY)
         self.mark_mutated(space)
-        if self.table.take(space, stand_in) is None:
+        if self.table.take(space, hash_key) is None:
             raise key_error(space, key)
         return NONE

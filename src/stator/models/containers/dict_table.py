@@ -1,6 +1,6 @@
 """The contents of a traced dict: what is known of the existing one, and what the traced program did to it.
 
-A table is *complete* when `entries` holds everything, in order, as a host dict keyed by hashable stand-ins: CPython's
+A table is *complete* when `entries` holds everything, in order, as a host dict keyed by hash keys: CPython's
 own algorithm then runs on it. The table of an existing dict begins partial: single keys are looked up, and guarded, one
 by one, and what is written goes into `overlay`; only order and size make it complete.
 """
@@ -261,13 +261,12 @@ class Table:
         """`d[key] = item`."""
         if type(key) in OF_IDS:
             key = self._grounded(space, key)
-        if not self.complete:
-            if self._direct(key):
-                self._put_overlay(key, key_value, item)
-                return
-            self.finish(space)
+        if not self.complete and self._direct(key):
+            self._put_overlay(key, key_value, item)
+            return
         new = Entry(key_value, item)
-        old = self.entries.setdefault(key, new)
+        entries = self.entries if self.complete else self.finish(space)
+        old = entries.setdefault(key, new)
         if old is new:
             self._added(key_value)
         else:
@@ -289,24 +288,21 @@ class Table:
 
     def _put_overlay(self, key: Host, key_value: Value, item: Value) -> None:
         old = self.overlay.get(key)
-        if old is None:
-            self.overlay[key] = Entry(key_value, item)
-        elif old.item is None:
-            del self.overlay[key]
-            self.overlay[key] = Entry(key_value, item)
-            self.moved.add(key)
-        else:
+        if old is not None and old.item is not None:
             old.item = item
+            return
+        if old is not None:  # deleted: it comes back at the end
+            del self.overlay[key]
+            self.moved.add(key)
+        self.overlay[key] = Entry(key_value, item)
 
     def take(self, space: Space, key: Host) -> Entry | None:
         """Remove and return the entry, or None if there is none."""
         if type(key) in OF_IDS:
             key = self._grounded(space, key)
-        if not self.complete:
-            if self._direct(key):
-                return self._take_overlay(space, key)
-            self.finish(space)
-        entry = self.entries.pop(key, None)
+        if not self.complete and self._direct(key):
+            return self._take_overlay(space, key)
+        entry = self.finish(space).pop(key, None)
         if entry is not None:
             self.version += 1
         return entry
@@ -429,7 +425,7 @@ def stored_hashes(host: dict[Host, Host]) -> tuple[int, ...]:
 
 
 def filled(entries: list[tuple[Host, Entry]], hashes: Sequence[int | None]) -> dict[Host, Entry]:
-    """A dict of the stand-ins and entries: those that hash alike are not compared."""
+    """A dict of the hash keys and entries: those that hash alike are not compared."""
     made: dict[Host, Entry] = write_dict({}, (), [k for k, _ in entries], [e for _, e in entries], hashes)
     return made
 

@@ -85,7 +85,6 @@ class MutableSequence(Sequence):
             self._tail += items
         else:
             self.mutable(space).extend(items)
-            self.cut()
 
     def extend(self, space: Space, iterable: Value, /) -> Value:
         raise NotImplementedError

@@ -173,8 +173,8 @@ class OrderedDictValue(DictValue):
     def move_to_end(self, space: Space, key: Value, last: Value = TRUE) -> Value:
         to_end = space.truth(last)
         entries = self.table.finish(space)
-        stand_in = space.key(key)
-        found = entries.get(stand_in)
+        hash_key = space.key(key)
+        found = entries.get(hash_key)
         if found is None:
             raise key_error(space, key)
         if found is next(reversed(entries.values()) if to_end else iter(entries.values())):

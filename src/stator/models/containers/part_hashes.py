@@ -13,7 +13,7 @@ __all__ = ["hash_of_parts"]
 
 
 class _Hashed:
-    """A stand-in with a given hash, so that CPython mixes the hashes of the parts."""
+    """An object with a given hash, so that CPython mixes the hashes of the parts."""
 
     __slots__ = ("number",)
 

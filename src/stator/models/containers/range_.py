@@ -10,9 +10,10 @@ from stator.models.containers.sequence import too_long
 from stator.models.iterators.iterator import IteratorValue, iterator_type, reduction
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
+from stator.space.operands import host_errors
 from stator.space.protocol import FALSE, NOT_IMPLEMENTED, TRUE, builtin, models
 from stator.space.space import Space
-from stator.space.value import Constant, Raised, Value
+from stator.space.value import Constant, Value
 
 __all__ = ["RangeIterator", "RangeValue"]
 
@@ -169,11 +170,9 @@ class RangeIterator(IteratorValue):
         """Set the position: from the first number on in 3.11, from the present one on later."""
         if self.source is not None or type(iter(self.numbers)) is not self.cls:
             raise self.without_state()
-        host, position = self._host(), space.stand_in(state)
-        try:
+        host, position = self._host(), space.sample(state)
+        with host_errors(space, Exception):
             host.__setstate__(position)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
         if type(position) not in (int, bool):
             raise self.without_state()
         made = host.__reduce__()

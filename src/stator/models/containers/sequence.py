@@ -77,7 +77,10 @@ class Sequence(ExtensibleValue):
     space: Space
 
     def __init__(self, items: list[Value] | None, cls: type | None = None) -> None:
-        super().__init__(cls or self.kind)
+        # What the bases would set: so many are made that three calls for each would show in what tracing costs.
+        self.cls = cls or self.kind
+        self.source = self._attrs = None
+        self.host: Host = None
         self._items = items
         self._slots: dict[Host, Value | None] | None = None
         self._busy = False

@@ -10,7 +10,6 @@ from stator._core import fill_table, set_table
 from stator.guards.source import Source
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.dict_ import DictValue, class_text
-from stator.models.containers.dict_table import key_error
 from stator.models.containers.set_table import Operands, SetTable
 from stator.models.iterators.container_iterator import TableIterator, broken
 from stator.models.iterators.iterator import iterator_type, reduction
@@ -186,7 +185,7 @@ class SetValue(ExtensibleValue):
     # -- making -----------------------------------------------------------------------------------------------------
 
     def stored(self, space: Space) -> list[tuple[Host, Value]]:
-        """The elements with their stand-ins, in order: nothing needs to be hashed again."""
+        """The elements with their hash keys, in order: nothing needs to be hashed again."""
         found = {id(self.table.element(key)): key for key in self.table.keys(space)}
         return [(found[id(value)], value) for value in space.unpack(self)]
 
@@ -327,7 +326,7 @@ class SetValue(ExtensibleValue):
         key = self.probe(space, item)
         space.mark_mutated(self)
         if not self.table.discard(space, key):
-            raise key_error(space, item)
+            raise space.error(KeyError, item.force())
         return NONE
 
     def pop(self, space: Space) -> Value:

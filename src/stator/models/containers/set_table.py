@@ -1,4 +1,4 @@
-"""The contents of a traced set: a host set of hashable stand-ins, on which CPython's own algorithm and order work."""
+"""The contents of a traced set: a host set of hash keys, on which CPython's own algorithm and order work."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class SetTable:
         self._exact = True
         #: whether the finger of `_keys`, where `pop` begins to look, is that of the real set
         self._aimed = host is None
-        #: whether stand-ins have met whose comparison may run methods of the program
+        #: whether hash keys have met whose comparison may run methods of the program
         self._compared = False
         #: whether the finger cannot be known: an element was popped from an unknown place
         self._lost = False
@@ -104,7 +104,7 @@ class SetTable:
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def keys(self, space: Space) -> set[Host]:
-        """The stand-ins of all elements as a host set (not to be changed), guarded where the set existed before."""
+        """The hash keys of all elements as a host set (not to be changed), guarded where the set existed before."""
         if not self.complete:
             self._finish(space)
         return self._keys
@@ -230,13 +230,13 @@ class SetTable:
         if not self.is_exact(space) and len(self._keys) > 1 and _steady(self._keys):
             raise Unsupported(errors.UnsupportedSlot("set", "an operation on a set whose order has an unseen history"))
 
-    def stand_ins(self) -> list[Host]:
-        """The stand-ins of the elements, in the order of insertion."""
+    def hash_keys(self) -> list[Host]:
+        """The hash keys of the elements, in the order of insertion."""
         return [key for key, _ in self._held.values()]
 
     def making(self) -> tuple[Host, list[Value]]:
         """How to make a new set like this one: its table, or None where inserting the elements in order makes it."""
-        keys = self.stand_ins()
+        keys = self.hash_keys()
         if not self._exact:
             if len(keys) > 1 and _steady(keys):
                 raise Unsupported(errors.NotReconstructible("a set whose order has an unseen history"))
@@ -411,5 +411,5 @@ def _runs_again() -> Unsupported:
 
 
 def _steady(keys: Iterable[Host]) -> bool:
-    """Whether the stand-ins hash as the real elements do, in every call."""
+    """Whether the hash keys hash as the real elements do, in every call."""
     return all(map(hashes_alike, leaves(keys)))

@@ -1,11 +1,12 @@
 """Structure sequences (`time.struct_time`, `os.stat_result` …): what they have beyond tuples.
 
-CPython itself makes them, of stand-ins for the items where those are more than constants: it checks and words all.
+CPython itself makes them, of place holders for the items where those are more than constants: it checks and words all.
 """
 
 from __future__ import annotations
 
 from stator.models.containers.tuple_ import TupleValue
+from stator.models.iterators.iterator import reduction
 from stator.space.host_types import Host
 from stator.space.protocol import pure, register
 from stator.space.space import Space
@@ -20,7 +21,7 @@ class _Item:
 
 
 def _stands(space: Space, value: Value) -> Host:
-    """The operand of `__new__` or `__replace__` with stand-ins for what it holds."""
+    """The operand of `__new__` or `__replace__` with place holders for what it holds."""
     value = value.force()
     if value.isa(dict):
         names = [space.known(name) for name in space.unpack(value)]
@@ -33,7 +34,7 @@ def _stands(space: Space, value: Value) -> Host:
 
 
 def _made(space: Space, host: Host) -> Value:
-    """The value of a structure sequence of stand-ins."""
+    """The value of a structure sequence of place holders."""
 
     def value_of(item: Host) -> Value:
         return item.value if type(item) is _Item else space.fresh(item)
@@ -60,11 +61,9 @@ def _model_reduce(host: Host) -> None:
         value = args[0].force() if len(args) == 1 and not kwargs else None
         if not isinstance(value, TupleValue):
             return None
-        hidden: list[tuple[Value, Value]] = [
-            (Constant(name), item) for name, item in value.hidden_fields(space).items()
-        ]
-        state = space.new_tuple([space.new_tuple(value.items), space.new_dict(hidden)])
-        return space.new_tuple([space.class_value(value.cls), state])
+        fields = value.hidden_fields(space).items()
+        hidden: list[tuple[Value, Value]] = [(Constant(name), item) for name, item in fields]
+        return reduction(space, value.cls, [space.new_tuple(value.items), space.new_dict(hidden)])
 
     register(host, reduce)
 

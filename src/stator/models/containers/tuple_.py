@@ -18,30 +18,16 @@ from stator.space.facts import attribute
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.length_hint import iterate_sized
-from stator.space.protocol import models, pure
+from stator.space.protocol import COMPARISONS, models, pure
 from stator.space.space import Space
 from stator.space.value import NotKnown, Raised, Unsupported, Value
 
 __all__ = ["TupleValue", "structure_fields"]
 
 #: methods that decide what CPython computes when it meets the tuple in a real operation
-_TELLING = (
-    *("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__len__", "__iter__", "__getitem__"),
-    *(
-        "__repr__",
-        "__str__",
-        "__format__",
-        "__contains__",
-        "__bool__",
-        "__index__",
-        "__float__",
-        "__int__",
-        "__add__",
-        "__radd__",
-        "__mul__",
-        "__rmul__",
-    ),
-)
+_TELLING = [*COMPARISONS, "__hash__", "__len__", "__iter__", "__getitem__", "__repr__", "__str__", "__format__"]
+_TELLING += ["__contains__", "__bool__", "__index__", "__float__", "__int__"]
+_TELLING += ["__add__", "__radd__", "__mul__", "__rmul__"]
 #: the methods of named tuples read nothing but the items
 _NAMED = vars(collections)
 _WRITTEN_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType)

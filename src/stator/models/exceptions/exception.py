@@ -8,26 +8,24 @@ from __future__ import annotations
 
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
-from stator.guards.guard import Equals
-from stator.guards.raw import instance_dict, is_heap_type, lacks_dict, type_lookup
-from stator.guards.source import CallSource, GetAttrSource
+from stator.guards.raw import instance_dict, type_lookup
+from stator.guards.source import GetAttrSource, Source
+from stator.models.classes.late_dict import LateDictValue
+from stator.models.exceptions import exception_code
+from stator.models.exceptions.exception_parts import Hole, native_base, value_of
 from stator.models.exceptions.traceback_ import Passed, TracebackValue
 from stator.models.text.repr_ import repr_of, str_of
 from stator.space.attributes import MISSING, attribute_name
 from stator.space.host_types import Host
-from stator.space.interfaces import Trace
-from stator.space.operands import host_errors
+from stator.space.interfaces import Trace, Writer
+from stator.space.operands import check_kind, host_errors
 from stator.space.protocol import FALSE, NONE, TRUE, bad_call, models
 from stator.space.recursion import enumeration, list_pieces, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _PACKAGE = __name__.split(".")[0]
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
@@ -41,36 +39,11 @@ def _args(real: BaseException) -> tuple[Host, ...]:
     return BaseException.args.__get__(real)  # type: ignore[attr-defined, no-any-return]
 
 
-class HoleSeen(Exception):
-    """C code looked at the text of something only traced."""
-
-
-class Hole:
-    """Stands for a traced value inside a real exception."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Value) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        raise HoleSeen
-
-    __str__ = __repr__
-
-
-def native_base(cls: type) -> type[BaseException]:
-    """The exception class written in C that lays out instances of `cls`."""
-    return next(base for base in cls.__mro__ if not is_heap_type(base))
-
-
 @models(BaseException)
-class ExceptionValue(Value):
+class ExceptionValue(LateDictValue):
     """An exception: existing (`source` set), or made by the traced program around `real`."""
 
     __slots__ = (
-        "_attrs",
-        "_had_dict",
         "args",
         "fields",
         "is_context",
@@ -84,10 +57,10 @@ class ExceptionValue(Value):
     )
 
     def __init__(self, space: Space, real: BaseException, source: Source | None = None) -> None:
+        super().__init__(type(real))
         self.space = space
-        self.cls = type(real)
         self.source = source
-        self.real = real
+        self.real = self.host = real
         #: the arguments as values, where they are not (only) those of `real`
         self.args: list[Value] | None = None
         #: the class whose name is in the words: it is guarded when they are read, which `hasattr` never does
@@ -104,9 +77,6 @@ class ExceptionValue(Value):
         self.tb_entries: list[Passed] = []
         #: what `__traceback__` gives when the exception has left so many frames
         self.tb_values: dict[int, Value] = {}
-        self._attrs: Any = None
-        #: whether there was a `__dict__` before the trace asked for it
-        self._had_dict = False
 
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> ExceptionValue:
@@ -278,17 +248,6 @@ class ExceptionValue(Value):
             frame.space.mark_mutated(self)
         self.tb_entries.append(Passed(frame, instr))
 
-    def lacks_dict(self, space: Space) -> bool:
-        return self.source is not None and self._attrs is None and lacks_dict(self.real)
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None:
-            from stator.models.classes.attr_dict import AttrDict
-
-            self._had_dict = self.source is not None and not lacks_dict(self.real)
-            self._attrs = AttrDict(self, None if self.source is None else self.real)
-        return self._attrs
-
     # -- BaseException ----------------------------------------------------------------------------------------------
 
     def tp_str(self, space: Space) -> Value:
@@ -332,26 +291,17 @@ class ExceptionValue(Value):
         if self.source is None:
             attrs: Value = self.attr_dict(space)
             return attrs if space.truth(space.len(attrs)) else None
-        if self._attrs is None or self._had_dict:
-            lacks = lacks_dict(self.real)
-            space.trace.guard(Equals(CallSource(lacks_dict, self.source, "lacks_dict"), lacks))
-            if lacks:
-                return None
-        return self.attr_dict(space)  # type: ignore[no-any-return]
+        return None if self.is_bare(space) else self.attr_dict(space)
 
     def tp_setstate(self, space: Space, state: Value, /) -> Value:
         state = state.force()
         if not state.is_none():
-            if not state.isa(dict):
-                raise space.error(TypeError, "state is not a dictionary")
+            check_kind(space, state, dict, "state is not a dictionary")
             for key, value in state.pairs(space):  # type: ignore[attr-defined]
                 space.setattr(self, attribute_name(space, key), value)
         return NONE
 
     # -- the value protocol -----------------------------------------------------------------------------------------
-
-    def identity(self, space: Space) -> Host:
-        return self if self.source is None else self.real
 
     def describe(self) -> str:
         return f"a {self.cls.__name__} exception"
@@ -362,17 +312,11 @@ class ExceptionValue(Value):
             raise Unsupported(errors.NotReconstructible("an exception group that contains itself"))
         return f"{writer.const(native)}.__new__({writer.const(self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        from stator.models.exceptions.exception_code import reconstruct
-
-        if self.source is not None:
-            return writer.source(self.source)
-        return reconstruct(self, writer)
+    def rebuilt(self, writer: Writer) -> str:
+        return exception_code.rebuilt(self, writer)
 
     def effects(self, writer: Writer) -> list[str]:
-        from stator.models.exceptions.exception_code import effects
-
-        return effects(self, writer)
+        return exception_code.effects(self, writer)
 
 
 #: what may be assigned to the attributes of every exception, besides None
@@ -386,7 +330,7 @@ def _check_assignable(space: Space, name: str, value: Value | None) -> None:
         if value is None:
             descriptor.__delete__(BaseException())
         elif not isinstance(value, _FITTING.get(name, ())):
-            descriptor.__set__(BaseException(), space.stand_in(value))
+            descriptor.__set__(BaseException(), space.sample(value))
 
 
 # -- between values and what a real exception holds -----------------------------------------------------------------
@@ -400,15 +344,6 @@ def host_of(space: Space, value: Value) -> Any:
     if isinstance(value, ExceptionValue):
         return value.real
     return Hole(value)
-
-
-def value_of(space: Space, host: Host) -> Value:
-    """The value that something found inside a real exception stands for."""
-    if type(host) is Hole:
-        return host.value
-    if type(host) is tuple:
-        return space.new_tuple([value_of(space, item) for item in host])
-    return space.fresh(host)
 
 
 class MadeExceptions:
@@ -439,13 +374,6 @@ def _is_outside(space: Space, exc: BaseException | None) -> bool:
         return True
     passed = exc.__traceback__  # the frame that has caught it begins it
     return passed is not None and str(passed.tb_frame.f_globals.get("__name__")).split(".")[0] == _PACKAGE
-
-
-def own_fields(native: type[BaseException]) -> list[str]:
-    """The C-level attributes of a builtin exception class beyond those of BaseException."""
-    kinds = (types.MemberDescriptorType, types.GetSetDescriptorType)
-    classes = [base for base in native.__mro__ if base not in (BaseException, object)]
-    return [name for base in reversed(classes) for name, host in vars(base).items() if isinstance(host, kinds)]
 
 
 # -- what the interpreter asks ----------------------------------------------------------------------------------------

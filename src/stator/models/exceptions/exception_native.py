@@ -8,7 +8,8 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.raw import is_heap_type, type_lookup
 from stator.guards.source import CallSource
-from stator.models.exceptions.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of, native_base
+from stator.models.exceptions.exception import ExceptionValue, host_of, made_of
+from stator.models.exceptions.exception_parts import Hole, HoleSeen, native_base
 from stator.models.text.repr_ import repr_of
 from stator.space.attributes import MISSING
 from stator.space.host_types import Host
@@ -23,7 +24,7 @@ def _construct(space: Space, function: Host, target: Any, args: tuple[Value, ...
     """Call the C constructor on what stands for the arguments."""
     hosts = [host_of(space, a) for a in args]
     looked_at = list(hosts)
-    if _unpacks(function) and len(args) == 2 and isinstance(hosts[1], Hole):
+    if _is_of(function, _UNPACKING) and len(args) == 2 and isinstance(hosts[1], Hole):
         sequence = args[1].force()
         if sequence.cls in (list, tuple):
             items = [host_of(space, item) for item in space.unpack(sequence)]
@@ -31,12 +32,13 @@ def _construct(space: Space, function: Host, target: Any, args: tuple[Value, ...
             looked_at = [hosts[0], *items]
     named = {k: host_of(space, v) for k, v in kwargs.items()}
     holes = any(isinstance(h, Hole) for h in (*looked_at, *named.values()))
-    if holes and _parses(function) and any(isinstance(h, Hole) and h.value.isa(_PARSED) for h in looked_at):
+    parses = _is_of(function, _PARSING)
+    if holes and parses and any(isinstance(h, Hole) and h.value.isa(_PARSED) for h in looked_at):
         raise Unsupported(errors.UnsupportedUse(function.__qualname__, "with an argument that is not known"))
     try:
         return function(target, *hosts, **named)
     except (TypeError, ValueError) as e:
-        if holes and _parses(function):
+        if holes and parses:
             raise Unsupported(errors.UnsupportedCCall(function.__qualname__)) from None
         raise Raised(space.exception(e)) from None
     except HoleSeen:
@@ -49,15 +51,10 @@ _UNPACKING = (SyntaxError, BaseExceptionGroup)
 _PARSING = (OSError, SyntaxError, UnicodeError, BaseExceptionGroup)
 
 
-def _unpacks(function: Host) -> bool:
-    """Whether the constructor takes its second argument apart."""
+def _is_of(function: Host, kinds: tuple[type, ...]) -> bool:
+    """Whether it is the constructor of such exceptions."""
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
-    return isinstance(owner, type) and issubclass(owner, _UNPACKING)
-
-
-def _parses(function: Host) -> bool:
-    owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
-    return isinstance(owner, type) and issubclass(owner, _PARSING)
+    return isinstance(owner, type) and issubclass(owner, kinds)
 
 
 def _new_model(native: type[BaseException]) -> Any:

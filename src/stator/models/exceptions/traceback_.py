@@ -7,20 +7,19 @@ import types
 from typing import TYPE_CHECKING
 
 from stator.bytecode.continuation import original_of
-from stator.bytecode.decode import decode
+from stator.bytecode.decode import Instr, decode
 from stator.bytecode.runtime import Place
+from stator.guards.source import Source
 from stator.models.functions.frame_ import Frames, FrameValue
 from stator.space.host_types import Host
+from stator.space.interfaces import Frame, Writer
 from stator.space.operands import host_errors
 from stator.space.protocol import bad_call, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Value
 
 if TYPE_CHECKING:
-    from stator.bytecode.decode import Instr
-    from stator.guards.source import Source
     from stator.models.exceptions.exception import ExceptionValue
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
 
 
 _NAMES = ("tb_frame", "tb_next", "tb_lasti", "tb_lineno")

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator.host.version_facts import HANDLED_EXCEPTION_CHANGES_MERGE_ERROR
+from stator.space.space import Space
 from stator.space.value import Raised, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 def star_items(space: Space, iterable: Value) -> list[Value]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
+from stator.guards.guard import Predicate
 from stator.guards.source import CellContentsSource, Source
 from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import NOT_IMPLEMENTED, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 @models(types.CellType)
@@ -35,8 +33,6 @@ class CellValue(ObjectValue):
         try:
             contents = host.cell_contents
         except ValueError:
-            from stator.guards.guard import Predicate
-
             space.trace.guard(Predicate((source,), is_empty, "cell is unbound"))
         else:
             self.contents = space.wrap(contents, contents_source or CellContentsSource(source))

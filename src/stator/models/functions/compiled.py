@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stator._core import Compiled
 from stator.models.classes.instance import InstanceValue
-from stator.models.functions.method import BoundMethod
+from stator.models.functions.method import Bindable
 from stator.space.facts import attribute
 from stator.space.protocol import models
 from stator.space.space import Space
@@ -12,7 +12,7 @@ from stator.space.value import Value
 
 
 @models(Compiled)
-class CompiledValue(InstanceValue):
+class CompiledValue(Bindable, InstanceValue):
     """A compiled callable: the outer compiled function absorbs it, with its own settings."""
 
     __slots__ = ()
@@ -23,10 +23,3 @@ class CompiledValue(InstanceValue):
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         return space.call(self.wrapped(space), args, kwargs, tail)
-
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
-        return self if instance is None else BoundMethod(self, instance)
-
-    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
-        instance = instance.force()
-        return self if instance.is_none() and owner is not None else BoundMethod(self, instance)

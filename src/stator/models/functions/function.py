@@ -6,27 +6,25 @@ import builtins
 import types
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator._core import runs_its_code
-from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey, TypeIs
-from stator.guards.source import ConstSource, DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
+from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey
+from stator.guards.source import DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
 from stator.host.version_facts import CHANGED_KIND_OF_CODE_WARNS, FUNCTIONS_TAKE_KEYWORD_DEFAULTS, LAZY_ANNOTATIONS
 from stator.models.functions.annotations import check_annotate, evaluated
 from stator.models.functions.cell import CellValue
-from stator.models.functions.method import BoundMethod
+from stator.models.functions.method import Bindable
 from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
 from stator.space.globals_ import Globals, MadeGlobals, name_in
 from stator.space.host_types import Host
+from stator.space.interfaces import Trace, Writer
 from stator.space.operands import host_errors
 from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall, bad_call, handler_of, models
-from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Trace, Writer
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
 
 #: attributes of a function that the traced program may read, in the order CPython lists them
 _FIELDS = ("__code__", "__name__", "__qualname__", "__doc__", "__module__", "__builtins__")
@@ -68,11 +66,11 @@ class Intercepted:
 
 
 @models(types.FunctionType)
-class FunctionValue(ObjectValue):
+class FunctionValue(Bindable, ExtensibleValue):
     """A function: an existing one (`host`), or one made by the traced program."""
 
     __slots__ = (
-        *("_attrs", "_cells", "_defaults", "_guarded", "_kwdefaults"),
+        *("_cells", "_defaults", "_guarded", "_kwdefaults"),
         *("annotate", "annotations", "code", "fields", "globals"),
     )
     ALWAYS_EXISTING = True
@@ -101,7 +99,6 @@ class FunctionValue(ObjectValue):
         self.fields: dict[str, Value] = {"__name__": Constant(name)}
         self.annotations: Value | None = None
         self.annotate: Value | None = None
-        self._attrs: Any = None
         self._cells: list[CellValue] | None = []
         self._defaults: list[Value] | None = []
         self._kwdefaults: dict[str, Value] | None = {}
@@ -114,8 +111,7 @@ class FunctionValue(ObjectValue):
         self.host, self.source = host, source
         self.fields = {}
         self._cells = self._defaults = self._kwdefaults = None
-        if type(source) is not ConstSource:
-            space.trace.guard(TypeIs(source, types.FunctionType))
+        space.guard_type(host, source)
         return self
 
     @classmethod
@@ -199,13 +195,6 @@ class FunctionValue(ObjectValue):
     def held(self) -> Iterable[Value]:
         parts = (*(self._cells or ()), *(self._defaults or ()), *(self._kwdefaults or {}).values())
         return parts if self._attrs is None else (*parts, *self._attrs.held())
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None:
-            from stator.models.classes.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
 
     def get_field(self, space: Space, name: str) -> Value | None:
         """A C-level attribute (`__code__`, `__defaults__` …)."""
@@ -367,13 +356,6 @@ class FunctionValue(ObjectValue):
     def qualname(self) -> str:
         return plain_name(self.host) if self.host is not None else self.code.co_qualname
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
-        return self if instance is None else BoundMethod(self, instance)
-
-    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
-        instance = instance.force()
-        return self if instance.is_none() and owner is not None else BoundMethod(self, instance)
-
     # -- host and residual ------------------------------------------------------------------------------------------
 
     def as_host(self, space: Space) -> Host:
@@ -432,13 +414,13 @@ class FunctionValue(ObjectValue):
 
 def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> None:
     """Let CPython make a function of the same kinds of things: it words the error."""
-    *hosts, closure = [space.stand_in(part) for part in parts]
+    *hosts, closure = [space.sample(part) for part in parts]
     if parts[4].isa(tuple):
         items = [item.force() for item in space.unpack(parts[4])]
-        closure = tuple(types.CellType() if isinstance(item, CellValue) else space.stand_in(item) for item in items)
+        closure = tuple(types.CellType() if isinstance(item, CellValue) else space.sample(item) for item in items)
     with host_errors(space, TypeError, ValueError):
         function: Host = types.FunctionType
-        function(*hosts, closure, **{key: space.stand_in(v) for key, v in more.items()})
+        function(*hosts, closure, **{key: space.sample(v) for key, v in more.items()})
 
 
 def _with_usual_builtins(*parts: Any) -> types.FunctionType:

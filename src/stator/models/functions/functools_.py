@@ -1,15 +1,13 @@
-"""The C half of functools: `partial`, `reduce` and `cmp_to_key`."""
+"""The C half of functools: `partial` and `reduce`."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
 
-from stator.guards.guard import Equals
-from stator.guards.raw import lacks_dict
-from stator.guards.source import CallSource, Source
+from stator.guards.source import Source
 from stator.host.version_facts import TYPES_NAMED_IN_FULL
 from stator.models.classes.attr_dict import assign_dict
+from stator.models.classes.late_dict import LateDictValue
 from stator.models.functions.arguments import keyword_args
 from stator.models.iterators.iterator import reduction
 from stator.space.attributes import MISSING
@@ -17,20 +15,18 @@ from stator.space.deferred import concatenated
 from stator.space.facts import attribute
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
-from stator.space.operands import known_host, refuse_object, refuse_use
-from stator.space.protocol import NONE, bad_call, builtin, models
+from stator.space.operands import known_host, refuse_use
+from stator.space.protocol import NONE, builtin, models
 from stator.space.recursion import entered, repr_piece
 from stator.space.space import Space
-from stator.space.value import Constant, ExtensibleValue, ObjectValue, Raised, Value
-
-_KEY = type(functools.cmp_to_key(lambda a, b: 0))
+from stator.space.value import Constant, Raised, Value
 
 
 @models(functools.partial)
-class PartialValue(ExtensibleValue):
+class PartialValue(LateDictValue):
     """`functools.partial(function, *args, **keywords)`."""
 
-    __slots__ = ("_args", "_function", "_had_dict", "_keywords")
+    __slots__ = ("_args", "_function", "_keywords")
     FIELDS = {
         "func": lambda self, space: self.part(space, "func"),
         "args": lambda self, space: self.part(space, "args"),
@@ -42,8 +38,6 @@ class PartialValue(ExtensibleValue):
         self._function = function
         self._args = args
         self._keywords = keywords
-        #: whether there was a `__dict__` before the trace asked for it
-        self._had_dict = False
 
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> PartialValue:
@@ -78,22 +72,6 @@ class PartialValue(ExtensibleValue):
     def named(self, space: Space) -> dict[str, Value]:
         """The keywords as they are now."""
         return keyword_args(space, self.part(space, "keywords"), self)
-
-    def lacks_dict(self, space: Space) -> bool:
-        return self.source is not None and self._attrs is None and lacks_dict(self.host)
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None:
-            self._had_dict = self.source is not None and not lacks_dict(self.host)
-        return super().attr_dict(space)
-
-    def is_bare(self, space: Space) -> bool:
-        """Whether the object has no `__dict__` yet, so that CPython sees through it."""
-        if self.source is None or (self._attrs is not None and not self._had_dict):
-            return self._attrs is None
-        bare: bool = lacks_dict(self.host)
-        space.trace.guard(Equals(CallSource(lacks_dict, self.source, "lacks_dict"), bare))
-        return bare
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         overriding = space.host_lookup(self.cls, "__call__")
@@ -173,46 +151,3 @@ def reduce_(space: Space, function: Value, iterable: Value, initial: Value | Non
     if result is None:
         raise space.error(TypeError, "reduce() of empty iterable with no initial value")
     return result
-
-
-# -- cmp_to_key -----------------------------------------------------------------------------------------------------
-
-
-@models(_KEY)
-class KeyValue(ObjectValue):
-    """What `cmp_to_key` returns, and what that returns for an object."""
-
-    __slots__ = ("compare", "obj")
-    FIELDS = {"obj": lambda self, space: self.obj or NONE}
-
-    def __init__(self, compare: Value, obj: Value | None) -> None:
-        super().__init__(_KEY)
-        self.compare = compare
-        self.obj = obj
-
-    @classmethod
-    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
-        raise refuse_object("a key of functools.cmp_to_key that was made outside the compiled function")
-
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        values = [*args, *kwargs.values()]
-        if len(values) != 1 or (kwargs and "obj" not in kwargs):
-            return bad_call(space, functools.cmp_to_key(max), args, kwargs)
-        return KeyValue(self.compare, values[0])
-
-    def rebuilt(self, writer: Writer) -> str:
-        key = f"{writer.const(functools.cmp_to_key)}({writer.expr(self.compare)})"
-        return str(writer.assign("key", key if self.obj is None else f"{key}({writer.expr(self.obj)})"))
-
-    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
-        """Compare what the function says about both objects with 0."""
-        if not isinstance(other, KeyValue):
-            raise space.error(TypeError, "other argument must be K instance")
-        if self.obj is None or other.obj is None:
-            raise space.error(AttributeError, "object")
-        return space.compare(symbol, space.call(self.compare, [self.obj, other.obj], {}), Constant(0))
-
-
-@builtin(functools.cmp_to_key)
-def cmp_to_key(space: Space, mycmp: Value | None = None) -> Value:
-    return bad_call(space, functools.cmp_to_key, [], {}) if mycmp is None else KeyValue(mycmp, None)

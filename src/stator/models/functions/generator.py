@@ -25,6 +25,7 @@ from stator.models.functions.suspendable import (
 )
 from stator.space.host_types import Host
 from stator.space.interfaces import Frame, Writer
+from stator.space.operands import call_slot
 from stator.space.protocol import NONE, model_for, models
 from stator.space.space import Space
 from stator.space.value import Raised, Unsupported, Value
@@ -249,13 +250,12 @@ def awaitable(space: Space, value: Value) -> Value:
     value = value.force()
     if _is_awaitable(value):
         return value
-    slot = space.special(value, "__await__")
-    if slot is None:
-        shown = value.type_name(space)
-        if AWAITING_NAMES_THE_TYPE_FIRST:
-            raise space.error(TypeError, f"'{shown}' object can't be awaited")
-        raise space.error(TypeError, f"object {shown} can't be used in 'await' expression")
-    iterator = space.call(slot, [value], {}).force()
+    words = (
+        "'%T' object can't be awaited"
+        if AWAITING_NAMES_THE_TYPE_FIRST
+        else "object %T can't be used in 'await' expression"
+    )
+    iterator = call_slot(space, value, "__await__", words)
     if _is_awaitable(iterator):
         raise space.error(TypeError, "__await__() returned a coroutine")
     if space.special(iterator, "__next__") is None:
@@ -284,11 +284,8 @@ def awaited(space: Space, value: Value, where: int) -> Value:
 def aiter_(space: Space, value: Value) -> Value:
     """`async for … in value`: its async iterator."""
     value = value.force()
-    slot = space.special(value, "__aiter__")
-    if slot is None:
-        text = f"'async for' requires an object with __aiter__ method, got {value.type_name(space)}"
-        raise space.error(TypeError, text)
-    iterator = space.call(slot, [value], {}).force()
+    text = "'async for' requires an object with __aiter__ method, got %T"
+    iterator = call_slot(space, value, "__aiter__", text)
     if space.special(iterator, "__anext__") is None:
         text = "'async for' received an object from __aiter__ that does not implement __anext__"
         raise space.error(TypeError, f"{text}: {iterator.type_name(space)}")
@@ -298,11 +295,8 @@ def aiter_(space: Space, value: Value) -> Value:
 def anext_(space: Space, iterator: Value) -> Value:
     """The awaitable of `iterator.__anext__()`."""
     iterator = iterator.force()
-    slot = space.special(iterator, "__anext__")
-    if slot is None:
-        name = iterator.type_name(space)
-        raise space.error(TypeError, f"'async for' requires an iterator with __anext__ method, got {name}")
-    given = space.call(slot, [iterator], {}).force()
+    text = "'async for' requires an iterator with __anext__ method, got %T"
+    given = call_slot(space, iterator, "__anext__", text)
     try:
         return awaitable(space, given)
     except Raised as e:

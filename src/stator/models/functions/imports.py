@@ -7,16 +7,14 @@ import importlib.util
 import sys
 import types
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from stator import errors
 from stator.space.globals_ import Globals, MadeGlobals
 from stator.space.protocol import MODELS, NONE
 from stator.space.signals import DoFirst
+from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 #: the `__import__` of C code, for which IMPORT_NAME looks
 _IMPORT = builtins.__import__ if type(builtins.__import__) is types.BuiltinFunctionType else None

@@ -18,6 +18,7 @@ from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, host_errors
 from stator.space.protocol import (
     MODELS,
+    NONE,
     NOT_IMPLEMENTED,
     bad_call,
     builtin,
@@ -97,6 +98,22 @@ class BoundMethod(ObjectValue):
         return writer.assign("method", f"{writer.const(types.MethodType)}({parts})")
 
 
+class Bindable(Value):
+    """A callable that is a method where a class has it."""
+
+    __slots__ = ()
+
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        return self if instance is None else BoundMethod(self, instance)
+
+    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+        if not instance.is_none():
+            return BoundMethod(self, instance)
+        if owner.is_none():
+            raise space.error(TypeError, "__get__(None, None) is invalid")
+        return self
+
+
 class Named(Known):
     """What a C type has in its dict: a function, a method or another descriptor."""
 
@@ -153,10 +170,10 @@ class BuiltinValue(Named):
         """`classmethod_get`: the class must be one whose method this is; CPython words the TypeError."""
         host = self.host
         given = args[0].force() if args else None
-        if given is not None and given.isa(type) and is_subtype(space.stand_in(given), self.owner):
+        if given is not None and given.isa(type) and is_subtype(space.sample(given), self.owner):
             return
         with host_errors(space, TypeError):
-            host() if given is None else host.__get__(None, space.stand_in(given))
+            host() if given is None else host.__get__(None, space.sample(given))
         raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
@@ -218,7 +235,7 @@ def _same_function(space: Space, one: BoundMethod, other: BoundMethod) -> bool:
     hosts = [space.identity(method.function) for method in (one, other)]
     if not all(isinstance(host, types.MethodDescriptorType) for host in hosts):
         return False
-    sample = space.stand_in(one.instance.force())
+    sample = space.sample(one.instance.force())
     left, right = (host.__get__(sample, type(sample)) for host in hosts)
     return bool(left == right)
 
@@ -259,11 +276,11 @@ DISALLOW_INSTANTIATION = 1 << 7
 def check_new(space: Space, host: Host, args: list[Value]) -> None:
     """`tp_new_wrapper`: the class must be one that this `__new__` can allocate; CPython words the TypeError."""
     cls = args[0].force() if args else None
-    fits = cls is not None and cls.isa(type) and is_subtype(space.stand_in(cls), host.__self__)
-    if fits and not space.stand_in(cls).__flags__ & DISALLOW_INSTANTIATION:  # type: ignore[arg-type]
+    fits = cls is not None and cls.isa(type) and is_subtype(space.sample(cls), host.__self__)
+    if fits and not space.sample(cls).__flags__ & DISALLOW_INSTANTIATION:  # type: ignore[arg-type]
         return
     with host_errors(space, TypeError):
-        host(*[space.stand_in(a) for a in args])
+        host(*[space.sample(a) for a in args])
     raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
 

@@ -37,7 +37,9 @@ from stator.space.value import Constant, NotKnown, Value
 __all__ = ["as_constant", "frozen", "pure_python"]
 
 
-Realiser = Callable[["Space", Any, "Source"], Value]
+Realiser = Callable[[Space, Host, Source], Value]
+#: what tells an object from those that are not alike
+State = Callable[[Host], Host]
 
 
 def _refuse_foreign(space: Space, host: Host, source: Source) -> Value:
@@ -46,7 +48,7 @@ def _refuse_foreign(space: Space, host: Host, source: Source) -> Value:
     )
 
 
-def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Realiser = _refuse_foreign) -> None:
+def frozen(cls: type, state: State | None = None, foreign: Realiser = _refuse_foreign) -> None:
     """Instances of the immutable C type are constants: known by identity, or by `state(instance)` where given.
 
     `foreign(space, host, source)` is the value of an instance of a subclass. A type whose equal instances are alike in
@@ -56,7 +58,7 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Realis
     IMMUTABLE.add(cls)
 
 
-def as_constant(cls: type, state: Callable[[Any], Any] | None = None, foreign: Realiser = _refuse_foreign) -> Realiser:
+def as_constant(cls: type, state: State | None = None, foreign: Realiser = _refuse_foreign) -> Realiser:
     """How `frozen` looks at an instance for the first time."""
 
     def realise(space: Space, host: Host, source: Source) -> Value:
@@ -92,7 +94,7 @@ pure(unicodedata.decimal, unicodedata.digit, unicodedata.numeric, unicodedata.de
 # -- Python functions that run for real -----------------------------------------------------------------------------
 
 
-def pure_python(*functions: Any) -> None:
+def pure_python(*functions: Host) -> None:
     """Python functions that run for real on operands that are known without any code of the program's in them."""
     for function in functions:
         _register_python(function)
@@ -152,7 +154,7 @@ def fixed_texts(space: Space, args: list[Host], kwargs: dict[str, Host]) -> None
         raise refuse_use("re.Pattern.match", "of what can be changed")
 
 
-def _can_change(text: Any) -> bool:
+def _can_change(text: Host) -> bool:
     return type(text) is not bytes and has_buffer(type(text))
 
 
@@ -163,7 +165,7 @@ def _match(space: Space, host: re.Match[Any], source: Source) -> Value:
 REALISERS[re.Match] = _match
 
 
-def _matches(pattern: re.Pattern[Any], text: Any) -> tuple[re.Match[Any], ...]:
+def _matches(pattern: re.Pattern[Any], text: Host) -> tuple[re.Match[Any], ...]:
     return tuple(pattern.finditer(text))
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from stator import errors
-from stator.models.identity.weakref_ import PlainRefs
 from stator.space.identity.reachability import is_alive
+from stator.space.interfaces import Trace
 from stator.space.protocol import NONE
+from stator.space.space import Space
 from stator.space.value import Unsupported, Value
 
-if TYPE_CHECKING:
-    from stator.space.space import Space
+__all__ = ["PlainRefs", "first_ref"]
 
-__all__ = ["first_ref"]
+
+class PlainRefs:
+    """The references and the proxies without callback made in a trace, by the ids of their referents."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.refs: dict[int, Any] = {}
+        self.proxies: dict[int, Any] = {}
 
 
 def first_ref(space: Space, referent: Value) -> Value:
@@ -23,4 +29,4 @@ def first_ref(space: Space, referent: Value) -> Value:
     plain = space.trace.extension(PlainRefs).refs.get(id(referent))
     if plain is None or plain.referent is not referent or not is_alive(space, plain):
         raise Unsupported(errors.LifetimeObserved("the list of weak references to a new object"))
-    return plain
+    return plain  # type: ignore[no-any-return]

@@ -7,25 +7,22 @@ on; following it breaks the graph unless the object is certainly alive, or certa
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.bytecode.continuation import is_continuation
 from stator.guards.guard import Predicate
-from stator.guards.source import CallSource, WeakrefSource
+from stator.guards.source import CallSource, Source, WeakrefSource
 from stator.models.classes.instance import fill
+from stator.models.identity.weaklist import PlainRefs
 from stator.space.host_types import Host
 from stator.space.identity.keys import RefKey
 from stator.space.identity.reachability import WeakTarget, is_alive, referents
-from stator.space.interfaces import Trace
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
+from stator.space.space import Space
 from stator.space.value import ExtensibleValue, Lazy, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 def _is_dead(reference: Host) -> bool:
@@ -166,11 +163,3 @@ def _may_have_died(space: Space, referent: Value) -> bool:
     if any(arg is host for arg in trace.root.args) and not any(frame.holds(host) for frame in trace.running()):
         return True
     return any(item is host for container in trace.effects.changed_hosts() for item in referents(container))
-
-
-class PlainRefs:
-    """The references and the proxies without callback made in a trace, by their referents."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.refs: dict[int, RefValue] = {}
-        self.proxies: dict[int, Any] = {}

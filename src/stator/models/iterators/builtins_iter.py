@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from stator import errors
 from stator.guards.guard import Equals, Length
@@ -23,7 +23,7 @@ from stator.space.protocol import FALSE, NONE, TRUE
 from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
 
-__all__ = ["CallableIterator"]
+__all__ = ["CallableIterator", "OverOne", "next_where"]
 
 _ONE = Constant(1)
 
@@ -97,10 +97,7 @@ class EnumerateValue(_Composed):
         self.moved = movers(space, self.iterator)
 
     def produce(self, space: Space) -> Value | None:
-        before = [mover.steps for mover in self.moved]
-        item = space.next(self.iterator)
-        for mover, steps in zip(self.moved, before, strict=True):
-            mover.steps = steps  # taking the step for real, after the graph, will move it
+        item = self._step_for_real(space) if self.moved else space.next(self.iterator)
         space.mark_mutated(self)
         self.steps += 1
         if item is None:
@@ -111,6 +108,14 @@ class EnumerateValue(_Composed):
         else:
             self.count = space.binary("+", count, _ONE)
         return space.new_tuple([count, item])
+
+    def _step_for_real(self, space: Space) -> Value | None:
+        """A step of an existing one: taking it after the graph will move what it iterates over as well."""
+        before = [mover.steps for mover in self.moved]
+        item = space.next(self.iterator)
+        for mover, steps in zip(self.moved, before, strict=True):
+            mover.steps = steps
+        return item
 
     def arguments(self, space: Space) -> list[Value]:
         return [self.iterator, self.count]
@@ -214,9 +219,8 @@ class MapValue(_Composed):
         return [self.function, *self.iterators]
 
 
-@iterator_type(filter)
-class FilterValue(_Composed):
-    """`filter(function, iterable)`."""
+class OverOne(IteratorValue):
+    """An iterator that asks a function about each item of one other."""
 
     __slots__ = ("function", "iterator")
     passes_stop = True
@@ -224,18 +228,30 @@ class FilterValue(_Composed):
     function: Value
     iterator: Value
 
+    @classmethod
+    def over(cls, space: Space, host: Value, function: Value, iterable: Value, **state: object) -> Self:
+        """A new one."""
+        return cls.of(own_class(space, host), iterator=space.iter(iterable), function=function, **state)
+
+    def arguments(self, space: Space) -> list[Value]:
+        return [self.function, self.iterator]
+
+
+@iterator_type(filter)
+class FilterValue(OverOne, _Composed):
+    """`filter(function, iterable)`."""
+
+    __slots__ = ()
+
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
-        return FilterValue.of(own_class(space, cls), function=function, iterator=space.iter(iterable))
+        return FilterValue.over(space, cls, function, iterable)
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
         self.function, self.iterator = parts
 
     def produce(self, space: Space) -> Value | None:
         return next_where(space, self.function, self.iterator, True)
-
-    def arguments(self, space: Space) -> list[Value]:
-        return [self.function, self.iterator]
 
 
 def next_where(space: Space, predicate: Value, iterator: Value, wanted: bool) -> Value | None:

@@ -186,6 +186,8 @@ class TableIterator(ContainerIterator):
         self.position += 1
         return self.project(space, self.entries[self.position - 1])
 
+    next_value = produce  # no code of the program's runs, and it is looked into when it is met
+
     def arrive(self, space: Space) -> None:
         """It is about to give another item."""
 

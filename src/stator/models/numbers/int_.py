@@ -5,8 +5,8 @@ from __future__ import annotations
 from stator._core import has_buffer
 from stator.host.version_facts import INT_TRUNCATES
 from stator.models.classes.payload import PayloadValue
-from stator.space.operands import exact_number, hooked, known_host, literal
-from stator.space.protocol import FALSE, TRUE, builtin
+from stator.space.operands import bool_value, exact_number, hooked, known_host, literal
+from stator.space.protocol import FALSE, LAST_RESORTS, TRUE, builtin
 from stator.space.space import Space
 from stator.space.value import Constant, Value
 
@@ -62,3 +62,12 @@ def _exact(space: Space, result: Value) -> Value:
 @builtin(bool.__new__)
 def bool_new(space: Space, cls: Value, value: Value | None = None, /) -> Value:
     return TRUE if value is not None and space.truth(value) else FALSE
+
+
+def _assumed_bool(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`if bool(x):`, where nobody knows what `x` is: the branch may decide."""
+    decided = space.trace.assumed(args[0]) if len(args) == 1 else None
+    return None if decided is None else bool_value(decided)
+
+
+LAST_RESORTS[bool] = _assumed_bool

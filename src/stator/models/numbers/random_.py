@@ -13,10 +13,10 @@ from stator.guards.guard import Predicate
 from stator.models.classes.instance import InstanceValue
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
-from stator.space.operands import known_host, literal
+from stator.space.operands import host_errors, known_host, literal
 from stator.space.protocol import NONE, bad_call, models
 from stator.space.space import Space
-from stator.space.value import Constant, Raised, Unsupported, Value
+from stator.space.value import Constant, Unsupported, Value
 
 __all__ = ["RandomValue"]
 
@@ -97,10 +97,8 @@ class RandomValue(InstanceValue):
 
     def getrandbits(self, space: Space, k: Value, /) -> Value:
         bits = space.int_(k)
-        try:
+        with host_errors(space, ValueError, OverflowError, MemoryError):
             return Constant(self._state(space, "getrandbits", change=True).getrandbits(bits))
-        except (ValueError, OverflowError, MemoryError) as e:
-            raise Raised(space.exception(e)) from None
 
     def seed(self, space: Space, n: Value = NONE, /) -> Value:
         n = n.force()
@@ -120,10 +118,8 @@ class RandomValue(InstanceValue):
     def setstate(self, space: Space, state: Value, /) -> Value:
         host = known_host(space, state, "random.Random.setstate")
         shadow = _random.Random(0)
-        try:
+        with host_errors(space, Exception):
             shadow.setstate(host)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
         self.shadow = shadow
         self._state(space, "setstate", change=True)
         return NONE

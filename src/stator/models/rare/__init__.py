@@ -18,7 +18,9 @@ INDEX = {
     "functions.async_generator": (
         "builtins.async_generator builtins.async_generator_asend builtins.async_generator_athrow"
     ),
+    "functions.cmp_to_key_": "_functools.cmp_to_key functools.KeyWrapper",
     "functions.code_": "builtins.compile builtins.eval builtins.exec",
+    "functions.fresh_caches": "functools._lru_cache_wrapper.__new__",
     "functions.known_iterators": (
         "builtins.code.co_lines builtins.code.co_positions builtins.line_iterator builtins.positions_iterator"
         " _string builtins.formatteriterator builtins.fieldnameiterator"
@@ -26,9 +28,12 @@ INDEX = {
     "identity.lifetimes": "gc sys.getrefcount",
     "identity.sizes": "*.__sizeof__ builtins.bytearray.__alloc__ sys.getsizeof",
     "identity.weakproxy": "weakref.ProxyType weakref.CallableProxyType _weakref.proxy",
+    "iterators.groupby_": "itertools.groupby itertools._grouper",
     "iterators.itertools_functions": (
         "itertools.starmap itertools.filterfalse itertools.takewhile itertools.dropwhile itertools.accumulate"
     ),
+    "iterators.itertools_in_step": "itertools.zip_longest itertools.compress itertools.pairwise itertools.batched",
+    "iterators.tee_": "itertools.tee itertools._tee itertools._tee_dataobject",
     "numbers.decimal_": "decimal _decimal",
     "numbers.decimal_context": "decimal _decimal",
     "stdlib.ast_": "ast _ast",
@@ -41,7 +46,6 @@ INDEX = {
     "stdlib.os_": "posix.stat posix.lstat posix.fspath _stat",
     "text.bytearray_": "builtins.bytearray builtins.bytearray_iterator",
     "text.memoryview_": "builtins.memoryview builtins.memory_iterator",
-    "text.templates": "_string builtins.formatteriterator builtins.fieldnameiterator",
 }
 
 announce(__name__, INDEX)

@@ -16,7 +16,7 @@ from stator.models.text.str_format import format_of
 from stator.space.attributes import MISSING
 from stator.space.host_types import Host
 from stator.space.identity.aliasing import InternedTexts
-from stator.space.operands import bool_value, hooked, known_host, literal
+from stator.space.operands import bool_value, call_slot, check_kind, hooked, known_host, literal
 from stator.space.protocol import NONE, builtin
 from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
@@ -51,8 +51,7 @@ for _host, _model in _FUNCTIONS.items():
 
 @builtin(format)
 def format_(space: Space, value: Value, spec: Value = Constant(""), /) -> Value:  # noqa: B008 (immutable)
-    if not spec.isa(str):
-        raise space.error(TypeError, f"format() argument 2 must be str, not {spec.force().type_name(space)}")
+    check_kind(space, spec, str, "format() argument 2 must be str, not %T")
     return format_of(space, value, spec)
 
 
@@ -97,10 +96,7 @@ def round_(space: Space, number: Value, ndigits: Value = NONE) -> Value:
     digits = [] if ndigits.is_none() else [ndigits]
     if literal(number) and all(map(literal, digits)):
         return space.run_known(round, [number, *digits])
-    slot = space.special(number, "__round__")
-    if slot is None:
-        raise space.error(TypeError, f"type {number.force().type_name(space)} doesn't define __round__ method")
-    return space.call(slot, [number, *digits], {})
+    return call_slot(space, number, "__round__", "type %T doesn't define __round__ method", *digits)
 
 
 @builtin(sum)
@@ -205,9 +201,7 @@ def sorted_(space: Space, iterable: Value, /, *, key: Value = NONE, reverse: Val
 
 
 def _attribute_name(space: Space, name: Value, function: str) -> str:
-    name = name.force()
-    if not name.isa(str):
-        raise space.error(TypeError, f"attribute name must be string, not '{name.force().type_name(space)}'")
+    name = check_kind(space, name, str, "attribute name must be string, not '%T'")
     return str.__str__(known_host(space, name, function))
 
 
@@ -252,11 +246,7 @@ def dir_(space: Space, value: Value | None = None, /) -> Value:
     if value is None:
         names = space.call_method(space.call_builtin(locals, [], {}), "keys")
         return sorted_(space, space.new_list(space.unpack(names)))
-    value = value.force()
-    slot = space.special(value, "__dir__")
-    if slot is None:
-        raise space.error(TypeError, "object does not provide __dir__")
-    return sorted_(space, space.call(slot, [value], {}))
+    return sorted_(space, call_slot(space, value, "__dir__", "object does not provide __dir__"))
 
 
 # -- frames and modules ---------------------------------------------------------------------------------------------

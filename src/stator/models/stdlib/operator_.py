@@ -14,7 +14,7 @@ from stator.space.facts import answer
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.length_hint import length_hint
-from stator.space.operands import bool_value, known_host, refuse_object
+from stator.space.operands import bool_value, check_kind, known_host, refuse_object
 from stator.space.operators import BINARY, COMPARE, INPLACE
 from stator.space.protocol import NONE, builtin, models
 from stator.space.recursion import entered, repr_piece
@@ -102,8 +102,7 @@ def index_of(space: Space, container: Value, item: Value, /) -> Value:
 
 @builtin(operator.length_hint)
 def operator_length_hint(space: Space, value: Value, default: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
-    if not default.isa(int):
-        raise space.error(TypeError, f"'{default.force().type_name(space)}' object cannot be interpreted as an integer")
+    check_kind(space, default, int, "'%T' object cannot be interpreted as an integer")
     return length_hint(space, value.force(), default.force())
 
 
@@ -234,8 +233,7 @@ class MethodCaller(Getter):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, name: Value, /, *args: Value, **kwargs: Value) -> Value:
-        if not name.isa(str):
-            raise space.error(TypeError, "method name must be a string")
+        check_kind(space, name, str, "method name must be a string")
         return MethodCaller([name, *args], kwargs, cls=known_host(space, cls, "operator.methodcaller"))
 
     def get(self, space: Space, value: Value) -> Value:

@@ -15,7 +15,7 @@ from stator.models.stdlib.text_files import SINKS, can_take
 from stator.models.text.repr_ import str_of
 from stator.space.deferred import DeferredStr
 from stator.space.host_types import Host
-from stator.space.operands import known_host, refuse, refuse_use
+from stator.space.operands import check_kind, known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, builtin
 from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
@@ -70,8 +70,7 @@ def _separator(space: Space, value: Value, name: str, default: str) -> Constant:
     value = value.force()
     if value.is_none():
         return Constant(default)
-    if not value.isa(str):
-        raise space.error(TypeError, f"{name} must be None or a string, not {value.type_name(space)}")
+    check_kind(space, value, str, f"{name} must be None or a string, not %T")
     return Constant(_plain(space, value))
 
 

@@ -311,7 +311,7 @@ def _number(method: str) -> Callable[[Space, Value], Host]:
             return value.as_host(space)
         slot = space.special(value, method) or space.special(value, "__index__")
         if slot is None:
-            return space.stand_in(value)  # CPython words the TypeError
+            return space.sample(value)  # CPython words the TypeError
         return known_host(space, space.call(slot, [value], {}), "str.__mod__")
 
     return operand

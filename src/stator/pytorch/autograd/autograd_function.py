@@ -22,7 +22,7 @@ from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
 from stator.pytorch.tensors.recording import record_method
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import NONE, TRUE, register
 from stator.space.value import Raised, Unsupported, Value
 
@@ -139,13 +139,13 @@ class _Application:
         with forward.recording(), _no_grad(recorder.state.switch):
             result = self.forward()
         parts = self.results(result)
-        outputs = [part for part in parts if isinstance(part, TensorValue)]
+        outputs = tensors_among(parts)
         if not outputs or len({id(o) for o in outputs}) < len(outputs):
             raise self.refusal("it gives no tensor, or one twice")
         if space.known(self.context.fields.get("materialize_grads", TRUE)) is not True:
             raise self.refusal("it takes gradients that may be None")
         backward, gradients = self.backward(parts)
-        tensors = [value for value in self.inputs if isinstance(value, TensorValue)]
+        tensors = tensors_among(self.inputs)
         used = backward.free([g for g in gradients if g is not None])
         kept = [value for value in used if forward.holds(value) and not any(value is o for o in outputs)]
         inside = [*outputs, *kept]
@@ -170,8 +170,8 @@ class _Application:
 
     def note_views(self, made: list[Value]) -> None:
         """A result that shares its argument's memory has another gradient than a view of it."""
-        for value in map(Value.force, made):
-            if isinstance(value, TensorValue) and value.root is not value and value.operation is not None:
+        for value in tensors_among(map(Value.force, made)):
+            if value.root is not value and value.operation is not None:
                 self.recorder.tracked.own_gradients[value] = value.operation
 
     @staticmethod

@@ -15,9 +15,10 @@ from stator.guards.source import GetAttrSource
 from stator.pytorch import internals
 from stator.pytorch.autograd.hooks import need_of_its_own
 from stator.pytorch.fake.failure import Failure, describe_callable
+from stator.pytorch.nesting import values_in
 from stator.pytorch.tensors.latent import rely_on_leaf
 from stator.pytorch.tensors.lowering import Call, lower_call
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.protocol import NONE, Handler, register
 from stator.space.value import Unsupported, Value
 
@@ -44,15 +45,14 @@ def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     recorder = space.trace.recorder
     call = lower_call(space, Call(grad, "call_function", grad), args, kwargs)
     call.key = None  # metadata does not tell where a tensor has come from
-    if all(isinstance(value, TensorValue) for value in call.operands) and _is_whole(recorder):
+    if not any(operand.symbolic for operand in call.operands) and _is_whole(recorder):
         try:
             return recorder.record(call)
         except Failure:
             pass
     refusal = _refusal(grad)
-    for value in call.operands if not recorder.keeps_order else ():
-        if isinstance(value, TensorValue):
-            need_of_its_own(value, refusal.brk)
+    for tensor in tensors_among(call.operands) if not recorder.keeps_order else ():
+        need_of_its_own(tensor, refusal.brk)
     raise refusal
 
 
@@ -63,10 +63,8 @@ def _backward(host: Host) -> Handler:
         refusal = _refusal(host)  # one that is kept would keep its traceback, and the trace
         inputs = kwargs.get("inputs", NONE).force()
         if inputs is not NONE and not space.trace.recorder.keeps_order:
-            several = issubclass(inputs.cls, list | tuple)
-            for value in map(Value.force, space.unpack(inputs) if several else [inputs]):
-                if isinstance(value, TensorValue):
-                    need_of_its_own(value, refusal.brk)
+            for tensor in tensors_among(values_in(space, inputs)):
+                need_of_its_own(tensor, refusal.brk)
         raise refusal
 
     return handler

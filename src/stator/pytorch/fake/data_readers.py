@@ -15,7 +15,7 @@ from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.calls import function_handler, method_handler
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
 
@@ -33,7 +33,7 @@ def _always(args: list[Value], kwargs: dict[str, Value]) -> bool:
 def _tensor_at(*positions: int, names: tuple[str, ...]) -> Reads:
     def reads(args: list[Value], kwargs: dict[str, Value]) -> bool:
         given = [args[i] for i in positions if i < len(args)] + [kwargs[n] for n in names if n in kwargs]
-        return any(isinstance(value.force(), TensorValue) for value in given)
+        return bool(tensors_among(map(Value.force, given)))
 
     return reads
 

@@ -80,7 +80,7 @@ class FakeExecutor:
         return observed
 
     def _observe(self, function: Function, args: Args, kwargs: Kwargs) -> OpObservation:
-        if any(isinstance(arg, torch.dtype) and arg in _QUANTIZED for arg in (*args, *kwargs.values())):
+        if any(type(arg) is torch.dtype and arg in _QUANTIZED for arg in (*args, *kwargs.values())):
             name = getattr(function, "__name__", str(function))
             raise Unsupported(errors.UnsupportedTensorOperation(name, "fake tensors cannot be quantised"))
         observed = OpObservation()

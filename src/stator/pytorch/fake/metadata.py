@@ -12,7 +12,7 @@ from stator.pytorch import internals
 if TYPE_CHECKING:
     from stator.pytorch.types import Descriptions, Number
 
-__all__ = ["NumberMeta", "TensorMeta", "hint_of", "meta_of", "number_meta"]
+__all__ = ["NumberMeta", "TensorMeta", "hint_of", "is_symbol", "meta_of", "number_meta"]
 
 _Base: Any = internals.TensorBase
 _BITS = (torch.Tensor.is_conj, torch.Tensor.is_neg, torch.Tensor.is_inference)
@@ -142,7 +142,12 @@ def number_meta(number: Number, symbolic: Descriptions) -> NumberMeta:
 
 def hint_of(number: Number) -> Number:
     """A number, or what a symbol stands for in this call; None for one that is known when the graph runs."""
-    return number.node.hint if isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool) else number
+    return number.node.hint if is_symbol(number) else number
+
+
+def is_symbol(number: object) -> bool:
+    """Whether it is a symbolic number."""
+    return isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
 def _plain(number: Number) -> object:

@@ -9,7 +9,7 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import TensorMeta, meta_of
+from stator.pytorch.fake.metadata import TensorMeta, is_symbol, meta_of
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.fake.watcher import OpObservation
 from stator.space.value import Unsupported, Value
@@ -26,7 +26,6 @@ Made: TypeAlias = Mapping[Path, "TracedTensor"]
 
 __all__ = ["Outcome", "Result", "TensorResult", "outcome_of", "versions_of"]
 
-_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _HOSTS = (int, float, bool, complex, str, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
@@ -36,6 +35,8 @@ class Result:
     __slots__ = ()
     #: whether the part is all there is to know, so that the outcome may be remembered
     lasting = True
+    #: whether the graph computes it, or a part of it
+    computed = True
 
     def build(self, space: Space, operation: Operation, path: Path) -> Value:
         """The traced value of the part of the operation's result that is found at `path`."""
@@ -83,6 +84,7 @@ class HostResult(Result):
     """A known immutable object."""
 
     __slots__ = ("host",)
+    computed = False
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -112,12 +114,13 @@ class SymbolicResult(Result):
 class SequenceResult(Result):
     """A list or tuple (or structure sequence) of parts."""
 
-    __slots__ = ("cls", "items", "lasting")
+    __slots__ = ("cls", "computed", "items", "lasting")
 
     def __init__(self, cls: type, items: list[Result]) -> None:
         self.cls = cls
         self.items = items
         self.lasting = all(item.lasting for item in items)
+        self.computed = any(item.computed for item in items)
 
     def build(self, space: Space, operation: Operation, path: Path) -> Value:
         parts = [item.build(space, operation, (*path, i)) for i, item in enumerate(self.items)]
@@ -174,13 +177,7 @@ class Outcome:
     @property
     def traced(self) -> bool:
         """Whether the operation belongs in the graph: one that only read metadata does not."""
-        return self.effectful or _holds_traced(self.result)
-
-
-def _holds_traced(result: Result) -> bool:
-    if type(result) is SequenceResult:
-        return any(_holds_traced(item) for item in result.items)
-    return type(result) is not HostResult
+        return self.effectful or self.result.computed
 
 
 def versions_of(operands: list[FakeOperand]) -> list[int]:
@@ -230,7 +227,7 @@ class _Description:
             alias = self.by_storage.get(storage_of(result))
             self.leaf |= alias is None and result.requires_grad and result.is_leaf
             return TensorResult(meta_of(result, self.symbolic), getattr(result, "constant", None) is None, alias)
-        if isinstance(result, _SYMBOLIC):
+        if is_symbol(result):
             return SymbolicResult(result)
         if isinstance(result, torch.Size | list | tuple):
             return SequenceResult(type(result), [self.of(item) for item in result])

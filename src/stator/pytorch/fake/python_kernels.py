@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import TensorMeta, hint_of, meta_of
+from stator.pytorch.fake.metadata import TensorMeta, hint_of, is_symbol, meta_of
 from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.nesting import tensors_in
 
 if TYPE_CHECKING:
     from stator.pytorch.fake.watcher import OpObservation
     from stator.pytorch.types import FakeOperand, FakeTensorMode, Nested
 
 __all__ = ["agree", "as_numbers"]
-
-_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 def as_numbers(operands: list[FakeOperand], mode: FakeTensorMode) -> list[FakeOperand] | None:
@@ -60,7 +59,7 @@ def _as_number(operand: FakeOperand) -> FakeOperand | None:
 
 
 def _is_symbolic(operand: FakeOperand) -> bool:
-    return internals.has_symbolic_sizes(operand) if isinstance(operand, torch.Tensor) else type(operand) in _SYMBOLIC
+    return is_symbol(operand) or any(map(internals.has_symbolic_sizes, tensors_in(operand)))
 
 
 def _sizes(tensor: torch.Tensor) -> tuple[Any, ...]:
@@ -85,7 +84,7 @@ def agree(
 
 
 def _written(observed: OpObservation, operands: list[FakeOperand]) -> list[bool]:
-    return [isinstance(t, torch.Tensor) and storage_of(t) in observed.written for t in operands]
+    return [storage_of(tensor) in observed.written for tensor in tensors_in(operands)]
 
 
 def _alike(found: Nested, expected: Nested) -> bool:

@@ -16,8 +16,10 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import TensorMeta
+from stator.pytorch.fake.operator_facts import SIMPLE, makes_view, name_of
 from stator.pytorch.fake.quiet import casts_not_kept, warnings_of_torch
 from stator.pytorch.fake.watcher import OpObservation, Watcher
+from stator.pytorch.nesting import tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,14 +31,6 @@ __all__ = ["observe", "preferable"]
 #: elements of an operand, and of all operands of one operator multiplied (as of a result), at most
 _SMALL = 1 << 14
 _LARGE = 1 << 20
-#: operators that are not said to be pointwise and look at no number either
-_SIMPLE = frozenset(
-    f"aten::{name}"
-    for name in (
-        *("t", "transpose", "permute", "view", "_unsafe_view", "expand", "unsqueeze", "squeeze", "clone", "detach"),
-        *("mm", "addmm", "bmm", "sum", "mean"),
-    )
-)
 
 
 def preferable(metas: Sequence[OperandMeta]) -> bool:
@@ -66,8 +60,8 @@ class _Simple(Watcher):
     def __torch_dispatch__(
         self, func: Operator, types: object, args: Args = (), kwargs: Kwargs | None = None
     ) -> Nested:
-        tensors = [arg for arg in (*args, *(kwargs or {}).values()) if isinstance(arg, torch.Tensor)]
-        if not _is_simple(func) or math.prod(max(1, t.numel()) for t in tensors) > _LARGE:
+        sizes = [max(1, tensor.numel()) for tensor in tensors_in((args, kwargs))]
+        if not _is_simple(func) or math.prod(sizes) > _LARGE:
             raise _NotSimple
         return super().__torch_dispatch__(func, types, args, kwargs)
 
@@ -77,7 +71,7 @@ def _is_simple(func: Operator) -> bool:
     if not isinstance(func, internals.OpOverload) or func.namespace != "aten":
         return False
     looks = (torch.Tag.nondeterministic_seeded, torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
-    known = torch.Tag.pointwise in func.tags or internals.schema(func).name in _SIMPLE
+    known = torch.Tag.pointwise in func.tags or makes_view(func) or name_of(func) in SIMPLE
     return known and not any(tag in func.tags for tag in looks)
 
 

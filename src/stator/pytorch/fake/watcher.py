@@ -10,23 +10,14 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.kernels import examine
+from stator.pytorch.fake.operator_facts import CHECKS, IDEMPOTENT, SILENT_MUTATORS, name_of
 from stator.pytorch.fake.storage import overlaps, storage_of
+from stator.pytorch.nesting import tensors_in
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Args, Kwargs, Nested, Operator, Schema
+    from stator.pytorch.types import Args, Kwargs, Nested, Operator
 
 __all__ = ["OpObservation", "Watcher"]
-
-#: operators that update a running statistic though their schemas do not say so
-_SILENT_MUTATORS = frozenset(
-    {"aten::native_batch_norm", "aten::cudnn_batch_norm", "aten::miopen_batch_norm", "aten::batch_norm"}
-)
-
-#: operators that return nothing, and do nothing but raise
-_CHECKS = frozenset({"aten::_linalg_check_errors"})
-
-#: operators that may write an element twice
-_IDEMPOTENT = frozenset({"aten::fill_", "aten::zero_"})
 
 
 class OpObservation:
@@ -79,11 +70,11 @@ class Watcher(internals.TorchDispatchMode):
             self.observed.random = True
         if schema.is_mutable:
             self.observed.rigid |= not _runs_without_data(func)
-            self._note_writes(schema, args, kwargs)
-        elif schema.name in _SILENT_MUTATORS:
+            self._note_writes(func, args, kwargs)
+        elif name_of(func) in SILENT_MUTATORS:
             for arg in args[3:5]:
                 self._note(arg)
-        if (not schema.returns and schema.name not in _CHECKS) or "_assert" in schema.name:
+        if (not schema.returns and name_of(func) not in CHECKS) or "_assert" in schema.name:
             self.observed.effectful = True
         result = func(*args, **kwargs)
         fallible, refused = examine(func, args, kwargs, result, ran=self.real)
@@ -91,26 +82,22 @@ class Watcher(internals.TorchDispatchMode):
         self.observed.refused = self.observed.refused or refused
         return result
 
-    def _note_writes(self, schema: Schema, args: Args, kwargs: Kwargs) -> None:
-        for i, argument in enumerate(schema.arguments):
+    def _note_writes(self, func: Operator, args: Args, kwargs: Kwargs) -> None:
+        for i, argument in enumerate(internals.schema(func).arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:
                 if argument.name in kwargs:
                     self._note(kwargs[argument.name])
                 elif i < len(args):
                     self._note(args[i])
-                    self._look_beneath(schema, args[i], (*args, *kwargs.values()))
+                    self._look_beneath(func, args[i], (*args, *kwargs.values()))
 
-    def _look_beneath(self, schema: Schema, written: object, operands: Sequence[object]) -> None:
-        if isinstance(written, torch.Tensor) and schema.name not in _IDEMPOTENT:
+    def _look_beneath(self, func: Operator, written: object, operands: Sequence[object]) -> None:
+        if isinstance(written, torch.Tensor) and name_of(func) not in IDEMPOTENT:
             self.observed.overlap |= overlaps(written, operands)
 
-    def _note(self, arg: object) -> None:
-        if isinstance(arg, torch.Tensor):
-            self.observed.written.add(storage_of(arg))
-        elif isinstance(arg, list | tuple):
-            self.observed.rigid |= not arg
-            for item in arg:
-                self._note(item)
+    def _note(self, arg: Nested) -> None:
+        self.observed.rigid |= isinstance(arg, list | tuple) and not arg
+        self.observed.written |= {storage_of(tensor) for tensor in tensors_in(arg)}
 
 
 @functools.cache

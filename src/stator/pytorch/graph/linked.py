@@ -18,7 +18,7 @@ from stator import errors
 from stator.interp.policy import worth_tracing
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.attributes import is_leaf
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.signals import Restart
 from stator.space.value import Value
 
@@ -41,7 +41,7 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
     if recorder.keeps_order:
         return
     tensors: list[TracedTensor] = [
-        v for v in outputs if isinstance(v, TensorValue) and v.operation is not None and v.requires_grad
+        tensor for tensor in tensors_among(outputs) if tensor.operation is not None and tensor.requires_grad
     ]
     for value in tensors:
         if is_leaf(value) and not _is_made_again(recorder, value):  # a view made without gradients

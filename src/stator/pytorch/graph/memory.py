@@ -20,7 +20,7 @@ from stator.guards.guard import Apart
 from stator.pytorch import internals
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
@@ -34,8 +34,7 @@ _Base: Any = internals.TensorBase
 def must_run_in_order(recorder: Recorder, inputs: list[GraphValue]) -> bool:
     """Whether AOTAutograd cannot take the graph: it writes no inputs beside tensors of classes of the program's own."""
     return recorder.tracked.in_order or (
-        bool(recorder.effects.written)
-        and any(isinstance(v, TensorValue) and v.cls not in PLAIN_CLASSES for v in inputs)
+        bool(recorder.effects.written) and any(tensor.cls not in PLAIN_CLASSES for tensor in tensors_among(inputs))
     )
 
 

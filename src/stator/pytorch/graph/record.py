@@ -16,7 +16,7 @@ from stator.pytorch.graph.unread import refuse_lost, unchecked
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
 from stator.pytorch.tensors.lowering import Call, fill
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Unsupported, Value
 from stator.space.warning_trap import left_to_run_time
 
@@ -76,7 +76,7 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
 
 def _share_memory(operands: list[Value]) -> bool:
     """Whether two of the operands are tensors in the same memory."""
-    roots = [value.root for value in operands if isinstance(value, TensorValue)]
+    roots = [tensor.root for tensor in tensors_among(operands)]
     memories = {root if root.host is None else storage_of(root.host) for root in roots}
     return len(memories) < len(roots)
 
@@ -97,7 +97,7 @@ def _emit(recorder: Recorder, call: Call, operation: Operation, outcome: Outcome
     if not recorder.keeps_order:
         rely_on_place_in_storage(call)
     if written and torch.is_grad_enabled():
-        with_grad = any(isinstance(o, TensorValue) and o.requires_grad for o in call.operands)
+        with_grad = any(tensor.requires_grad for tensor in tensors_among(call.operands))
         for root in written:
             if with_grad or root.requires_grad:
                 rely_on_autograd(root)

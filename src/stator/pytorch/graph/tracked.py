@@ -9,7 +9,7 @@ import torch
 from stator import errors
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
-from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.tensors.reader import tensor_spec
@@ -54,7 +54,7 @@ class TrackedTensors:
             value.meta = self.fakes.describe(value.host)
             return
         fake = value._fake = self.fakes.shapes.fakify(value, dims)
-        self._guard(value, [i for i, n in enumerate(fake.shape) if isinstance(n, torch.SymInt)])
+        self._guard(value, [i for i, n in enumerate(fake.shape) if is_symbol(n)])
         value.meta = self.fakes.describe(fake)
 
     def _guard(self, value: TracedTensor, dynamic_dims: Sequence[int] = ()) -> None:

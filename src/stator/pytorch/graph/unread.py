@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.operator_facts import AS_OTHER, LOST, OVERWRITES, UNCHECKED, makes_like
 from stator.pytorch.graph.node_meta import NodeMeta
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tables import METADATA
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.signals import Restart
 from stator.space.value import Unsupported
 
@@ -31,27 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = ["refuse_inside", "refuse_lost", "unchecked", "unread_results"]
 
-#: they look at the first operand's metadata only
-_LIKE = frozenset(
-    (
-        *("zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "randint_like", "new_zeros"),
-        *("new_ones", "new_full", "new_empty", "new_empty_strided", "new_tensor", "size", "stride", "dim", "numel"),
-    )
-)
-#: they look at the second operand's metadata only
-_AS = frozenset(("type_as", "view_as", "expand_as", "reshape_as", "sum_to_size", "to", "resize_as_"))
-#: what the first operand held before is gone afterwards
-_OVERWRITES = frozenset(
-    (
-        *("zero_", "fill_", "copy_", "set_", "random_", "normal_", "uniform_", "bernoulli_", "exponential_"),
-        *("geometric_", "cauchy_", "log_normal_", "constant_", "ones_", "zeros_", "eye_", "fill_diagonal_"),
-    )
-)
-
 
 def unchecked(call: Call) -> bool:
     """An operation that checks its operands' contents on real tensors only, before it runs any operator."""
-    return getattr(call.function, "__name__", "") in ("one_hot", "quantile", "nanquantile")
+    return getattr(call.function, "__name__", "") in UNCHECKED
 
 
 def unread_results(recorder: Recorder) -> list[torch.fx.Node]:
@@ -77,19 +62,14 @@ def refuse_inside(recorder: Recorder, graph: torch.fx.Graph) -> None:
 
 def refuse_lost(recorder: Recorder, call: Call) -> None:
     """An operation that a backend takes apart, and checks nothing of what the operation does."""
-    name = getattr(call.function, "__name__", "")
-    if (
-        not recorder.keeps_order
-        and name in _LOST
-        and any(isinstance(o, TensorValue) for o in call.operands[_LOST[name][0] :])
-    ):
-        raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), _LOST[name][1]))
+    lost = LOST.get(getattr(call.function, "__name__", ""))
+    if lost is None or recorder.keeps_order:
+        return
+    most, why = lost
+    if tensors_among(call.operands[most:]):
+        raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
 
 
-#: how many tensors they may be given, and why no more
-_LOST = {
-    "narrow": (1, "where it begins is read from a tensor, and a backend does not check that it is inside"),
-}
 _WHY = "it may fail, and a backend drops it, as nothing reads its result"
 
 
@@ -144,21 +124,24 @@ def _name(node: torch.fx.Node) -> str:
 def _reads(node: torch.fx.Node, other: torch.fx.Node) -> bool:
     """Whether the result of a node, or what it writes, is computed from the contents of the other."""
     name = _name(node)
-    if name in _LIKE or _overwrites(node):
-        return any(arg is other for arg in node.args[1:]) and name not in _LIKE
-    return name not in _AS or other not in node.args[1:] or node.args[0] is other
+    # `x.type()` would be metadata too, but is in no graph: there it is `x.type(dtype)`.
+    if makes_like(name) or name == "new_tensor" or (name in METADATA and name != "type"):
+        return False
+    if _overwrites(node):
+        return any(arg is other for arg in node.args[1:])
+    return name not in AS_OTHER or other not in node.args[1:] or node.args[0] is other
 
 
 def _overwrites(node: torch.fx.Node) -> bool:
     if node.target is operator.setitem:
         where = node.args[1]
         return all(part is ... or part == slice(None) for part in (where if isinstance(where, tuple) else (where,)))
-    return bool(node.args) and _name(node) in _OVERWRITES
+    return bool(node.args) and _name(node) in OVERWRITES
 
 
 def _copied(recorder: Recorder, node: torch.fx.Node, operation: Operation) -> torch.fx.Node:
     """A node that copies what another has made, or has written to, right after it."""
-    made = next((value for value in operation.made_values if isinstance(value, TensorValue)), None)
+    made = next(iter(operation.made_values), None)
     written = recorder.effects.writes.get(node)
     graph, last = node.graph, node
     if made is None and written:

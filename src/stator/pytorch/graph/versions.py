@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stator.pytorch import internals
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +29,7 @@ def counting_writes(compiled: Function, recorder: Recorder, inputs: list[GraphVa
     """
     written = [index for index, value in enumerate(inputs) if value in recorder.effects.written]
     roots = [inputs[index] for index in written]
-    differentiated = any(isinstance(value, TensorValue) and value.requires_grad for value in (*outputs, *roots))
+    differentiated = any(tensor.requires_grad for tensor in tensors_among((*outputs, *roots)))
     # Tensors made in inference mode count no writes.
     if not written or differentiated or any(root.host.is_inference() for root in roots):
         return compiled

@@ -15,6 +15,7 @@ from stator.marks.functions import Leaf
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.graph.subgraph import record_module
+from stator.pytorch.nesting import tensors_in, value_of
 from stator.pytorch.tensors.lowering import Call, Lowering, Operand, fill
 from stator.space.value import Unsupported, Value
 
@@ -39,7 +40,7 @@ def handler_of(host: Host) -> Callable[..., Value] | None:
 
 def watch(hook: Function, args: Args, kwargs: Kwargs) -> None:
     """Call the hook when the gradients of the tensors among the arguments have been computed."""
-    tensors = [x for x in _pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor) and x.requires_grad]
+    tensors = [x for x in tensors_in(_pytree.tree_leaves((args, kwargs))) if x.requires_grad]
     if tensors:
         torch.autograd.graph.register_multi_grad_hook(tensors, lambda grads: hook(*grads))
 
@@ -57,7 +58,8 @@ def _call(leaf: Leaf, space: Space, args: list[Value], kwargs: dict[str, Value])
         made = record_module(space.trace.recorder, name, module, operands, observed=module.observed, acts=True)
     except Failure as failure:
         raise Unsupported(errors.UnsupportedTensorOperation(name, str(failure.error).partition("\n")[0])) from None
-    return _rebuilt(space, module.result, space.unpack(made))
+    parts = space.unpack(made)
+    return value_of(space, module.result, lambda part: parts[part.index] if isinstance(part, Operand) else None)
 
 
 class _LeafLowering(Lowering):
@@ -109,7 +111,7 @@ class LeafModule(torch.nn.Module):
                 stack.enter_context(internals.reparametrized(module, fill(members, given)))
             result = function(*fill(self.args, given), **fill(self.kwargs, given))
         leaves, spec = _pytree.tree_flatten(result)
-        made = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        made = [*tensors_in(leaves)]
         if self.structure is None:
             places = iter(range(len(made)))
             shown = [Operand(next(places)) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
@@ -146,16 +148,3 @@ def _written(leaf: Leaf, call: Call) -> str:
     found = [eval(expression, scope, dict(bound.arguments)) for expression in leaf.mutates]
     places = {leaf.index for leaf in _pytree.tree_leaves(found) if isinstance(leaf, Operand)}
     return ",".join(map(str, sorted(places)))
-
-
-def _rebuilt(space: Space, template: Nested, made: list[Value]) -> Value:
-    """The result of the function: what is known of it, and the tensors of the node."""
-    if isinstance(template, Operand):
-        return made[template.index]
-    if type(template) is dict:
-        return space.new_dict([(space.fresh(key), _rebuilt(space, part, made)) for key, part in template.items()])
-    if type(template) is list:
-        return space.new_list([_rebuilt(space, part, made) for part in template])
-    if type(template) is tuple:
-        return space.new_tuple([_rebuilt(space, part, made) for part in template])
-    return space.fresh(template)

@@ -11,14 +11,13 @@ from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.metadata import meta_of
 from stator.pytorch.graph.subgraph import Subgraph, record_module
+from stator.pytorch.nesting import items_of, map_values, rebuilt
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import MODELS, register
+from stator.space.protocol import register
 from stator.space.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import torch.fx
 
     from stator.pytorch.types import Nested
@@ -85,7 +84,7 @@ class _Mapping:
         graph = self.graph.close(list(self.results), free)
         module = MappedModule(graph, tuple(self.in_dims), tuple(self.out_dims), random)
         made = iter(self.space.unpack(self.recorded(module, [*self.mapped, *free])))
-        return self.rebuilt(result, made)
+        return map_values(self.space, lambda tensor: next(made), result.force())
 
     def recorded(self, module: MappedModule, operands: list[Value]) -> Value:
         try:
@@ -105,14 +104,13 @@ class _Mapping:
     def examples(self, value: Value, dims: Nested) -> Value:
         """What the function is given for an argument: one example of each batch."""
         value = value.force()
-        if isinstance(value, _SEQUENCES()) and dims is not None:
-            parts = [self.examples(part, dim) for part, dim in self.pairs(value, dims)]
-            return self.space.new_list(parts) if issubclass(value.cls, list) else self.space.new_tuple(parts)
-        return value if dims is None else self.example(value, dims)
+        items = items_of(self.space, value)
+        if dims is None or items is None:
+            return value if dims is None else self.example(value, dims)
+        return rebuilt(self.space, value, [self.examples(*pair) for pair in self.pairs(value, items, dims)])
 
-    def pairs(self, value: Value, dims: Nested) -> list[tuple[Value, Nested]]:
+    def pairs(self, value: Value, items: list[Value], dims: Nested) -> list[tuple[Value, Nested]]:
         """The items of a sequence, with what is said of the dimensions of each."""
-        items = self.space.unpack(value)
         each = list(dims) if isinstance(dims, tuple | list) else [dims] * len(items)
         if len(each) != len(items) or value.cls not in (tuple, list):
             raise _refusal("its dimensions are given for other structures")
@@ -137,8 +135,9 @@ class _Mapping:
     def collect(self, value: Value, dims: Nested) -> None:
         """Note the tensors in a result of the function, and the dimensions that they are stacked in."""
         value = value.force()
-        if isinstance(value, _SEQUENCES()):
-            for part, dim in self.pairs(value, dims):
+        items = items_of(self.space, value)
+        if items is not None:
+            for part, dim in self.pairs(value, items, dims):
                 self.collect(part, dim)
         elif isinstance(value, TensorValue) and value.cls in PLAIN_CLASSES and type(dims) is int:
             self.results.append(value)
@@ -146,24 +145,12 @@ class _Mapping:
         else:
             raise _refusal("the function gives something else than tensors")
 
-    def rebuilt(self, value: Value, made: Iterator[Value]) -> Value:
-        """The result of the function with the stacked tensors in the place of those of one example."""
-        value = value.force()
-        if isinstance(value, TensorValue):
-            return next(made)
-        parts = [self.rebuilt(part, made) for part in self.space.unpack(value)]
-        return self.space.new_list(parts) if issubclass(value.cls, list) else self.space.new_tuple(parts)
-
 
 def _no_example(batch: torch.Tensor, dim: int) -> torch.Tensor:
     """An example of a batch that has none."""
     with torch.no_grad():
         like = batch.new_empty([size for i, size in enumerate(batch.shape) if i != dim])
     return like.requires_grad_() if batch.requires_grad else like
-
-
-def _SEQUENCES() -> tuple[type, ...]:
-    return MODELS[list], MODELS[tuple]
 
 
 def install() -> None:

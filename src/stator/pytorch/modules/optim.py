@@ -8,10 +8,11 @@ import torch
 import torch.optim
 
 from stator import errors
+from stator.pytorch.nesting import is_sequence, items_of
 from stator.pytorch.state.disabling import WRAPPER
 from stator.pytorch.tensors.calls import function_handler, method_handler
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import INTERCEPTS, MODELS, NONE, Handler, TailCall, register
+from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -105,8 +106,9 @@ def _one_by_one(name: str, otherwise: Handler) -> Handler:
     method = getattr(torch.Tensor, name)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        lists = [arg.force() for arg in args if isinstance(arg.force(), (MODELS[list], MODELS[tuple]))]
-        scalars = [arg.force() for arg in args if not any(arg.force() is each for each in lists)]
+        given = [arg.force() for arg in args]
+        lists = [value for value in given if is_sequence(value)]
+        scalars = [value for value in given if not is_sequence(value)]
         if name.startswith("addc") and _are_tensors(space, lists[3:]) and not kwargs:
             scalars = [lists.pop()]
         in_tensor = name.startswith("addc") and bool(scalars) and not kwargs and _are_scalars(space, scalars[0])
@@ -132,10 +134,8 @@ def _are_scalars(space: Space, scalars: Value) -> bool:
 
 def _are_tensors(space: Space, lists: list[Value]) -> bool:
     """Whether there is one list, of tensors without dimensions."""
-    if len(lists) != 1 or not isinstance(lists[0], (MODELS[list], MODELS[tuple])):
-        return False
-    items = [item.force() for item in space.unpack(lists[0])]
-    return bool(items) and all(isinstance(item, TensorValue) and not len(item.shape) for item in items)
+    items = items_of(space, lists[0]) if len(lists) == 1 else None
+    return bool(items) and all(isinstance(item, TensorValue) and not len(item.shape) for item in items or ())
 
 
 def _are_symbols(space: Space, scalars: list[Value]) -> bool:

@@ -9,7 +9,7 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.tensors.calls import function_handler
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
 
@@ -52,7 +52,7 @@ def _difference(space: Space, host: Host, args: list[Value]) -> str | None:
     if host is not _C.lstm or not torch.is_grad_enabled() or not isinstance(given, TensorValue) or given.requires_grad:
         return None
     params = [value.force() for value in space.unpack(args[2])]
-    if any(isinstance(value, TensorValue) and value.requires_grad for value in params):
+    if any(tensor.requires_grad for tensor in tensors_among(params)):
         return "taken apart, it looks at its input alone to see if gradients are wanted"
     return None
 

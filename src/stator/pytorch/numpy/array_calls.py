@@ -18,6 +18,7 @@ from stator import errors
 from stator.guards.raw import owner_of
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.nesting import map_leaves, tensors_in
 from stator.pytorch.tensors.lowering import fill
 from stator.space.value import Unsupported
 from stator.space.warning_trap import collected
@@ -80,8 +81,8 @@ def refusal(name: str, why: str) -> Unsupported:
 
 def array_call(name: str, /, *args: object, **kwargs: object) -> Nested:
     """Call one of NumPy's functions on tensors: what graphs contain."""
-    function = _function(name)
-    return _unwrapped(function(*[_wrapped(arg) for arg in args], **{key: _wrapped(arg) for key, arg in kwargs.items()}))
+    given, named = map_leaves(_wrapped, (args, kwargs))
+    return map_leaves(_unwrapped, _function(name)(*given, **named))
 
 
 @functools.cache
@@ -93,22 +94,12 @@ def _function(name: str) -> Function:
     return found.__get__ if isinstance(found, property) else found
 
 
-def _wrapped(arg: Nested) -> Nested:
-    ours = internals.numpy
-    if isinstance(arg, torch.Tensor):
-        return ours.ndarray(arg)
-    if isinstance(arg, list | tuple):
-        return type(arg)([_wrapped(item) for item in arg])
-    return arg
+def _wrapped(leaf: Nested) -> Nested:
+    return internals.numpy.ndarray(leaf) if isinstance(leaf, torch.Tensor) else leaf
 
 
-def _unwrapped(result: Nested) -> Nested:
-    ours = internals.numpy
-    if isinstance(result, ours.ndarray):
-        return result.tensor
-    if isinstance(result, list | tuple) and not isinstance(result, torch.Size):
-        return type(result)([_unwrapped(item) for item in result])
-    return result
+def _unwrapped(leaf: Nested) -> Nested:
+    return leaf.tensor if isinstance(leaf, internals.numpy.ndarray) else leaf
 
 
 # -- what NumPy does --------------------------------------------------------------------------------------------------
@@ -155,7 +146,7 @@ def ask(
     An error must not depend on the contents. None where that cannot be told, or would take too long. The categories of
     what NumPy warns about, but for floating-point errors, are put into `warned`.
     """
-    if sum(_size(t) * t.element_size() for t in tensors if isinstance(t, torch.Tensor)) > _MOST_BYTES:
+    if sum(_size(tensor) * tensor.element_size() for tensor in tensors_in(tensors)) > _MOST_BYTES:
         return None
     failures = []
     for filling in (0, 1, 2):

@@ -13,7 +13,7 @@ from stator.pytorch.numpy import float_flags
 from stator.pytorch.numpy.array_calls import numpy_dtype
 from stator.pytorch.numpy.error_check import GIVEN_UP
 from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.warning_trap import is_redirected, left_to_run_time, shows
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def plan(space: Space, host: Host, name: str, call: Call, result: Nested) -> tup
     modes = _modes(space)
     if set(modes.values()) == {"ignore"}:
         return float_flags.QUIET, None
-    dtypes = [numpy_dtype(value.dtype) for value in call.operands if isinstance(value, TensorValue)]
+    dtypes = [numpy_dtype(tensor.dtype) for tensor in tensors_among(call.operands)]
     kind = float_flags.kind_of(host, name, dtypes, result, call.kwargs)
     if kind is None or float_flags.too_big([call.args, call.kwargs], dtypes):
         kind = None

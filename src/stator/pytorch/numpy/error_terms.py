@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from stator.pytorch.nesting import values_in
 from stator.pytorch.numpy import float_flags
 from stator.pytorch.numpy.array_calls import numpy_dtype
 from stator.pytorch.numpy.error_check import FloatErrorCheck
 from stator.pytorch.numpy.loops import ufunc_of
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record, record_method
-from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import MODELS
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host, Nested
     from stator.space.interfaces import Trace
-    from stator.space.space import Space
 
 __all__ = ["ErrorTerms"]
 
@@ -52,7 +51,7 @@ class ErrorTerms:
     def before(self, host: Host, kind: str, args: Sequence[Value], call: Call, result: Nested) -> Found | None:
         """Record what tells of the errors of a call in its operands; None where nothing can."""
         found = Found()
-        arrays = [value for value in call.operands if isinstance(value, TensorValue)]
+        arrays = tensors_among(call.operands)
         numbers = [value for value in arrays if _is_float(value)]
         if kind == float_flags.BOUND:
             bound = self._bound(numbers)
@@ -144,13 +143,14 @@ class ErrorTerms:
         self.check.flags += found.flags
         if kind in (float_flags.DIVISION, float_flags.CAST, float_flags.SUM):
             return
-        operands = [value for value in call.operands if isinstance(value, TensorValue)]
+        operands = tensors_among(call.operands)
         covered = float_flags.carried(host, operands) if len(operands) == len(call.operands) else ()
         self._follow_writes()
         if kind == float_flags.MEAN and not any(_may_be_empty(value) for value in operands):
             return
-        for value in _tensors(self.trace.space, result):
-            if not _is_float(value):
+        for array in values_in(self.trace.space, result.force()):
+            value = getattr(array, "tensor", None)
+            if value is None or not _is_float(value):
                 continue
             for operand in covered:
                 # What is computed from it tells of it too, unless there are no elements for it.
@@ -170,17 +170,6 @@ class ErrorTerms:
 
     def _all(self, value: Value) -> TensorValue:
         return self._do("all", value)
-
-
-def _tensors(space: Space, value: Value) -> Iterator[TensorValue]:
-    """The tensors of the arrays in the result of a call."""
-    value = value.force()
-    tensor = getattr(value, "tensor", None)
-    if isinstance(tensor, TensorValue):
-        yield tensor
-    elif isinstance(value, (MODELS[list], MODELS[tuple])):
-        for item in space.unpack(value):
-            yield from _tensors(space, item)
 
 
 def _may_be_empty(value: TensorValue) -> bool:

@@ -8,12 +8,13 @@ Functions that stand in none of the tables are left to NumPy.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stator.pytorch.nesting import leaves_of
 from stator.pytorch.numpy.loops import DType, ufunc_of
 
 if TYPE_CHECKING:
@@ -55,16 +56,14 @@ CAST = "cast"
 
 # -- universal functions ----------------------------------------------------------------------------------------------
 
-#: they compare, choose, round or change the sign
+#: they choose, round or change the sign (those that compare, or are of integers alone, are known by their loops)
 _QUIET_UFUNCS = frozenset(
     (
-        *("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift", "gcd", "lcm"),
-        *("logical_and", "logical_not", "logical_or", "logical_xor", "isfinite", "isinf", "isnan", "signbit"),
-        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
         *("maximum", "minimum", "fmax", "fmin", "sign", "copysign", "heaviside"),
         *("ceil", "floor", "trunc", "rint", "negative", "positive", "fabs", "conjugate"),
     )
 )
+_FLOATS = frozenset("efdgFDG")
 #: whatever the operands, real or complex, an error leaves infinity or NaN in its place
 _PLAIN_UFUNCS = frozenset({"add", "subtract", "multiply", "absolute", "square"})
 _REAL_UFUNCS = _PLAIN_UFUNCS | frozenset(
@@ -137,10 +136,10 @@ def kind_of(host: Host, name: str, operands: Sequence[DType], result: Nested, op
         result: what the function gives for stand-ins.
         options: the names of the keyword arguments.
     """
-    results = list(_dtypes(result))
+    results = [part.dtype for part in leaves_of(result) if isinstance(part, np.ndarray | np.generic)]
     found = ufunc_of(host)
     if found is not None:
-        return _of_ufunc(found[0].__name__, operands, results, options)
+        return _of_ufunc(found[0], operands, results, options)
     plain = name.removeprefix("ndarray.")
     if plain in _QUIET:
         return None if {"out", "dtype"} & set(options) else QUIET
@@ -164,10 +163,19 @@ def kind_of(host: Host, name: str, operands: Sequence[DType], result: Nested, op
     return QUIET if all(dtype.kind in "biu" for dtype in (*operands, *results)) else kind
 
 
-def _of_ufunc(name: str, operands: Sequence[DType], results: Sequence[DType], options: Kwargs) -> str | None:
+@functools.cache
+def _is_quiet(ufunc: np.ufunc) -> bool:
+    """Whether a universal function sets no flag, whatever it is given."""
+    loops = [loop.split("->") for loop in ufunc.types if "O" not in loop]
+    compares = all(answer == "?" for _, answer in loops)
+    return compares or ufunc.__name__ in _QUIET_UFUNCS or not any(_FLOATS & set(given) for given, _ in loops)
+
+
+def _of_ufunc(ufunc: np.ufunc, operands: Sequence[DType], results: Sequence[DType], options: Kwargs) -> str | None:
+    name = ufunc.__name__
     if options and (set(options) != {"out"} or len({*operands, *results}) > 1):
         return None
-    if name in _QUIET_UFUNCS:
+    if _is_quiet(ufunc):
         return QUIET
     if any(dtype.kind == "c" for dtype in (*operands, *results)):
         return RESULT if name in _PLAIN_UFUNCS else None
@@ -199,22 +207,5 @@ def too_big(args: Nested, dtypes: Sequence[DType]) -> bool:
     floats = [np.finfo(dtype).max for dtype in dtypes if dtype.kind in "fc"]
     limit = min(map(float, floats), default=math.inf)
     limit = min([limit, *(float(np.iinfo(dtype).max) for dtype in dtypes if dtype.kind in "iu")])
-    return any(limit < abs(number) for number in _numbers(args) if not math.isinf(abs(number)))
-
-
-def _numbers(args: Nested) -> Iterator[complex]:
-    if isinstance(args, float | complex):
-        yield args
-    elif isinstance(args, list | tuple):
-        for item in args:
-            yield from _numbers(item)
-    elif isinstance(args, dict):
-        yield from _numbers(list(args.values()))
-
-
-def _dtypes(result: Nested) -> Iterator[DType]:
-    if isinstance(result, np.ndarray | np.generic):
-        yield result.dtype
-    elif isinstance(result, list | tuple):
-        for part in result:
-            yield from _dtypes(part)
+    numbers = [abs(leaf) for leaf in leaves_of(args) if isinstance(leaf, float | complex)]
+    return any(limit < number < math.inf for number in numbers)

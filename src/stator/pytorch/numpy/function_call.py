@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from stator.pytorch.fake.failure import Failure
+from stator.pytorch.nesting import is_sequence, items_of, rebuilt
 from stator.pytorch.numpy.array_calls import Answer, array_call, ask, computed, numpy_dtype, refusal
 from stator.pytorch.numpy.array_value import SCALARS, ArrayValue
 from stator.pytorch.numpy.error_modes import plan, refuses_for_real
@@ -15,8 +17,7 @@ from stator.pytorch.numpy.float_flags import QUIET
 from stator.pytorch.numpy.loops import refused, types_of, ufunc_of
 from stator.pytorch.numpy.results import OtherType, Result
 from stator.pytorch.tensors.lowering import Call, lower_call
-from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import MODELS, NOT_IMPLEMENTED
+from stator.space.protocol import NOT_IMPLEMENTED
 from stator.space.value import Constant, Raised, Value
 from stator.space.warning_trap import left_to_run_time
 
@@ -147,7 +148,7 @@ def _cast(space: Space, host: Host, name: str, args: list[Value]) -> list[Value]
 
 
 def _as_array(space: Space, value: Value) -> Value:
-    if isinstance(value, (MODELS[list], MODELS[tuple])):
+    if is_sequence(value):
         return call(space, np.asarray, "asarray", [value], {}).force()
     host = space.known(value)
     return embedded(space, host) if type(host) in SCALARS else value
@@ -212,11 +213,11 @@ class _Arguments:
                 raise refusal(self.name, "an array and a scalar are one tensor")
             self.arrays.setdefault(id(value.tensor), value)
             return value.tensor
-        if isinstance(value, TensorValue):
+        if issubclass(value.cls, torch.Tensor):
             raise refusal(self.name, "a tensor is among the arrays")
-        if isinstance(value, (MODELS[list], MODELS[tuple])):
-            items = [self.of(item) for item in self.space.unpack(value)]
-            return self.space.new_list(items) if issubclass(value.cls, list) else self.space.new_tuple(items)
+        items = items_of(self.space, value)
+        if items is not None:
+            return rebuilt(self.space, value, [self.of(item) for item in items])
         host = self.space.known(value)
         if type(host) in SCALARS:
             return self.of(embedded(self.space, host))

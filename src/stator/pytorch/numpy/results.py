@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from stator.pytorch.nesting import items_of, rebuilt
 from stator.pytorch.numpy.array_calls import Answer, numpy_dtype, refusal, same_sizes, strides_of
 from stator.pytorch.numpy.array_value import ArrayValue
-from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import MODELS
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -53,12 +52,11 @@ class Result:
                 raise self.differs("kind")
             return self.array(value, real)
         if type(real) is tuple or type(real) is list:
-            items = self.space.unpack(value) if isinstance(value, (MODELS[list], MODELS[tuple])) else None
+            items = items_of(self.space, value)
             if items is None or len(items) != len(real):
                 raise self.differs("kind")
-            parts = [self.of(item.force(), part) for item, part in zip(items, real, strict=True)]
-            return self.space.new_list(parts) if type(real) is list else self.space.new_tuple(parts)
-        if isinstance(value, SymValue) and value.cls is type(real):
+            return rebuilt(self.space, value, [self.of(item, part) for item, part in zip(items, real, strict=True)])
+        if value.symbolic and value.cls is type(real):
             return value
         if type(value) is not Constant or value.cls is not type(real) or value.host != real:
             raise self.differs("kind")

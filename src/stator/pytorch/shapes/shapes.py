@@ -19,6 +19,8 @@ from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.tensors.tensor import TensorValue
@@ -26,6 +28,8 @@ from stator.space.signals import Restart
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     import sympy  # type: ignore[import-untyped]
     import torch.fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -201,7 +205,7 @@ class Shapes:
         self._tracked.append((asfound, origin, context))
         for kind, numbers in (("size", fake.shape), ("stride", fake.stride()), ("offset", (fake.storage_offset(),))):
             for i, number in enumerate(numbers):
-                if isinstance(number, torch.SymInt):
+                if is_symbol(number):
                     self._note_symbol(number, property_source(value.source, kind, i))  # type: ignore[arg-type]
                 else:
                     self._plain.add(self._name(f"{origin.name} {kind} {i}", property_source(value.source, kind, i)))  # type: ignore[arg-type]
@@ -243,27 +247,22 @@ class Shapes:
         """The symbols on which the inputs' metadata depends: each must be an input of its own."""
         found: dict[sympy.Symbol, None] = {}
         for value in inputs:
-            if isinstance(value, SymValue):
-                found.update(dict.fromkeys(sorted(value.number.node.expr.free_symbols, key=str)))
-            elif value.meta is None or value.meta.symbolic:
-                fake = value.fake
-                for number in (*fake.shape, *fake.stride(), fake.storage_offset()):
-                    if isinstance(number, torch.SymInt):
-                        found.update(dict.fromkeys(sorted(number.node.expr.free_symbols, key=str)))
+            if value.symbolic or value.meta is None or value.meta.symbolic:
+                for number in sizes_of(value.fake):
+                    found.update(dict.fromkeys(sorted(_symbols_of(number), key=str)))
         return [self.symbols[symbol] for symbol in found if symbol in self.symbols]
 
     def need_numbers(self, operands: list[GraphValue]) -> None:
         """An operation cannot take the symbols of its operands: trace again, with these sizes as numbers for ever."""
         symbols: set[sympy.Symbol] = set()
         for operand in operands:
-            numbers = (operand.number,) if isinstance(operand, SymValue) else operand.fake.shape
-            symbols.update(*(n.node.expr.free_symbols for n in numbers if isinstance(n, torch.SymInt)))
+            symbols.update(*map(_symbols_of, sizes_of(operand.fake)))
         fixed = [
             (self.source_of(origin).expr(), dim)
             for fake, origin, _ in self._tracked
-            if isinstance(fake, torch.Tensor)
-            for dim, size in enumerate(fake.shape)
-            if isinstance(size, torch.SymInt) and size.node.expr.free_symbols & symbols
+            for tensor in tensors_in(fake)
+            for dim, size in enumerate(tensor.shape)
+            if _symbols_of(size) & symbols
         ]
         if fixed:
             dynamism.fix(self.recorder.trace, fixed)
@@ -351,6 +350,18 @@ class Shapes:
         """Whether the guard on the tensor says so already."""
         match = _STATIC.match(text)
         return match is not None and match.group(1) in self._plain
+
+
+def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:
+    """The sizes, strides and offset of a fake tensor; a number itself."""
+    if is_symbol(operand):
+        return (operand,)
+    return (*operand.shape, *operand.stride(), operand.storage_offset())
+
+
+def _symbols_of(number: Number) -> Set[sympy.Symbol]:
+    """The symbols that a number depends on."""
+    return number.node.expr.free_symbols if is_symbol(number) else frozenset()
 
 
 def new_env(may_be_new: bool) -> ShapeEnv:

@@ -125,7 +125,7 @@ def decide(trace: Trace, value: Value) -> Host:
 
 def specialise(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The last resort for symbols (protocol.CALL_HOOKS): a callable that cannot take one gets the number it is."""
-    if isinstance(host, type) or not any(isinstance(arg, SymValue) for arg in (*args, *kwargs.values())):
+    if isinstance(host, type) or not any(arg.symbolic for arg in (*args, *kwargs.values())):
         return None
     known = [_known(space, arg) for arg in args]
     return space.call_builtin(host, known, {name: _known(space, arg) for name, arg in kwargs.items()})
@@ -133,13 +133,13 @@ def specialise(space: Space, host: Host, args: list[Value], kwargs: dict[str, Va
 
 def _known(space: Space, value: Value) -> Value:
     value = value.force()
-    return Constant(decide(space.trace, value)) if isinstance(value, SymValue) else value
+    return Constant(decide(space.trace, value)) if value.symbolic else value
 
 
 def compute(space: Space, function: Function, args: list[Value], target: Function | None = None) -> Value:
     """Record `function(*args)` on numbers, some of them symbolic."""
     recorder = space.trace.recorder
-    whole = any(isinstance(arg, SymValue) and arg.cls is not bool for arg in args)  # they do not know True as 1
+    whole = any(arg.symbolic and arg.cls is not bool for arg in args)  # they do not know True as 1
     hosts = [arg if isinstance(arg, SymValue) else _plain(arg.as_host(space), whole) for arg in args]
     numbers = [host.number if isinstance(host, SymValue) else host for host in hosts]
     try:
@@ -178,11 +178,11 @@ def _method(function: Function, swap: bool = False) -> Handler:
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         values = [arg.force() for arg in args]
-        if not any(isinstance(v, SymValue) for v in values):
+        if not any(v.symbolic for v in values):
             return None
         if not all(map(_is_number, values)):
             return NOT_IMPLEMENTED if len(values) == 2 else None
-        if function not in _OF_CONDITIONS and any(isinstance(v, SymValue) and v.cls is bool for v in values):
+        if function not in _OF_CONDITIONS and any(v.symbolic and v.cls is bool for v in values):
             return space.run_known(function, [_known(space, v) for v in values[:: -1 if swap else 1]])
         if any(type(v) is Constant and v.host != v.host for v in values):
             return None  # symbols cannot be compared with a NaN
@@ -194,19 +194,19 @@ def _method(function: Function, swap: bool = False) -> Handler:
 
 
 def _is_number(value: Value) -> bool:
-    return isinstance(value, SymValue) or (type(value) is Constant and value.cls in (int, float, bool))
+    return value.symbolic or (type(value) is Constant and value.cls in (int, float, bool))
 
 
 def _truth(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     value = args[0].force()
-    if not isinstance(value, SymValue):
+    if not value.symbolic:
         return None
     return value if value.cls is bool else compute(space, operator.ne, [value, Constant(0)])
 
 
 def _itself(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     value = args[0].force()
-    return value if isinstance(value, SymValue) and value.cls is int else None
+    return value if value.symbolic and value.cls is int else None
 
 
 def _text(function: Function) -> Handler:
@@ -238,14 +238,14 @@ def shows_any(space: Space, function: Function, sample: Host, options: list[Valu
 def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`round(number, digits)` of a symbolic float, which is a float."""
     values = [arg.force() for arg in args]
-    if len(values) != 2 or not isinstance(values[0], SymValue) or type(space.known(values[1])) is not int:
+    if len(values) != 2 or not values[0].symbolic or type(space.known(values[1])) is not int:
         return None
     return DeferredNumber(float, round, values)
 
 
 def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     value = args[0].force()
-    return compute(space, torch.sym_float, [value]) if isinstance(value, SymValue) else None
+    return compute(space, torch.sym_float, [value]) if value.symbolic else None
 
 
 #: what torch's symbols can do with a condition, which is no number to sympy

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
+from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.tensors.latent import rely_on_leaf
 from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.pytorch.tensors.recording import record
@@ -95,7 +96,7 @@ def metadata(space: Space, tensor: TensorValue, name: str) -> Value:
     if meta is not None and name == "ndim":
         return Constant(len(meta.shape))
     found = getattr(tensor.recorder.fakes.example(tensor), name)
-    if isinstance(found, torch.SymInt):
+    if is_symbol(found):
         return refuse(tensor, name)
     return space.fresh(found)
 

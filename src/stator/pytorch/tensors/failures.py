@@ -11,7 +11,8 @@ from stator.pytorch.fake.failure import Failure, describe_callable, first_line
 from stator.pytorch.fake.metadata import TensorMeta
 from stator.pytorch.fake.quiet import warnings_of_torch
 from stator.pytorch.tensors.lowering import Call, fill
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tables import INPLACE
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Raised, Unsupported
 from stator.space.warning_trap import left_to_run_time
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["eager_error", "real_warnings"]
 
-_INPLACE = frozenset(
-    ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift"]
-)
 _MOST_BYTES = 1 << 26
 
 
@@ -39,7 +37,7 @@ def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
         return refusal
     if _writes(call) and any(meta.is_view for meta in call.metas if isinstance(meta, TensorMeta)):
         return refusal  # whether autograd lets it depends on how the view was made
-    roots = [id(value.root) for value in call.operands if isinstance(value, TensorValue)]
+    roots = [id(tensor.root) for tensor in tensors_among(call.operands)]
     if len(set(roots)) < len(roots):
         return refusal  # they share memory, which eager looks at first
     asked = [_ask(call, filling) for filling in (0, 1, 3)]
@@ -71,7 +69,7 @@ def real_warnings(call: Call, warned: tuple[type, ...]) -> tuple[type, ...]:
 
 def _writes(call: Call) -> bool:
     name = str(getattr(call.function, "__name__", ""))
-    return name.strip("_") in _INPLACE or (name.endswith("_") and not name.endswith("__"))
+    return name in INPLACE or (name.endswith("_") and not name.endswith("__"))
 
 
 def _bytes(meta: TensorMeta) -> int:

@@ -15,7 +15,7 @@ from stator.guards.guard import Unrecorded
 from stator.pytorch import internals
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.tensors.tables import METADATA
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.facts import answer, holds
 
 if TYPE_CHECKING:
@@ -64,11 +64,10 @@ def rely_on_place_in_storage(call: Call) -> None:
     """`as_strided` with an offset counts from the beginning of the storage, and Inductor from that of the tensor."""
     fixed = len(call.args) > 3 or "storage_offset" in call.kwargs
     if fixed and "as_strided" in getattr(call.function, "__name__", ""):
-        for operand in call.operands:
-            if isinstance(operand, TensorValue):
-                rely_on_offset(operand)
-                host = operand.root.host
-                operand.recorder.tracked.in_order |= host is not None and storage_offset(host) != 0
+        for operand in tensors_among(call.operands):
+            rely_on_offset(operand)
+            host = operand.root.host
+            operand.recorder.tracked.in_order |= host is not None and storage_offset(host) != 0
 
 
 def rely_on_leaf(value: TracedTensor) -> None:
@@ -89,10 +88,9 @@ def rely_on_autograd(value: TracedTensor) -> None:
 
 def rely_on_all(values: Iterable[Value]) -> None:
     """The trace depends on the tensors in ways that are not known."""
-    for value in values:
-        if isinstance(value, TensorValue):
-            rely_on_offset(value)
-            rely_on_autograd(value)
+    for tensor in tensors_among(values):
+        rely_on_offset(tensor)
+        rely_on_autograd(tensor)
 
 
 def _guard(value: TracedTensor, read: Callable[[Host], object], name: str) -> None:

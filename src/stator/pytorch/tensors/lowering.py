@@ -14,6 +14,7 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.nesting import is_sequence
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import MODELS
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -110,7 +111,7 @@ class Lowering:
             return self.host(value.host)  # type: ignore[attr-defined]
         if isinstance(value, TensorValue) or value.symbolic:
             return self.operand(value)
-        if isinstance(value, _sequences()):
+        if is_sequence(value):
             return self.sequence(value)
         if kind is MODELS[slice]:
             parts = [self.value(p) for p in value.members]  # type: ignore[attr-defined]
@@ -176,10 +177,6 @@ class Lowering:
     def refuse(self, what: str) -> Unsupported:
         name = describe_callable(self.call.function)
         return Unsupported(errors.UnsupportedTensorOperation(name, f"{what} cannot be an argument in a graph"))
-
-
-def _sequences() -> tuple[type, ...]:
-    return MODELS[list], MODELS[tuple]
 
 
 def _is_torchs(function: Function) -> bool:

@@ -9,7 +9,8 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.shapes.symbols import SymValue, shows_any
+from stator.pytorch.fake.metadata import hint_of, is_symbol
+from stator.pytorch.shapes.symbols import shows_any
 from stator.pytorch.tensors.calls import method_handler
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
@@ -78,7 +79,7 @@ def _data(host: Host, branch: bool) -> Any:
 def item_at(tensor: torch.Tensor, index: Any) -> Any:
     """`tensor[index]`, also for symbols known when the graph runs, which fake tensors take in `select` only."""
     parts = index if isinstance(index, tuple) else (index,)
-    if not any(isinstance(part, torch.SymInt) for part in parts):
+    if not any(map(is_symbol, parts)):
         return tensor[index]
     dim = 0
     for part in parts:
@@ -99,7 +100,7 @@ def _getitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
         return None
     index = args[1].force()
     parts = [part.force() for part in space.unpack(index)] if index.cls is tuple else [index]
-    if not any(isinstance(part, SymValue) and part.cls is int and part.number.node.hint is None for part in parts):
+    if not any(part.symbolic and part.cls is int and hint_of(part.number) is None for part in parts):  # type: ignore[attr-defined]
         return None
     if not all(part.symbolic or part.cls in (int, slice) for part in parts) or type(args[0].force()) is not TensorValue:
         return None

@@ -14,6 +14,7 @@ import torch.overrides
 
 from stator import errors
 from stator.pytorch import internals
+from stator.pytorch.nesting import items_of, rebuilt, value_of
 from stator.pytorch.tensors.classes import has_dispatch
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
@@ -49,13 +50,9 @@ def _overrides(space: Space, value: Value) -> bool:
         return False
     if isinstance(value, TensorValue):
         return space.host_lookup(cls, "__torch_function__") is not _DISABLED
-    if isinstance(value, _CONTAINERS()) and not hasattr(cls, "__torch_function__"):
+    if isinstance(value, (MODELS[list], MODELS[tuple], MODELS[dict])) and not hasattr(cls, "__torch_function__"):
         return False
     return space.host_lookup(cls, "__torch_function__") not in (MISSING, _DISABLED)
-
-
-def _CONTAINERS() -> tuple[type, ...]:
-    return MODELS[list], MODELS[tuple], MODELS[dict]
 
 
 def _candidates(space: Space, args: list[Value], kwargs: dict[str, Value]) -> list[Value]:
@@ -67,8 +64,8 @@ def _candidates(space: Space, args: list[Value], kwargs: dict[str, Value]) -> li
             continue
         if _overrides(space, arg):
             found.append(arg)
-        elif isinstance(arg, _CONTAINERS()[:2]):
-            found += [item for item in map(Value.force, space.unpack(arg)) if _overrides(space, item)]
+        else:
+            found += [item for item in items_of(space, arg) or () if _overrides(space, item)]
     return found
 
 
@@ -172,9 +169,10 @@ class _Probing:
             return _Probe()
         if isinstance(value, TensorValue):
             return torch.empty(0, device="meta")
-        if isinstance(value, _CONTAINERS()[:2]):
-            items = [self.stand_in(item) for item in self.space.unpack(value)]
-            return items if issubclass(value.cls, list) else tuple(items)
+        items = items_of(self.space, value)
+        if items is not None:
+            made = [self.stand_in(item) for item in items]
+            return made if issubclass(value.cls, list) else tuple(made)
         try:
             return value.as_host(self.space)
         except NotKnown:
@@ -182,21 +180,14 @@ class _Probing:
 
     def value(self, host: Host) -> Value:
         """The value that a part of the answer stands for."""
-        known = self.values.get(id(host))
-        if known is not None:
-            return known
-        space = self.space
+        return value_of(self.space, host, self.known)
+
+    def known(self, host: Host) -> Value | None:
+        """That of what is no structure, and is not made anew."""
         if host is _TensorProbe or host is _Probe:
-            return space.class_value(self.cls)
-        if type(host) is tuple:
-            return space.new_tuple([self.value(item) for item in host])
-        if type(host) is list:
-            return space.new_list([self.value(item) for item in host])
-        if type(host) is dict:
-            return space.new_dict([(Constant(key), self.value(item)) for key, item in host.items()])
-        if callable(host):
-            return space.existing(host)
-        return space.fresh(host)
+            return self.space.class_value(self.cls)
+        found = self.values.get(id(host))
+        return self.space.existing(host) if found is None and callable(host) else found
 
 
 # -- the default override ---------------------------------------------------------------------------------------------
@@ -230,14 +221,12 @@ def _converted(space: Space, value: Value, cls: type) -> Value:
         return value
     if isinstance(value, TensorValue) and not issubclass(value.cls, cls):
         return as_subclass(space, value, cls)
-    if isinstance(value, _CONTAINERS()[:2]):
-        items = [_converted(space, item.force(), cls) for item in space.unpack(value)]
-        if value.cls is list:
-            return space.new_list(items)
-        made = space.new_tuple(items)
-        made.cls = value.cls
-        return made
-    return value
+    items = items_of(space, value)
+    if items is None:
+        return value
+    made = rebuilt(space, value, [_converted(space, item, cls) for item in items])
+    made.cls = value.cls
+    return made
 
 
 def as_subclass(space: Space, tensor: TensorValue, cls: type) -> TensorValue:

@@ -16,6 +16,8 @@ from stator.space.identity.keys import IdentityKey
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import torch.fx
 
     from stator.guards.source import Source
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
-__all__ = ["TensorValue"]
+__all__ = ["TensorValue", "tensors_among"]
 
 
 class TensorValue(Value):
@@ -155,3 +157,8 @@ class TensorValue(Value):
         made = [(name, writer.expr(value)) for name, value in self.fields.items()]
         target = writer.source(self.source)
         return [f"{target}.{name} = {text}" for name, text in made]
+
+
+def tensors_among(values: Iterable[object]) -> list[TensorValue]:
+    """Those of the values that are tensors."""
+    return [value for value in values if isinstance(value, TensorValue)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from stator.models.functions.generator import awaitable
 from stator.models.functions.suspendable import AwaitableIterator, stop_with
+from stator.space.operands import call_slot
 from stator.space.protocol import builtin, models
 from stator.space.space import Space
 from stator.space.value import Raised, Value
@@ -23,10 +24,7 @@ _probe.close()
 
 @builtin(aiter)
 def aiter_of(space: Space, value: Value, /) -> Value:
-    slot = space.special(value.force(), "__aiter__")
-    if slot is None:
-        raise space.error(TypeError, f"'{value.force().type_name(space)}' object is not an async iterable")
-    iterator = space.call(slot, [value], {}).force()
+    iterator = call_slot(space, value, "__aiter__", "'%T' object is not an async iterable")
     if space.special(iterator, "__anext__") is None:
         raise space.error(TypeError, f"aiter() returned not an async iterator of type '{iterator.type_name(space)}'")
     return iterator
@@ -34,11 +32,8 @@ def aiter_of(space: Space, value: Value, /) -> Value:
 
 @builtin(anext)
 def anext_of(space: Space, iterator: Value, default: Value | None = None, /) -> Value:
-    slot = space.special(iterator.force(), "__anext__")
-    if slot is None:
-        raise space.error(TypeError, f"'{iterator.force().type_name(space)}' object is not an async iterator")
-    found = space.call(slot, [iterator], {})
-    return found if default is None else AnextAwaitable(found.force(), default)
+    found = call_slot(space, iterator, "__anext__", "'%T' object is not an async iterator")
+    return found if default is None else AnextAwaitable(found, default)
 
 
 @models(_ANEXT_AWAITABLE)

@@ -25,6 +25,7 @@ from stator.models.functions.frame_ import FrameValue
 from stator.models.functions.suspendable import Suspendable
 from stator.models.iterators.combinatorics import Arrangements
 from stator.space.host_types import Host
+from stator.space.operands import call_slot, check_kind
 from stator.space.protocol import bad_call, builtin, of_existing
 from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
@@ -195,12 +196,8 @@ def getsizeof(space: Space, object: Value, default: Value | None = None) -> Valu
 
 
 def _asked(space: Space, value: Value) -> int:
-    slot = space.special(value, "__sizeof__")
-    if slot is None:
-        raise space.error(TypeError, f"Type {space.type_name(value.cls)} doesn't define __sizeof__")
-    found = space.call(slot, [value], {}).force()
-    if not found.isa(int):
-        raise space.error(TypeError, "an integer is required")
+    found = call_slot(space, value, "__sizeof__", "Type %T doesn't define __sizeof__")
+    check_kind(space, found, int, "an integer is required")
     size = space.int_(found)
     if not -sys.maxsize - 1 <= size <= sys.maxsize:
         raise space.error(OverflowError, "Python int too large to convert to C ssize_t")

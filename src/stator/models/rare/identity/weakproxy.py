@@ -10,7 +10,8 @@ from typing import Any
 from stator import errors
 from stator.guards.source import Source
 from stator.host.version_facts import WEAK_PROXIES_SHOW_LIKE_REFERENCES
-from stator.models.identity.weakref_ import PlainRefs, refer_to_new
+from stator.models.identity.weaklist import PlainRefs
+from stator.models.identity.weakref_ import refer_to_new
 from stator.models.text.addresses import address, joined_text, referent_type
 from stator.space.attributes import MISSING
 from stator.space.host_types import Host

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from typing import Self
 
-from stator.models.iterators.builtins_iter import next_where
-from stator.models.iterators.iterator import advanced, iterator_type, own_class, reduction
+from stator.models.iterators.builtins_iter import OverOne, next_where
+from stator.models.iterators.iterator import advanced, iterator_type, reduction
 from stator.models.iterators.itertools_ import ItertoolsIterator
 from stator.space.interfaces import Writer
 from stator.space.protocol import NONE
@@ -14,22 +13,10 @@ from stator.space.space import Space
 from stator.space.value import Constant, Value
 
 
-class _OverOne(ItertoolsIterator):
-    """An iterator with a function and one iterator."""
+class _OverOne(ItertoolsIterator, OverOne):
+    """One of itertools."""
 
-    __slots__ = ("function", "iterator")
-    passes_stop = True
-
-    function: Value
-    iterator: Value
-
-    @classmethod
-    def over(cls, space: Space, host: Value, function: Value, iterable: Value, **state: object) -> Self:
-        """A new one."""
-        return cls.of(own_class(space, host), iterator=space.iter(iterable), function=function, **state)
-
-    def arguments(self, space: Space) -> list[Value]:
-        return [self.function, self.iterator]
+    __slots__ = ()
 
 
 class _Switching(_OverOne):

@@ -11,7 +11,7 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
 from stator.space.host_types import Host
-from stator.space.operands import host_errors, known_host, literal
+from stator.space.operands import call_slot, host_errors, known_host, literal
 from stator.space.protocol import TRUE, builtin, pure
 from stator.space.space import Space
 from stator.space.value import Unsupported, Value
@@ -71,11 +71,7 @@ def fspath(space: Space, path: Value) -> Value:
     path = path.force()
     if path.isa((str, bytes)):
         return path
-    slot = space.special(path, "__fspath__")
-    if slot is None:
-        words = "expected str, bytes or os.PathLike object, not"
-        raise space.error(TypeError, f"{words} {path.type_name(space)}")
-    result = space.call(slot, [path], {}).force()
+    result = call_slot(space, path, "__fspath__", "expected str, bytes or os.PathLike object, not %T")
     if not result.isa((str, bytes)):
         words = f"expected {path.type_name(space)}.__fspath__() to return str or bytes, not {result.type_name(space)}"
         raise space.error(TypeError, words)

@@ -14,10 +14,10 @@ from stator.models.rare.text.bytearray_ import ByteArrayValue
 from stator.models.text.addresses import address, joined_text
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
-from stator.space.operands import bool_value, known_host, refuse, refuse_object, refuse_use
+from stator.space.operands import bool_value, host_errors, known_host, refuse, refuse_object, refuse_use
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
 from stator.space.space import Space
-from stator.space.value import Constant, Known, NotKnown, Raised, Value
+from stator.space.value import Constant, Known, NotKnown, Value
 
 __all__ = ["MemoryView"]
 
@@ -136,10 +136,8 @@ class MemoryView(Value):
     def tp_iter(self, space: Space) -> Value:
         if self.released:
             raise refuse_use("memoryview.__iter__", "of one that is released")  # CPython has a SystemError for it
-        try:
+        with host_errors(space, TypeError, NotImplementedError):
             iter(self.host)
-        except (TypeError, NotImplementedError) as e:
-            raise Raised(space.exception(e)) from None
         return MemoryIterator(self)
 
     def tp_enter(self, space: Space) -> Value:
