@@ -1,6 +1,14 @@
 """What `await` takes, and what it says of the rest: `_PyCoro_GetAwaitableIter`."""
 
+import sys
 import types
+
+
+def unawaitable(name):
+    """What is said of an object of such a type."""
+    if sys.version_info >= (3, 14):
+        return f"'{name}' object can't be awaited"
+    return f"object {name} can't be used in 'await' expression"
 
 
 def outcome(function, *args):
@@ -48,7 +56,7 @@ def app_generators_marked_as_coroutines():
     expected = [("returned", (1, 2)), "marked", ("StopIteration", "sent")]
     assert both(marked) == expected
     assert both(marked_before) == [expected[0], "marked_before", expected[2]]
-    assert awaiting(plain(1))[:2] == ("TypeError", "object generator can't be used in 'await' expression")
+    assert awaiting(plain(1))[:2] == ("TypeError", unawaitable("generator"))
     unmarked = type(plain)(plain.__code__, globals(), "unmarked")
     assert awaiting(types.coroutine(unmarked)(3)) == ("returned", (3,))
 
@@ -107,7 +115,7 @@ def app_async_for_over_what_cannot_be_awaited():
     text = "'async for' received an invalid object from __anext__: "
     zero = repr(ZeroDivisionError("await"))
     assert looping(Numbers(Fails())) == ("TypeError", f"{text}Fails", zero, zero)
-    inner = repr(TypeError("object int can't be used in 'await' expression"))
+    inner = repr(TypeError(unawaitable("int")))
     assert looping(Numbers(3)) == ("TypeError", f"{text}int", inner, inner)
     inner = repr(TypeError("__await__() returned non-iterator of type 'NoneType'"))
     assert looping(Numbers(Gives(None))) == ("TypeError", f"{text}Gives", inner, inner)

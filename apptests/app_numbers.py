@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -109,11 +110,12 @@ def app_deprecated_conversions_warn():
         warnings.simplefilter("always")
         assert operator.index(Flag()) == 1
         assert [1, 2][Flag()] == 2
-        assert bool(NotImplemented) is True
+        if sys.version_info < (3, 14):
+            assert bool(NotImplemented) is True
     assert [str(w.message).split(" (")[0] for w in seen] == [
         "__index__ returned non-int",
         "__index__ returned non-int",
-        "NotImplemented should not be used in a boolean context",
+        *(["NotImplemented should not be used in a boolean context"] if sys.version_info < (3, 14) else []),
     ]
     assert {w.category for w in seen} == {DeprecationWarning}
 

@@ -91,7 +91,8 @@ def test_cells():
 def test_slots_under_their_own_names():
     assert list.__getattribute__([1], "count")(1) == 1
     assert message(list.__getattribute__, [1]) == ("TypeError", "expected 1 argument, got 0")
-    assert message(list.__getattribute__, 1, "a")[0] == "TypeError"
+    own = "__getattribute__" in vars(list)  # else it is that of object
+    assert message(list.__getattribute__, 1, "a")[0] == ("TypeError" if own else "AttributeError")
 
     def made():
         pass
@@ -144,8 +145,9 @@ def test_unions_with_what_is_made_here():
             return True
 
     assert int | Other() == ("other", int)
-    assert (int | str) | Other() == ("other", int | str)
+    if sys.version_info < (3, 14):  # later a union takes anything
+        assert (int | str) | Other() == ("other", int | str) and (int | str).__or__(3) is NotImplemented
     assert (int | str) == Other() and not (int | str) != Other()
     assert list[int] == Other()
-    assert (int | str).__eq__(3) is NotImplemented and (int | str).__or__(3) is NotImplemented
+    assert (int | str).__eq__(3) is NotImplemented
     assert message(lambda: int | 3)[0] == "TypeError"

@@ -219,7 +219,9 @@ def test_notes():
     e.add_note("one")
     e.add_note("two")
     assert e.__notes__ == ["one", "two"]
-    assert str(caught(e.add_note, 3)) == "note must be a str, not 'int'"
+    later = sys.version_info >= (3, 14)
+    words = "add_note() argument must be str, not int" if later else "note must be a str, not 'int'"
+    assert str(caught(e.add_note, 3)) == words
 
 
 def test_with_traceback():
@@ -433,7 +435,8 @@ def test_attributes_of_errors_of_the_standard_library():
 
 
 def test_print_with_the_arrow_of_python_2():
-    assert 'Did you mean "print(<message>' in str(caught(lambda: print >> 3))  # noqa: F633
+    hinted = 'Did you mean "print(<message>' in str(caught(lambda: print >> 3))  # noqa: F633
+    assert hinted == (sys.version_info < (3, 14))
     arrow = print
     return [str(caught(f)) for f in (lambda: arrow >> "a", lambda: len >> 3, lambda: 3 >> print, lambda: print << 3)]
 

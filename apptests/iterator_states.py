@@ -9,6 +9,8 @@ from collections import OrderedDict
 from apptests.raising import message
 
 QUIET = sys.version_info < (3, 12)
+#: the iterators of itertools can be copied
+COPIED = sys.version_info < (3, 14)
 
 
 class Indexed:
@@ -160,6 +162,8 @@ def test_repeat_shows_itself():
 
 
 def test_a_warning_in_later_versions():
+    if not COPIED:
+        return
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         itertools.cycle("ab").__reduce__()

@@ -1,5 +1,7 @@
 """Lists: every method, slices, comparisons, errors, and lists that existed before."""
 
+import sys
+
 from apptests.raising import message
 
 HISTORY = [1, 2, 3]
@@ -169,7 +171,8 @@ def test_errors():
     assert message(items.remove, 5) == ("ValueError", "list.remove(x): x not in list")
     assert message(lambda: items[1]) == ("IndexError", "list index out of range")
     assert message(lambda: items["a"]) == ("TypeError", "list indices must be integers or slices, not str")
-    assert message(items.index, 7) == ("ValueError", "7 is not in list")
+    shown = sys.version_info < (3, 14)
+    assert message(items.index, 7) == ("ValueError", "7 is not in list" if shown else "list.index(x): x not in list")
     assert message(items.__setitem__, 4, 1) == ("IndexError", "list assignment index out of range")
     assert message(lambda: items + (1,)) == ("TypeError", 'can only concatenate list (not "tuple") to list')
     assert message(lambda: items * "a") == ("TypeError", "can't multiply sequence by non-int of type 'str'")
@@ -296,7 +299,9 @@ def test_unpacking():
     assert (first, middle, last) == (1, [2, 3], 4)
     [a, [b, *c]] = [1, [2, 3, 4]]
     assert (a, b, c) == (1, 2, [3, 4])
-    assert message(lambda: [0 for x, y in [(1, 2, 3)]]) == ("ValueError", "too many values to unpack (expected 2)")
+    got = ", got 3" if sys.version_info >= (3, 14) else ""
+    words = f"too many values to unpack (expected 2{got})"
+    assert message(lambda: [0 for x, y in [(1, 2, 3)]]) == ("ValueError", words)
 
 
 def test_truth():
@@ -330,9 +335,9 @@ def test_comparing_lists_that_hold_themselves():
     ours, theirs = [1], [1]
     ours.append(ours)
     theirs.append(theirs)
-    words = "maximum recursion depth exceeded in comparison"
-    assert message(lambda: ours == theirs) == ("RecursionError", words)
-    assert message(lambda: ours < theirs) == ("RecursionError", words)
+    for compare in (lambda: ours == theirs, lambda: ours < theirs):
+        name, words = message(compare)
+        assert name == "RecursionError" and words.endswith("in comparison")
     assert ours == ours and ours[:1] != theirs
     pairs, others = {}, {}
     pairs["self"], others["self"] = (pairs,), (others,)

@@ -16,7 +16,6 @@ _VARYING = "its TypeIs or Equals is made where the number is found to vary, or n
 
 #: "file: function", or "file: Class" for all of its methods → why it may read by itself
 EXCEPTIONS = {
-    "interp/handling.py: Lasti.from_host": "an object that only continuations make, where they resume",
     "models/functions/cell.py: CellValue.from_host": _ITSELF,
     "models/classes/descriptors.py: FieldDescriptor.read_existing": "wraps what it reads: C-level attributes",
     "models/classes/descriptors.py: FieldDescriptor._refuse_if_readonly": "asks the descriptor about an empty object",

@@ -241,8 +241,8 @@ class Machine(Values):
     def LOAD_BUILD_CLASS(self, instr: Instr) -> None:
         self.stack.append(builtins.__build_class__)
 
-    def LOAD_ASSERTION_ERROR(self, instr: Instr) -> None:
-        self.stack.append(AssertionError)
+    def LOAD_COMMON_CONSTANT(self, instr: Instr) -> None:
+        self.stack.append(instr.arg)
 
     def IMPORT_NAME(self, instr: Instr) -> None:
         level, names = self.pop(2)
@@ -400,6 +400,9 @@ class Machine(Values):
         self.stack.append(self.handled)
         self.RERAISE(instr)
 
+    def LOAD_SPECIAL(self, instr: Instr) -> None:
+        self.LOAD_METHOD(instr)
+
     def BEFORE_WITH(self, instr: Instr) -> None:
         manager = self.stack.pop()
         leave = manager.__exit__
@@ -412,7 +415,9 @@ class Machine(Values):
 
     def WITH_EXCEPT_START(self, instr: Instr) -> None:
         error = self.stack[-1]
-        self.stack.append(self.stack[-4](type(error), error, error.__traceback__))
+        leave, receiver = self.stack[-5:-3] if instr.arg else (self.stack[-4], NULL)
+        given = () if receiver is NULL else (receiver,)
+        self.stack.append(leave(*given, type(error), error, error.__traceback__))
 
     # Calls and functions
 
@@ -446,10 +451,10 @@ class Machine(Values):
         self.call(args, names)
 
     def CALL_FUNCTION_EX(self, instr: Instr) -> None:
-        kwargs = self.stack.pop() if instr.arg else {}
+        kwargs = self.stack.pop() if instr.arg else NULL
         low, high, args = self.pop(3)
         self.stack.append(NULL)
-        self.stack[-1] = self.invoke(high if NULL_FIRST else low, list(args), kwargs)
+        self.stack[-1] = self.invoke(high if NULL_FIRST else low, list(args), {} if kwargs is NULL else kwargs)
 
     def MAKE_FUNCTION(self, instr: Instr) -> None:
         code = self.stack.pop()
@@ -466,7 +471,8 @@ class Machine(Values):
                 function.__code__, self.globals, function.__name__, function.__defaults__, value
             )
         else:
-            setattr(function, {1: "__defaults__", 2: "__kwdefaults__", 4: "__annotations__"}[instr.arg], value)
+            parts = {1: "__defaults__", 2: "__kwdefaults__", 4: "__annotations__", 16: "__annotate__"}
+            setattr(function, parts[instr.arg], value)
         self.stack.append(function)
 
 

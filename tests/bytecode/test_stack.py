@@ -25,6 +25,7 @@ ELSEWHERE = {
     "CALL": "in 3.11, PRECALL has taken the operands",
     "RETURN_GENERATOR": "the body's frame begins with what the first send() pushes",
     "END_FOR": "part of the canonical FOR_ITER",
+    "RETURN_VALUE": "in 3.14, the caller's stack is counted",
 }
 
 

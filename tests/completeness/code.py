@@ -489,7 +489,10 @@ CALLABLES = [
         functools.partial(getattr, lambda a: a.x, "__code__"),
         variants=code_variants(),
         queries=("[*o.co_lines()]", "[*o.co_positions()]"),
-        constant={"what it is specialised to": "_co_code_adaptive", "asked as lists": "co_lines co_positions"},
+        constant={
+            "what it is specialised to": "_co_code_adaptive",
+            "asked as lists": "co_lines co_positions co_branches",
+        },
     ),
     Kind(
         "exception",

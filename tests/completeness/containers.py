@@ -198,7 +198,11 @@ CONTAINERS = [
         lambda: collections.Counter("aab"),
         changes("o['a'] = 9", "del o['b']", "o['z'] += 1", "o['a'] = -1", "o.tag = 1"),
         queries=("o['a']", "o.most_common(1)"),
-        constant={"the class's own list of weak references": "__weakref__", "raises": "fromkeys"},
+        constant={
+            "the class's own list of weak references": "__weakref__",
+            "raises": "fromkeys",
+            "an iterator that is not looked into (3.14)": "elements",
+        },
     ),
     Kind(
         "ChainMap",
@@ -339,5 +343,10 @@ ITERATORS = [
     iterator("zip_longest", "itertools.zip_longest([1, 2], [1])", "itertools.zip_longest([1, 2], [1], fillvalue=0)"),
     iterator("pairwise", "itertools.pairwise([1, 2, 3])", "itertools.pairwise([1, 2])"),
     iterator("groupby", "itertools.groupby('aab')", "itertools.groupby('ab', str.upper)"),
-    iterator("tee", "itertools.tee([1, 2])[0]", "itertools.tee([2])[0]"),
+    iterator(
+        "tee",
+        "itertools.tee([1, 2])[0]",
+        "itertools.tee([2])[0]",
+        constant={"an iterator that is not looked into (3.14)": "__copy__"},
+    ),
 ]

@@ -87,6 +87,8 @@ ALWAYS = {
     "__module__": "the type's",
     "__firstlineno__": "the type's",
     "__static_attributes__": "the type's",
+    "__annotate_func__": "the type's",
+    "__annotations_cache__": "the type's",
 }
 
 

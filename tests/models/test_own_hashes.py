@@ -117,7 +117,10 @@ def test_keys_that_hold_own_hashes(key):
         d[key(1)] = 5
         return found, again is d, Counting.log.copy()
 
-    assert run(compiled(make), compiled(find)) == run(make, find)
+    # A tuple that keeps its hash is hashed for real.
+    whole = sys.version_info < (3, 14) or type(key(1)) is not tuple
+    traced = [stator.compile(function, backend="eager", fullgraph=whole) for function in (make, find)]
+    assert run(*traced) == run(make, find)
 
 
 def test_hashes_of_weak_references_outlast_their_objects():

@@ -6,6 +6,7 @@
 
 #include "frames.h"
 #include "ref.h"
+#include "versions.h"
 
 namespace stator {
 
@@ -87,6 +88,8 @@ void tidy_traceback(PyCodeObject* own, bool from_tail) {
     PyErr_Fetch(&type, &value, &traceback);
     Ref whole = Ref::steal(traceback);
     PyObject* kept = traceback ? tidied(traceback, own, from_tail) : nullptr;
+    // From 3.14 on, PyErr_Restore leaves the exception the traceback that it has where it is given none.
+    if (value && !kept && !kExceptionsAreMadeLate) PyException_SetTraceback(value, Py_None);
     PyErr_Restore(type, value, Py_XNewRef(kept));
 }
 

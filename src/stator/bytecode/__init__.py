@@ -14,7 +14,7 @@ from .liveness import live_names
 from .versions import current
 
 NULL_FIRST: bool = current.NULL_FIRST
-"""Whether a call's NULL lies under the callable (3.11, 3.12) or above it (3.13)."""
+"""Whether a call's NULL lies under the callable (3.11, 3.12) or above it (from 3.13 on)."""
 
 __all__ = [
     "CANONICAL",

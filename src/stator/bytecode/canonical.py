@@ -12,7 +12,7 @@ The physical stack layout is that of the running version, NULLs included; where 
 `NULL_FIRST` decides:
 
 * `NULL_FIRST` (3.11, 3.12): a call is `NULL, callable, args…` or `method, self, args…`;
-* otherwise (3.13): a call is `callable, NULL, args…` or `method, self, args…`.
+* otherwise (from 3.13 on): a call is `callable, NULL, args…` or `method, self, args…`.
 """
 
 from __future__ import annotations
@@ -143,12 +143,16 @@ _ROWS = [
     _row("STORE_GLOBAL", "value --", native="setitem(globals, arg, value)"),
     _row("DELETE_GLOBAL", "--"),
     _row("LOAD_BUILD_CLASS", "-- function", "builtins.__build_class__.", native=IN_CODEGEN),
-    _row("LOAD_ASSERTION_ERROR", "-- AssertionError"),
+    _row("LOAD_COMMON_CONSTANT", "-- constant",
+         "`arg`, a class or function of the interpreter's own, whatever its name means by now. (Before 3.14: "
+         "AssertionError only.)"),
     _row("SETUP_ANNOTATIONS", "--"),
     # -- attributes ----------------------------------------------------------------------------------------------------
     _row("LOAD_ATTR", "owner -- value", "owner.arg", native="getattr(owner, arg)"),
     _row("LOAD_METHOD", "owner -- method, owner",
          "Or when it is no plain method: NULL, attr (NULL_FIRST) | attr, NULL.", native=IN_CODEGEN),
+    _row("LOAD_SPECIAL", "owner -- method, owner",
+         "As LOAD_METHOD, but looked up on the type alone; `arg` is '__enter__', '__exit__' … From 3.14 on."),
     _row("LOAD_SUPER_ATTR", "super, cls, self -- attr…",
          "arg = (name, is_method, two_arg). The attribute; or, is_method, as LOAD_METHOD. two_arg False means the "
          "source said `super()`: a shadowed `super` is then called without arguments.", many=lambda arg: 1 + arg[1]),
@@ -162,20 +166,22 @@ _ROWS = [
     _row("BINARY_SLICE", "container, start, stop -- item", native="getitem(container, slice(start, stop))"),
     _row("STORE_SLICE", "value, container, start, stop --", native="setitem(container, slice(start, stop), value)"),
     _row("UNARY_NEGATIVE", "value -- result", native="neg(value)"),
-    _row("UNARY_NOT", "value -- bool", "3.13: value is a bool already, TO_BOOL came before.", native="not_(value)"),
+    _row("UNARY_NOT", "value -- bool",
+         "From 3.13 on value is a bool already, TO_BOOL came before.", native="not_(value)"),
     _row("UNARY_INVERT", "value -- result", native="invert(value)"),
     _row("UNARY_POSITIVE", "value -- result", native="pos(value)"),
     _row("COMPARE_OP", "left, right -- result",
          "arg is the operator as written; the result is any object.", native=IN_CODEGEN),
-    _row("TO_BOOL", "value -- bool", "3.13 only.", native="bool(value)"),
+    _row("TO_BOOL", "value -- bool", "From 3.13 on.", native="bool(value)"),
     _row("IS_OP", "left, right -- bool", "arg True means `is not`."),
     _row("CONTAINS_OP", "item, container -- bool", "arg True means `not in`.", native=IN_CODEGEN),
     _row("GET_LEN", "value -- value, length", native="len(value)"),
     # -- jumps ---------------------------------------------------------------------------------------------------------
     _row("JUMP", "--", "On to instruction `arg`.", jump="", last=True),
     _row("POP_JUMP_IF_FALSE", "value --",
-         "Truth-tests value (3.13: it is a bool already).", jump="", native=IN_CODEGEN),
-    _row("POP_JUMP_IF_TRUE", "value --", "Truth-tests value (3.13: it is a bool already).", jump="", native=IN_CODEGEN),
+         "Truth-tests value (from 3.13 on it is a bool already).", jump="", native=IN_CODEGEN),
+    _row("POP_JUMP_IF_TRUE", "value --",
+         "Truth-tests value (from 3.13 on it is a bool already).", jump="", native=IN_CODEGEN),
     _row("POP_JUMP_IF_NONE", "value --", jump=""),
     _row("POP_JUMP_IF_NOT_NONE", "value --", jump=""),
     _row("JUMP_IF_FALSE_OR_POP", "value --", "3.11 only.", jump="value", native=IN_CODEGEN),
@@ -207,23 +213,27 @@ _ROWS = [
     _row("RERAISE", "exc --", "Raised again as it is; arg > 0: the lasti is at depth arg below exc.", last=True),
     _row("RAISE_VARARGS", "operands… --", "exc, cause. arg 0 raises the exception being handled.", last=True),
     _row("STOPITERATION_ERROR", "exc -- raised", "StopIteration in a generator becomes RuntimeError."),
-    _row("BEFORE_WITH", "manager -- leave, entered", native="before_with(manager)"),
-    _row("BEFORE_ASYNC_WITH", "manager -- leave, awaitable", "The awaitable is that of __aenter__."),
-    _row("WITH_EXCEPT_START", "leave, lasti, previous, exc -- leave, lasti, previous, exc, result",
-         "leave(type, exc, tb)", native="with_except(leave, exc)"),
+    _row("BEFORE_WITH", "manager -- leave, entered",
+         "Up to 3.13; later LOAD_SPECIAL and CALL.", native="before_with(manager)"),
+    _row("BEFORE_ASYNC_WITH", "manager -- leave, awaitable", "The awaitable is that of __aenter__. Up to 3.13."),
+    _row("WITH_EXCEPT_START", "leave…, lasti, previous, exc -- leave…, lasti, previous, exc, result",
+         "leave(type, exc, tb). arg: leave is what LOAD_SPECIAL has pushed, two entries (from 3.14 on).",
+         many=lambda arg: 1 + arg, native=IN_CODEGEN),
     # -- calls and functions -------------------------------------------------------------------------------------------
     _row("PUSH_NULL", "-- NULL", quiet=True),
     _row("CALL", "NULL|method, callable|self, args… -- result",
          "Not NULL_FIRST: callable|method, NULL|self, args…. arg = (argc, kwnames): of the argc arguments the last"
          " len(kwnames) are keywords.", many=lambda arg: arg[0], native=IN_CODEGEN),
     _row("CALL_KW", "callable|method, NULL|self, args…, kwnames -- result",
-         "arg = argc. 3.13 only.", native=IN_CODEGEN),
+         "arg = argc. From 3.13 on.", native=IN_CODEGEN),
     _row("CALL_FUNCTION_EX", "NULL, callable, args, kwargs… -- result",
-         "Not NULL_FIRST: callable, NULL, …. arg: has kwargs.", native=IN_CODEGEN),
+         "Not NULL_FIRST: callable, NULL, …. arg: there is an entry for kwargs (from 3.14 on always, perhaps a NULL).",
+         native=IN_CODEGEN),
     _row("MAKE_FUNCTION", "parts…, code -- function",
-         "arg: bits 1, 2, 4, 8 (3.13: 0), for defaults, kwdefaults, annotations and closure.",
+         "arg: bits 1, 2, 4, 8 (from 3.13 on: 0), for defaults, kwdefaults, annotations and closure.",
          many=lambda arg: (arg & 15).bit_count()),
-    _row("SET_FUNCTION_ATTRIBUTE", "value, function -- function", "arg as MAKE_FUNCTION's bits. 3.13 only."),
+    _row("SET_FUNCTION_ATTRIBUTE", "value, function -- function",
+         "arg as MAKE_FUNCTION's bits, or 16 for the function that gives the annotations. From 3.13 on."),
     # -- the stack -----------------------------------------------------------------------------------------------------
     _row("POP_TOP", "value --", quiet=True),
     _row("COPY", "entry, above… -- entry, above…, entry",
@@ -260,7 +270,10 @@ _ROWS = [
          many=lambda arg: arg[0] + 1 + arg[1], native=IN_CODEGEN),
     _row("FORMAT_VALUE", "value, spec… -- str",
          "arg = (conversion '', 's', 'r' or 'a', has_spec).", many=lambda arg: int(arg[1]), native=IN_CODEGEN),
-    _row("CONVERT_VALUE", "value -- str", "arg is the conversion 's', 'r' or 'a'. 3.13 only.", native=IN_CODEGEN),
+    _row("CONVERT_VALUE", "value -- str", "arg is the conversion 's', 'r' or 'a'. From 3.13 on.", native=IN_CODEGEN),
+    _row("BUILD_INTERPOLATION", "value, expression, spec… -- interpolation",
+         "arg as FORMAT_VALUE's. From 3.14 on.", many=lambda arg: int(arg[1])),
+    _row("BUILD_TEMPLATE", "strings, interpolations -- template", "Two tuples. From 3.14 on."),
     # -- match statements ----------------------------------------------------------------------------------------------
     _row("MATCH_CLASS", "subject, type, names -- attributes|None", "Keyword names. arg positional patterns; a tuple."),
     _row("MATCH_MAPPING", "subject -- subject, bool"),
@@ -278,7 +291,7 @@ _ROWS = [
     _row("TYPEALIAS", "parts -- alias", "(name, type params, value function)", refused=_GENERIC),
     _row("TYPEVAR_WITH_BOUND", "name, bound -- typevar", "A function gives the bound.", refused=_GENERIC),
     _row("TYPEVAR_WITH_CONSTRAINTS", "name, constraints -- typevar", "A function gives them.", refused=_GENERIC),
-    _row("SET_TYPEPARAM_DEFAULT", "param, default -- param", "A function gives it. 3.13 only.", refused=_GENERIC),
+    _row("SET_TYPEPARAM_DEFAULT", "param, default -- param", "A function gives it. From 3.13 on.", refused=_GENERIC),
     _row("SET_FUNCTION_TYPE_PARAMS", "function, params -- function", refused=_GENERIC),
 ]
 # fmt: on

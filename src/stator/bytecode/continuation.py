@@ -13,11 +13,11 @@ import opcode
 import sys
 import weakref
 from types import CellType, CodeType, FunctionType, TracebackType
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Literal, NamedTuple, get_args
 
 from stator._core import raise_unchanged
 
-from .assemble import Handler, Item, Position, Template, assemble, lay_out
+from .assemble import Handler, Item, Position, Template, assemble
 from .by_code import ByCode
 from .decode import Decoded, decode, is_suspendable
 from .flow import Flow, flow
@@ -37,16 +37,6 @@ StackKind = Literal["value", "null", "handler", "lasti", "previous"]
 
 _MODES = frozenset(get_args(ResumeMode))
 _KINDS = frozenset(get_args(StackKind))
-
-
-class Lasti(int):
-    """What a prologue pushes as the place of an earlier instruction, which RERAISE takes the frame back to.
-
-    It is its own place: that of the LOAD_CONST that pushes it, which has the earlier instruction's line and columns.
-    """
-
-    index: int
-    """Of the LOAD_CONST, in the decoded continuation."""
 
 
 class ContinuationError(Exception):
@@ -174,7 +164,7 @@ def unvaried(code: CodeType) -> CodeType:
 def original_of(code: CodeType, index: int) -> tuple[CodeType, int]:
     """The original instruction that an instruction of a continuation is; for any other code, what was given.
 
-    A call in a continuation's prologue stands for the instruction it was made at, a constant that is a place for the
+    A call in a continuation's prologue stands for the instruction it was made at, one that pushes a place for the
     instruction there; what else is in a prologue is itself.
     """
     origin = _origins.find(code)
@@ -314,7 +304,7 @@ class _Prologue:
         self.items: list[Item] = []
         self.positions = positions
         self.raised: list[tuple[Item, int]] = []
-        """Constants that are places, and the original instructions they stand for."""
+        """Instructions that raise in order to push their place, and the original ones they stand for."""
         self.consts: list[object] = list(code.co_consts)
         self.layout = layout
         self.position = positions[place.at]
@@ -333,18 +323,19 @@ class _Prologue:
         self.consts.append(value)
         self.add("LOAD_CONST", len(self.consts) - 1)
 
-    def push_place(self, place: _Place) -> None:
-        """Pushes the place of the instruction that has raised."""
+    def push_place(self, place: _Place, depth: int) -> None:
+        """Pushes the place of the instruction that has raised, which RERAISE takes the frame back to.
+
+        Only an exception's way to a handler pushes one: from 3.14 on it is no object. So one is raised and dropped, by
+        an instruction with the earlier one's line and columns.
+        """
         number = len(self.raised)
         at = place.raised[number] if number < len(place.raised) else place.at
-        self.constant(None)
-        self.items[-1].position = self.positions[at]
-        self.raised.append((self.items[-1], at))
-
-    def settle_places(self) -> None:
-        """Fills in the places, once every item has its own."""
-        for item, _ in self.raised:
-            self.consts[item.arg] = Lasti(item.start + item.prefixes)
+        self.constant(AssertionError)
+        raising = self.add("RAISE_VARARGS", 1)
+        raising.position = self.positions[at]
+        raising.handler = Handler(self.add("POP_TOP"), depth, True)
+        self.raised.append((raising, at))
 
     def take(self, slot: int) -> None:
         """Moves a parameter to the stack: its slot is empty afterwards, so locals() does not show it."""
@@ -369,7 +360,7 @@ class _Prologue:
             if kind == "null":
                 self.add("PUSH_NULL")
             elif kind == "lasti":
-                self.push_place(place)
+                self.push_place(place, depth)
             elif kind == "previous":
                 self.add("COPY", depth - topmost)
             elif kind == "handler":
@@ -431,6 +422,8 @@ class _Prologue:
             self.add("PUSH_NULL")
         self.take(1)
         self.restore_variables()
+        if current.KEYWORDS_OR_NULL:
+            self.add("PUSH_NULL")
         self.call = self.add("CALL_FUNCTION_EX", 0)
 
 
@@ -529,8 +522,6 @@ def _build(code: CodeType, place: _Place) -> CodeType:
     if roots and kept[0] != roots[0]:
         prologue.add("JUMP_FORWARD").target = items[roots[0]]
     everything = [*prologue.items, *items.values()]
-    lay_out(everything)
-    prologue.settle_places()
     template = Template(
         params=len(layout.params),
         varnames=layout.varnames,
@@ -549,7 +540,5 @@ def _register(made: CodeType, code: CodeType, place: _Place, prologue: _Prologue
     call = -1 if prologue.call is None else decoded.index_of_offset(2 * prologue.call.start)
     raised = {}
     for item, at in prologue.raised:
-        lasti = cast(Lasti, prologue.consts[item.arg])
-        lasti.index = decoded.index_of_offset(2 * item.start)
-        raised[lasti.index] = at
+        raised[decoded.index_of_offset(2 * item.start)] = at
     _origins.keep(made, _Origin(weakref.ref(code), place, call, tuple(kept), raised))

@@ -114,9 +114,9 @@ def before_with(manager: object) -> tuple[object, object]:
     return bound, entered
 
 
-def with_except(leave: Callable[..., object], exc: BaseException) -> object:
+def with_except(exc: BaseException, leave: Callable[..., object], *receiver: object) -> object:
     """The exit of a with statement whose body has raised."""
-    return leave(type(exc), exc, exc.__traceback__)
+    return leave(*receiver, type(exc), exc, exc.__traceback__)
 
 
 def import_from(module: ModuleType, name: str) -> object:

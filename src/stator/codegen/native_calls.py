@@ -52,12 +52,16 @@ class Native:
 
     def callable(self) -> tuple[str, list[str]]:
         """The callable under the arguments of a call, and its `self`."""
-        above, below = self.stack.pop(), self.stack.pop()
+        found = self.callable_at(2)
+        del self.stack[-2:]
+        return found
+
+    def callable_at(self, depth: int) -> tuple[str, list[str]]:
+        """The same, with the callable or its NULL `depth` from the top, the other one above it."""
+        below, above = self.stack[-depth], self.stack[-depth + 1]
         if below is NULL:
             return self.writer.expr(above), []
-        if above is NULL:
-            return self.writer.expr(below), []
-        return self.writer.expr(below), [self.writer.expr(above)]
+        return self.writer.expr(below), [] if above is NULL else [self.writer.expr(above)]
 
 
 #: what the rows of opcodes call, by its name there
@@ -131,7 +135,8 @@ def _emit_call(n: Native, count: int, names: tuple[str, ...]) -> None:
 
 @_native("CALL_FUNCTION_EX")
 def _call_ex(n: Native) -> None:
-    keywords = [n.pop()] if n.arg else []
+    last = n.pop_raw() if n.arg else NULL
+    keywords = [] if last is NULL else [n.writer.expr(last)]
     is_tuple, args = n.stack[-1].cls is tuple, n.pop()
     function, receiver = n.callable()
     if is_tuple and not receiver:
@@ -168,6 +173,12 @@ def _load_method(n: Native) -> None:
     n.results = [None, "result"] if NULL_FIRST else ["result", None]
 
 
+@_native("WITH_EXCEPT_START")
+def _with_except(n: Native) -> None:
+    leave, receiver = n.callable_at(5) if n.arg else (n.writer.expr(n.stack[-4]), [])
+    n.do(runtime.with_except, n.writer.expr(n.stack[-1]), leave, *receiver)
+
+
 @_native("FORMAT_VALUE")
 def _format(n: Native) -> None:
     conversion, has_spec = n.arg
@@ -201,7 +212,7 @@ def _merge(n: Native) -> None:
     mapping = n.pop()
     target = n.writer.expr(n.stack[-n.arg])
     below = n.stack[-n.arg - 2]
-    function = n.writer.expr(n.stack[-n.arg - 3] if below is NULL else below)  # 3.13 has the NULL above the callable
+    function = n.writer.expr(n.stack[-n.arg - 3] if below is NULL else below)  # or the NULL lies above the callable
     n.do(runtime.dict_merge, target, mapping, function)
     n.results = []
 

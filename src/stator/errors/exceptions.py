@@ -100,7 +100,21 @@ class GraphBreakError(StatorError):
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default would lose the keyword arguments; errors cross process boundaries in test runners.
-        return _rebuild, (self.plain, self.code, self.reason, self.where, self.hint, self.user_stack)
+        stack = tuple(map(_without_code, self.user_stack))
+        return _rebuild, (self.plain, self.code, self.reason, self.where, self.hint, stack)
+
+
+def _without_code(frame: traceback.FrameSummary) -> traceback.FrameSummary:
+    """As it was before 3.14: without the code object, which cannot be pickled."""
+    return traceback.FrameSummary(
+        frame.filename,
+        frame.lineno,
+        frame.name,
+        line=frame.line,
+        end_lineno=frame.end_lineno,
+        colno=frame.colno,
+        end_colno=frame.end_colno,
+    )
 
 
 def _rebuild(

@@ -35,7 +35,7 @@ ORDERED_DICTS_SHOW_A_DICT = since(3, 12)
 ORDERED_DICTS_NOTICE_CHANGES = since(3, 12, 4)
 """A comparison of OrderedDicts raises when comparing the items has changed one of them."""
 
-ITERTOOLS_WARN_OF_COPIES = since(3, 12)
+ITERTOOLS_COPIES_WARN = since(3, 12)
 """Copying or pickling an iterator of `itertools` warns that this will end."""
 
 TYPE_PARAMETERS = since(3, 12)
@@ -119,3 +119,51 @@ ASYNC_STEPS_THROW_FIRST = since(3, 13)
 
 ASYNC_STEPS_WARN = since(3, 13)
 """A step of an asynchronous generator that was never awaited is warned about when it is let go of."""
+
+# -- 3.14 -------------------------------------------------------------------------------------------------------------
+
+LAZY_ANNOTATIONS = since(3, 14)
+"""Annotations are evaluated when they are first asked for, by a function `__annotate__` (PEP 649)."""
+
+ITERTOOLS_ARE_COPIED = not since(3, 14)
+"""The iterators of `itertools` can be copied and pickled, and be set to a state."""
+
+AWAITING_NAMES_THE_TYPE_FIRST = since(3, 14)
+"""The error for awaiting what can't be is `'int' object can't be awaited`."""
+
+INT_TRUNCATES = not since(3, 14)
+"""`int` asks an object for its `__trunc__`."""
+
+SEARCHES_SHOW_THE_ITEM = not since(3, 14)
+"""`list.index`, `deque.index` and `deque.remove` show in the error what they have not found."""
+
+UNHASHABLE_KEYS_ARE_NAMED = since(3, 14)
+"""Dicts and sets word the error for a key without a hash anew: `cannot use 'list' as a dict key (unhashable ...)`."""
+
+MERGING_ADDS_A_NOTE = since(3, 14)
+"""`dict([3])` says in a note which element is no pair, and no longer in the words of another error."""
+
+C_STACK_IS_MEASURED = since(3, 14)
+"""How deep C code may call itself depends on the bytes of the C stack, and the error tells how many these are."""
+
+TUPLES_KEEP_THEIR_HASH = since(3, 14)
+"""A tuple asks its items for their hashes once."""
+
+NONE_STOPS_LIKE_ANY_VALUE = since(3, 14)
+"""The StopIteration by which an asynchronous generator yields None, and `anext` gives a default of None, has it as an
+argument, as that of a generator's result never has."""
+
+UNIONS_TAKE_ANYTHING = since(3, 14)
+"""What is united with a union need be no type."""
+
+UNPACKING_SAYS_HOW_MANY = since(3, 14)
+"""`a, b = [1, 2, 3]` says how many values it has got, where the right side knows its length."""
+
+NOT_IMPLEMENTED_HAS_NO_TRUTH = since(3, 14)
+"""`bool(NotImplemented)` is an error."""
+
+WARNINGS_LOCK = since(3, 14)
+"""The module `warnings` changes its filters under a lock of its own."""
+
+TEMPLATES = since(3, 14)
+"""There are t-strings (PEP 750), which make the objects of `string.templatelib`."""

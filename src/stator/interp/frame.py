@@ -152,7 +152,13 @@ class Frame:
 
     def pop_callable(self) -> tuple[Value, list[Value]]:
         """The callable under the arguments, and its `self` if it was loaded as a method."""
-        above, below = self.stack.pop(), self.stack.pop()
+        found = self.callable_at(2)
+        del self.stack[-2:]
+        return found
+
+    def callable_at(self, depth: int) -> tuple[Value, list[Value]]:
+        """The same, with the callable or its NULL `depth` from the top, the other one above it."""
+        below, above = self.stack[-depth], self.stack[-depth + 1]
         if below is NULL:
             return above, []
         return (below, []) if above is NULL else (below, [above])

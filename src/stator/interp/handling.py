@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stator.bytecode.continuation import Lasti as HostLasti
-from stator.space.protocol import models
 from stator.space.value import Value
 
 if TYPE_CHECKING:
-    from stator.guards.source import Source
     from stator.space.interfaces import Frame
-    from stator.space.space import Space
 
 
 class ExcInfo(Value):
@@ -25,16 +21,10 @@ class ExcInfo(Value):
         self.current = current
 
 
-@models(HostLasti)
 class Lasti(Value):
     """The instruction offset that an exception-table entry asks to be pushed."""
 
     __slots__ = ("index",)
-
-    @classmethod
-    def from_host(cls, space: Space, host: HostLasti, source: Source) -> Lasti:
-        """One that a continuation's prologue pushes."""
-        return cls(host.index)
 
     def __init__(self, index: int) -> None:
         self.cls = int

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from stator.guards.raw import is_heap_type
+from stator.host.version_facts import UNPACKING_SAYS_HOW_MANY
 from stator.space.attributes import MISSING
 from stator.space.host_types import Host
 from stator.space.space import Space
@@ -124,7 +125,9 @@ class Iteration(Space):
         if len(items) < count:
             raise self.error(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")
         if len(items) > count:
-            raise self.error(ValueError, f"too many values to unpack (expected {count})")
+            sized = UNPACKING_SAYS_HOW_MANY and value.cls in (tuple, list, dict)
+            got = f", got {self.int_(self.len(value))}" if sized else ""
+            raise self.error(ValueError, f"too many values to unpack (expected {count}{got})")
         return items
 
     def unpack_up_to(self, value: Value, most: int) -> list[Value]:

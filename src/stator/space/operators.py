@@ -12,7 +12,8 @@ from collections.abc import Callable
 from stator import errors
 from stator._core import call_within
 from stator.guards.raw import is_heap_type
-from stator.host.version_facts import INVERTED_BOOL_WARNS
+from stator.host.version_facts import INVERTED_BOOL_WARNS, NOT_IMPLEMENTED_HAS_NO_TRUTH
+from stator.host.words import error_words
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed
 from stator.space.host_types import Host, HostCallable
@@ -60,6 +61,10 @@ UNARY: dict[str, tuple[Callable[[Host], Host], str, str]] = {
 #: builtin sequences fill `sq_concat`/`sq_repeat`, which CPython tries after the right operand's `nb_` slots
 _SEQUENCES = (list, tuple, str, bytes, bytearray, collections.deque)
 
+#: what is said of None where a container is wanted
+_NO_CONTAINER = error_words(operator.contains, None, 1)
+#: what is added to the error for `print >> file`, where that is so
+_PRINT_HINT = error_words(operator.rshift, print, 3).removeprefix(error_words(operator.rshift, len, 3))
 _INVERTED_BOOL = (
     "Bitwise inversion '~' on bool is deprecated. This returns the bitwise inversion of the underlying int object and "
     "is usually not what you expect from the negation of a bool. Use the 'not' operator for boolean negation or "
@@ -226,9 +231,8 @@ class Operators(Space):
 
     def _operand_error(self, symbol: str, left: Value, right: Value) -> Raised:
         names = f"'{left.type_name(self)}' and '{right.type_name(self)}'"
-        hint = '. Did you mean "print(<message>, file=<output_stream>)"?'
-        if symbol != ">>" or left.cls is not types.BuiltinFunctionType or self.known(left).__name__ != "print":
-            hint = ""
+        printing = symbol == ">>" and left.cls is types.BuiltinFunctionType and self.known(left).__name__ == "print"
+        hint = _PRINT_HINT if printing else ""
         return self.error(TypeError, f"unsupported operand type(s) for {symbol}: {names}{hint}")
 
     def unary(self, symbol: str, value: Value) -> Value:
@@ -299,7 +303,10 @@ class Operators(Space):
         value = value.force()
         if type(value) is Constant:
             if value.host is NotImplemented:
-                self.warn(DeprecationWarning, "NotImplemented should not be used in a boolean context")
+                words = "NotImplemented should not be used in a boolean context"
+                if NOT_IMPLEMENTED_HAS_NO_TRUTH:
+                    raise self.error(TypeError, words)
+                self.warn(DeprecationWarning, words)
                 return True
             return bool(value.host)
         slot = self.special(value, "__bool__")
@@ -440,7 +447,7 @@ class Operators(Space):
             result = self.call(self.special(container, "__contains__"), [container, item], {})  # type: ignore[arg-type]
             return TRUE if self.truth(result) else FALSE
         if self.special(container, "__iter__") is None and self.special(container, "__getitem__") is None:
-            raise self.error(TypeError, f"argument of type '{container.type_name(self)}' is not iterable")
+            raise self.error(TypeError, _NO_CONTAINER.replace("NoneType", container.type_name(self)))
         for element in self.iterate(container):
             if self.equal(element, item):
                 return TRUE

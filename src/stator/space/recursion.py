@@ -13,8 +13,10 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator._core import C_RECURSION_LIMIT
+from stator.host.version_facts import C_STACK_IS_MEASURED
 from stator.space.deferred import DeferredStr, concatenated
 from stator.space.host_types import Host
+from stator.space.signals import NearRecursionLimit
 from stator.space.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
@@ -56,7 +58,13 @@ def entered(space: Space, value: Value) -> Iterator[bool]:
 def _check_depth(space: Space, depth: int, where: str) -> None:
     left = C_RECURSION_LIMIT or space.trace.calls.recursion_limit - space.trace.calls.depth
     if depth > left:
-        raise space.error(RecursionError, f"maximum recursion depth exceeded{where}")
+        raise _too_deep(space, where)
+
+
+def _too_deep(space: Space, where: str) -> BaseException:
+    if C_STACK_IS_MEASURED:
+        return NearRecursionLimit()  # where that is so deep shows only when it runs
+    return space.error(RecursionError, f"maximum recursion depth exceeded{where}")
 
 
 class Nesting:
@@ -92,7 +100,7 @@ def compared(space: Space, left: Value, right: Value, call: Callable[[], T]) -> 
     pair = id(left), id(right)
     outer, state = begun.get(pair), (space.trace.mutation_count, id(space.trace.frame))
     if outer == state:
-        raise space.error(RecursionError, "maximum recursion depth exceeded in comparison")
+        raise _too_deep(space, " in comparison")
     begun[pair] = state
     try:
         return call()

@@ -98,6 +98,9 @@ class Space(ABC):
     def key(self, value: Value) -> Any: ...
 
     @abstractmethod
+    def key_as(self, value: Value, role: str) -> Any: ...
+
+    @abstractmethod
     def traced_key(self, value: Value) -> Any: ...
 
     @abstractmethod

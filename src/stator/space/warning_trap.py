@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from stator.space.space import Space
 
-__all__ = ["Warned", "call_trapping_warnings", "collected", "is_redirected", "left_to_run_time", "shows"]
+__all__ = ["Warned", "call_trapping_warnings", "collected", "filters", "is_redirected", "left_to_run_time", "shows"]
 
 #: `hear`: what this thread does with a warning: it returns whether that is all, or raises
 _listening = threading.local()
@@ -61,17 +61,22 @@ class _Nothing(metaclass=_Listening):
 _LISTENER: tuple[object, ...] = ("ignore", None, _Nothing, None, 0)
 
 
+def filters() -> Host:
+    """Python's filters of warnings; from 3.14 on those of the context, where it has some."""
+    return getattr(warnings, "_get_filters", lambda: warnings.filters)()
+
+
 @contextlib.contextmanager
 def _heard(hear: Callable[[type], bool]) -> Iterator[None]:
-    filters: Host = warnings.filters
+    active = filters()
     before = getattr(_listening, "hear", None)
-    filters.insert(0, _LISTENER)
+    active.insert(0, _LISTENER)
     _listening.hear = hear
     try:
         yield
     finally:
         _listening.hear = before
-        filters.remove(_LISTENER)
+        active.remove(_LISTENER)
 
 
 def _end(category: type) -> bool:
@@ -122,7 +127,7 @@ class _Ignored(Interned):
 
 def _is_ignored(category: type) -> bool:
     """Whether the filters ignore the category, wherever the warning comes from."""
-    for action, message, kind, module, line in warnings.filters:
+    for action, message, kind, module, line in filters():
         if issubclass(category, kind):
             if action != "ignore":
                 return False

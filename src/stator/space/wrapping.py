@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from stator.guards.guard import Equals, IdIs, SameObject, TypeIs
 from stator.guards.raw import may_change_class
 from stator.guards.source import ConstSource
+from stator.host.version_facts import TUPLES_KEEP_THEIR_HASH, UNHASHABLE_KEYS_ARE_NAMED
 from stator.space.cached_results import CachedResults
 from stator.space.host_types import Host
+from stator.space.operands import refuse_use
 from stator.space.protocol import (
     DECIDERS,
     FALSE,
@@ -175,8 +177,23 @@ class Wrapping(Space):
 
     def key(self, value: Value) -> Host:
         key = value.force().key(self)
+        before = self.trace.mutation_count
         hash(key)
+        if TUPLES_KEEP_THEIR_HASH and type(key) is tuple and self.trace.mutation_count != before:
+            raise refuse_use("hash", "of a tuple whose items have a __hash__ with side effects")
         return key
+
+    def key_as(self, value: Value, role: str) -> Host:
+        """The key of what a dict or a set is to have: they may word the error for one without a hash."""
+        if not UNHASHABLE_KEYS_ARE_NAMED:
+            return self.key(value)
+        try:
+            return self.key(value)
+        except Raised as e:
+            if e.value.cls is not TypeError:
+                raise
+            text = f"cannot use '{self.full_name(value.force().cls)}' as a {role} ({self.str_(self.str(e.value))})"
+            raise self.error(TypeError, text) from None
 
     def int_(self, value: Value) -> int:
         """The host int of an index-like value; a symbol is assumed to be the number that it is."""

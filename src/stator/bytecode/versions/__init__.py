@@ -29,6 +29,9 @@ class Version(Protocol):
     LOOKS_BEFORE_CALLS: bool
     """The handler of what a called Python function raises is looked up one code unit before the call."""
 
+    KEYWORDS_OR_NULL: bool
+    """CALL_FUNCTION_EX finds its keyword arguments or a NULL on top, and not only where its flag says so."""
+
     CONVERT: dict[str, Convert]
     """Each simple raw instruction: how it becomes a canonical one."""
 

@@ -9,8 +9,9 @@ from stator.models.containers.slice_ import SliceValue
 from stator.models.functions.arguments import merge_keywords, star_items
 from stator.models.functions.function import FunctionValue
 from stator.models.functions.imports import import_from, import_name
+from stator.models.text.template_ import InterpolationValue, TemplateValue
 from stator.space.protocol import FALSE, NONE, TRUE
-from stator.space.value import NULL, Value
+from stator.space.value import NULL, Constant, Value
 
 
 @opcode
@@ -146,6 +147,22 @@ def CONVERT_VALUE(f: Frame, instr: Instr) -> None:
 
 
 @opcode
+def BUILD_INTERPOLATION(f: Frame, instr: Instr) -> None:
+    """t"{value!r:spec}", what is in the braces"""
+    conversion, has_spec = instr.arg
+    spec = f.pop() if has_spec else Constant("")
+    value, expression = f.popn(2)
+    f.push(InterpolationValue(value, expression, Constant(conversion or None), spec))
+
+
+@opcode
+def BUILD_TEMPLATE(f: Frame, instr: Instr) -> None:
+    """t"…" """
+    strings, interpolations = f.popn(2)
+    f.push(TemplateValue(strings, interpolations))
+
+
+@opcode
 def MAKE_FUNCTION(f: Frame, instr: Instr) -> None:
     """def name(): …"""
     code = f.pop()
@@ -177,9 +194,9 @@ def LOAD_BUILD_CLASS(f: Frame, instr: Instr) -> None:
 
 
 @opcode
-def LOAD_ASSERTION_ERROR(f: Frame, instr: Instr) -> None:
-    """assert …"""
-    f.push(f.space.class_value(AssertionError))
+def LOAD_COMMON_CONSTANT(f: Frame, instr: Instr) -> None:
+    """AssertionError, for `assert …`, and others that no name leads to"""
+    f.push(f.space.existing(instr.arg))
 
 
 @opcode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stator.bytecode.decode import Instr
 from stator.interp.frame import Frame, opcode
 from stator.models.functions.arguments import keyword_args, star_args
-from stator.space.value import Value
+from stator.space.value import NULL, Value
 
 
 @opcode
@@ -33,11 +33,11 @@ def _call(f: Frame, args: list[Value], names: tuple[str, ...]) -> None:
 @opcode
 def CALL_FUNCTION_EX(f: Frame, instr: Instr) -> None:
     """function(*args, **kwargs)"""
-    keywords = f.pop().force() if instr.arg else None
+    keywords = f.pop() if instr.arg else NULL
     positional = f.pop()
     function, receiver = f.pop_callable()
     args = receiver + star_args(f.space, positional, function)
-    kwargs = {} if keywords is None else keyword_args(f.space, keywords, function)
+    kwargs = {} if keywords is NULL else keyword_args(f.space, keywords.force(), function)
     f.push(f.space.call(function, args, kwargs, True))
 
 
@@ -45,6 +45,29 @@ def CALL_FUNCTION_EX(f: Frame, instr: Instr) -> None:
 def RETURN_VALUE(f: Frame, instr: Instr) -> None:
     """return value"""
     f.result = f.pop()
+
+
+@opcode
+def LOAD_SPECIAL(f: Frame, instr: Instr) -> None:
+    """with manager: — one of its two methods"""
+    owner = f.pop().force()
+    method = f.space.special(owner, instr.arg)
+    if method is None:
+        raise _no_special(f, owner, instr.arg)
+    f.push_callable(f.space.bind(method, owner))
+
+
+def _no_special(f: Frame, owner: Value, name: str) -> Exception:
+    """The error, which says so where the program may mean the other kind of `with`."""
+    asynchronous = name.startswith("__a")
+    kind, other = ("asynchronous ", "") if asynchronous else ("", "asynchronous ")
+    text = f"'{f.space.full_name(owner.cls)}' object does not support the {kind}context manager protocol"
+    text += f" (missed {name} method)"
+    others = ("__enter__", "__exit__") if asynchronous else ("__aenter__", "__aexit__")
+    if all(f.space.special(owner, method) is not None for method in others):
+        statement = "with" if asynchronous else "async with"
+        text += f" but it supports the {other}context manager protocol. Did you mean to use '{statement}'?"
+    return f.space.error(TypeError, text)
 
 
 @opcode

@@ -126,8 +126,8 @@ def RAISE_VARARGS(f: Frame, instr: Instr) -> None:
 @opcode
 def WITH_EXCEPT_START(f: Frame, instr: Instr) -> None:
     """The exit of a with statement whose body has raised."""
-    value, exit_ = f.peek(1), f.peek(4)
-    f.push(f.space.call(exit_, exception.exc_info(f.space, value), {}))
+    exit_, receiver = f.callable_at(5) if instr.arg else (f.peek(4), [])
+    f.push(f.space.call(exit_, receiver + exception.exc_info(f.space, f.peek()), {}))
 
 
 @opcode

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stator.bytecode.decode import Instr
 from stator.interp.frame import Frame, opcode
+from stator.models.classes.class_annotations import ClassDict
 from stator.models.functions.cell import CellValue
 from stator.space.value import NULL, Constant, Raised, Value
 
@@ -136,6 +137,8 @@ def LOAD_LOCALS(f: Frame, instr: Instr) -> None:
 
 
 def _from_mapping(f: Frame, mapping: Value, name: str) -> Value | None:
+    if isinstance(mapping, ClassDict):
+        return mapping.find(name)
     try:
         return f.space.getitem(mapping, Constant(name))
     except Raised as e:

@@ -7,7 +7,15 @@ import types
 from typing import Any
 
 from stator import errors
-from stator.host.version_facts import CLASSES_KNOW_THEIR_LINE
+from stator.host.version_facts import CLASSES_KNOW_THEIR_LINE, LAZY_ANNOTATIONS
+from stator.models.classes.class_annotations import (
+    ClassDict,
+    annotate_of,
+    annotations_of,
+    dict_cell,
+    set_annotate,
+    set_annotations,
+)
 from stator.models.classes.method_wrappers import ClassMethod, StaticMethod
 from stator.models.classes.type_ import ClassValue
 from stator.models.containers.mappingproxy import MappingProxyValue
@@ -48,7 +56,6 @@ class FreshClass:
         self.fields: dict[str, Value] = {}
         self.slots: Value | None = None
         self.is_abstract_base = False
-        self.annotations_made = False
         cell = self._read(namespace)
         self.skeleton = self._make_skeleton()
         self.value = ClassValue(self.skeleton)
@@ -60,6 +67,8 @@ class FreshClass:
         space._kept.append(self.skeleton)
         if cell is not None:
             cell.set(space, self.value)
+        if self._dict_cell is not None:
+            self._dict_cell.set(space, ClassDict(self.value))
 
     # -- making -----------------------------------------------------------------------------------------------------
 
@@ -67,6 +76,7 @@ class FreshClass:
         """Take the attributes out of the namespace; returns the `__class__` cell."""
         space = self.space
         cell: CellValue | None = None
+        self._dict_cell: CellValue | None = None
         for key, value in namespace.pairs(space):  # type: ignore[attr-defined]
             key = key.force()
             if not key.isa(str):
@@ -78,6 +88,8 @@ class FreshClass:
                     text = f"__classcell__ must be a nonlocal cell, not <class '{value.type_name(space)}'>"
                     raise space.error(TypeError, text)
                 cell = value
+            elif name == "__classdictcell__":
+                self._dict_cell = dict_cell(space, value)
             elif name == "__qualname__":
                 check_kind(space, value, str, "type __qualname__ must be a str, not %T")
                 self.fields[name] = value
@@ -157,6 +169,10 @@ class FreshClass:
             return space.new_tuple([space.class_value(c) for c in type.__dict__[name].__get__(self.skeleton)])
         if name == "__base__":
             return space.class_value(type.__dict__[name].__get__(self.skeleton))
+        if name == "__annotate__":
+            return annotate_of(space, self)
+        if name == "__annotations__" and LAZY_ANNOTATIONS:
+            return annotations_of(space, self)
         if name in ("__module__", "__doc__", "__annotations__", "__type_params__"):
             return self._own(space, name)
         if name == "__dict__":
@@ -196,6 +212,12 @@ class FreshClass:
                 type.__setattr__(self.skeleton, name, value.force().as_host(space))
             space.mark_mutated(self.value)
             self.fields[name] = value
+            return True
+        if name == "__annotate__":
+            set_annotate(space, self, value)
+            return True
+        if name == "__annotations__" and LAZY_ANNOTATIONS:
+            set_annotations(space, self, value)
             return True
         if name in ("__module__", "__doc__", "__annotations__"):
             if name == "__module__" and CLASSES_KNOW_THEIR_LINE and "__firstlineno__" in self.attributes:

@@ -16,7 +16,17 @@ from stator.space.attributes import MISSING, attribute_name
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors
-from stator.space.protocol import CALL_HOOKS, IMMUTABLE, LAST_RESORTS, NONE, PURE, builtin, handler_of, models
+from stator.space.protocol import (
+    CALL_HOOKS,
+    IMMUTABLE,
+    LAST_RESORTS,
+    NONE,
+    PURE,
+    builtin,
+    handler_of,
+    models,
+)
+from stator.space.signals import DoFirst
 from stator.space.skeleton import SKELETONS
 from stator.space.space import Space
 from stator.space.value import Constant, Known, NotKnown, Unsupported, Value
@@ -24,6 +34,11 @@ from stator.space.wrapping import plain_name
 
 #: types of what a class has as `__del__` where no code of the program's is run
 _C_FINALISERS = (type(MISSING), types.WrapperDescriptorType, types.MethodDescriptorType)
+#: what a class's dict has where its annotations, or the function that gives them, have been asked for or set
+_KEPT_AS = {
+    "__annotations__": frozenset({"__annotations__", "__annotations_cache__"}),
+    "__annotate__": frozenset({"__annotate__", "__annotate_func__"}),
+}
 _PLAIN_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 
 
@@ -172,9 +187,8 @@ class ClassValue(Known):
             return NONE if (base := base_of(host)) is None else space.class_value(base)
         if name in self.changed:
             raise Unsupported(errors.UnsupportedAttribute("type", name))
-        if name == "__annotations__" and is_mutable_type(host) and name not in type.__dict__["__dict__"].__get__(host):
-            # CPython makes the dict when it is first asked for.
-            raise Unsupported(errors.UnsupportedMutation("making '__annotations__'", f"class {plain_name(host)}"))
+        if name in ("__annotations__", "__annotate__") and is_mutable_type(host):
+            self._made_when_asked(space, name)
         with host_errors(space, AttributeError):
             found = type.__dict__[name].__get__(host)
         if not is_mutable_type(host) or name == "__flags__":  # bits of the flags change all the time
@@ -194,6 +208,16 @@ class ClassValue(Known):
             source = CallSource(namespace_of, ConstSource(self.host, plain_name(self.host)), "namespace_of")
             self.namespace = space.wrap(namespace_of(self.host), source).force()
         return MappingProxyValue(self.namespace)
+
+    def _made_when_asked(self, space: Space, name: str) -> None:
+        """CPython makes the dict of annotations when it is first asked for: that is done before the trace."""
+        host = self.host
+        if not _KEPT_AS[name].isdisjoint(type.__dict__["__dict__"].__get__(host)):
+            return
+        what = f"making {name!r} of class {plain_name(host)} {id(host)}"
+        if what in space.trace.done_first:  # it has failed
+            raise Unsupported(errors.UnsupportedMutation(f"making {name!r}", f"class {plain_name(host)}"))
+        raise DoFirst(what, lambda: type.__dict__[name].__get__(host))
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         return self.recipe is not None and bool(self.recipe.set_field(space, name, value))

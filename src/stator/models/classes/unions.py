@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 
-from stator.host.version_facts import TYPE_PARAMETERS
+from stator.host.version_facts import TYPE_PARAMETERS, UNIONS_TAKE_ANYTHING
 from stator.space.host_types import Host
 from stator.space.operands import hooked
 from stator.space.protocol import NOT_IMPLEMENTED, bad_call, register
@@ -19,7 +19,7 @@ if TYPE_PARAMETERS:
 
 
 def _with(host: Host, others: tuple[type, ...]) -> None:
-    """The slot leaves an operand of another type to that type's own."""
+    """The slot leaves an operand of another type than these to that type's own."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if kwargs or len(args) != 2 or not args[0].isa(host.__objclass__):
@@ -32,8 +32,9 @@ def _with(host: Host, others: tuple[type, ...]) -> None:
 
 
 for _cls in (type, types.GenericAlias, types.UnionType):
-    _with(_cls.__or__, _UNITED)
-    _with(_cls.__ror__, _UNITED)
+    _others = (object,) if UNIONS_TAKE_ANYTHING and _cls is types.UnionType else _UNITED
+    _with(_cls.__or__, _others)
+    _with(_cls.__ror__, _others)
 for _cls in (types.GenericAlias, types.UnionType):
     _with(_cls.__eq__, (_cls,))
     _with(_cls.__ne__, (_cls,))

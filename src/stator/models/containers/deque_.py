@@ -170,7 +170,7 @@ class DequeValue(MutableSequence):
     def remove(self, space: Space, item: Value, /) -> Value:
         found = self.search(space, item, 0, len(self.items), IndexError, "deque mutated during remove().")
         if found is None:
-            raise self.not_in(space, item)
+            raise self.not_in(space, item, "remove")
         del self.mutable(space)[found]
         return NONE
 
@@ -197,7 +197,7 @@ class DequeValue(MutableSequence):
         first, last = self.bounds(space, start, stop)
         found = self.search(space, item, first, last)
         if found is None:
-            raise self.not_in(space, item)
+            raise self.not_in(space, item, "index")
         return Constant(found)
 
     def count(self, space: Space, item: Value, /) -> Value:

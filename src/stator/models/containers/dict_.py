@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from stator._core import write_dict
 from stator.models.classes.instance import fill, slot_effects
-from stator.models.containers.dict_base import DictBase
+from stator.models.containers.dict_base import DICT_KEY, DictBase
 from stator.models.containers.dict_iterators import KeyIterator, ReverseKeyIterator
 from stator.models.containers.dict_merge import merge
 from stator.models.containers.dict_table import key_error
@@ -178,7 +178,7 @@ class DictValue(DictBase):
         return space.fresh(self.table.size(space))
 
     def tp_contains(self, space: Space, key: Value, /) -> Value:
-        return bool_value(self.table.locate(space, space.key(key)) is not None)
+        return bool_value(self.table.locate(space, space.key_as(key, DICT_KEY)) is not None)
 
     def tp_getitem(self, space: Space, key: Value, /) -> Value:
         found = self.find(space, key)
@@ -236,7 +236,7 @@ class DictValue(DictBase):
         return default if found is None else found
 
     def setdefault(self, space: Space, key: Value, default: Value = NONE, /) -> Value:
-        entry, added = self.table.setdefault(space, space.key(key), key, default)
+        entry, added = self.table.setdefault(space, space.key_as(key, DICT_KEY), key, default)
         if added:
             self.mark_mutated(space)
         assert entry.item is not None
@@ -260,9 +260,9 @@ class DictValue(DictBase):
     def _pop_key(self, space: Space, key: Value) -> Host:
         """The hash key; MISSING where the dict is empty, as then the key is not even hashed."""
         if self.table.complete:
-            return space.key(key) if self.table.entries else MISSING
+            return space.key_as(key, DICT_KEY) if self.table.entries else MISSING
         try:
-            return space.key(key)
+            return space.key_as(key, DICT_KEY)
         except Raised:
             if self.table.size(space):
                 raise

@@ -13,7 +13,10 @@ from stator.space.protocol import NONE
 from stator.space.space import Space
 from stator.space.value import ExtensibleValue, Value
 
-__all__ = ["DictBase"]
+__all__ = ["DICT_KEY", "DictBase"]
+
+#: what an error for an unhashable key calls it
+DICT_KEY = "dict key"
 
 
 class DictBase(ExtensibleValue):
@@ -51,7 +54,7 @@ class DictBase(ExtensibleValue):
 
     def find(self, space: Space, key: Value) -> Value | None:
         """`dict.get` as a host function: None where the key is missing."""
-        entry = self.table.locate(space, space.key(key))
+        entry = self.table.locate(space, space.key_as(key, DICT_KEY))
         return None if entry is None else entry.item
 
     def pairs(self, space: Space) -> list[tuple[Value, Value]]:
@@ -104,16 +107,16 @@ class DictBase(ExtensibleValue):
 
     def store(self, space: Space, key: Value, item: Value) -> None:
         """`dict.__setitem__`, without noting the mutation."""
-        self.table.put(space, space.key(key), key, item)
+        self.table.put(space, space.key_as(key, DICT_KEY), key, item)
 
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
-        hash_key = space.key(key)
+        hash_key = space.key_as(key, DICT_KEY)
         self.mark_mutated(space)
         self.table.put(space, hash_key, key, item)
         return NONE
 
     def tp_delitem(self, space: Space, key: Value, /) -> Value:
-        hash_key = space.key(key)
+        hash_key = space.key_as(key, DICT_KEY)
         self.mark_mutated(space)
         if self.table.take(space, hash_key) is None:
             raise key_error(space, key)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from stator import errors
+from stator.host.version_facts import MERGING_ADDS_A_NOTE
 from stator.models.containers.dict_base import DictBase
 from stator.space.space import Space
-from stator.space.value import Raised, Unsupported, Value
+from stator.space.value import Constant, Raised, Unsupported, Value
 
 
 def merge(space: Space, target: DictBase, other: Value) -> None:
@@ -67,10 +68,22 @@ def _merge_pairs(space: Space, target: DictBase, other: Value) -> None:
 
 
 def _pair(space: Space, index: int, element: Value) -> list[Value]:
+    text = f"cannot convert dictionary update sequence element #{index} to a sequence"
     try:
         return space.unpack(element)
     except Raised as e:
         if not e.value.isa(TypeError):
             raise
-        text = f"cannot convert dictionary update sequence element #{index} to a sequence"
-        raise space.error(TypeError, text) from None
+        if not MERGING_ADDS_A_NOTE:
+            raise space.error(TypeError, text) from None
+        error = e if _is_iterable(space, element) else space.error(TypeError, "object is not iterable")
+        space.call_method(error.value, "add_note", Constant(text.capitalize()))
+        raise error from None
+
+
+def _is_iterable(space: Space, element: Value) -> bool:
+    try:
+        space.iter(element)
+    except Raised:
+        return False
+    return True

@@ -9,6 +9,8 @@ from typing import ClassVar, Self
 from stator import errors
 from stator.guards.guard import Distinct, Length
 from stator.guards.source import ConstSource, ItemSource, Source
+from stator.host.version_facts import SEARCHES_SHOW_THE_ITEM
+from stator.host.words import error_words
 from stator.models.classes.instance import held_attributes
 from stator.space.deferred import DeferredStr, concatenated
 from stator.space.host_types import Host
@@ -246,11 +248,13 @@ class Sequence(ExtensibleValue):
     def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:
         found = self.find(space, item, *self.bounds(space, start, stop))
         if found is None:
-            raise self.not_in(space, item)
+            raise self.not_in(space, item, "index")
         return Constant(found)
 
-    def not_in(self, space: Space, item: Value) -> Raised:
-        """The ValueError of `index`, where no item equals what is looked for."""
+    def not_in(self, space: Space, item: Value, search: str) -> Raised:
+        """The ValueError of a method such as `index`, where no item equals what is looked for."""
+        if not SEARCHES_SHOW_THE_ITEM:
+            return space.error(ValueError, error_words(getattr(self.kind(), search), None))
         return space.error(ValueError, concatenated(repr_piece(space, item), f" is not in {self.kind.__name__}"))
 
     def count(self, space: Space, item: Value, /) -> Value:

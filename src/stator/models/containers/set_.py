@@ -52,6 +52,10 @@ def _combining(method: str) -> Callable[..., Value]:
     return combined
 
 
+#: what an error for an unhashable item calls it
+_ELEMENT = "set element"
+
+
 @models(set, frozenset)
 class SetValue(ExtensibleValue):
     """A set or frozenset, or an instance of a subclass; `table` is what it contains."""
@@ -87,7 +91,7 @@ class SetValue(ExtensibleValue):
         """A fresh set, as the display `{item, …}` makes it."""
         self = cls(kind)
         for item in items:
-            self.table.add(space, space.key(item), item)
+            self.table.add(space, space.key_as(item, _ELEMENT), item)
         return self
 
     @property
@@ -219,7 +223,7 @@ class SetValue(ExtensibleValue):
         """The key to look up; an unhashable set stands for the frozenset equal to it."""
         item = item.force()
         try:
-            return space.key(item)
+            return space.key_as(item, _ELEMENT)
         except Raised as e:
             if not isinstance(item, SetValue) or not e.value.isa(TypeError):
                 raise
@@ -285,7 +289,7 @@ class SetValue(ExtensibleValue):
         if isinstance(other, SetValue):
             mine = self.table.keys(space)
             return bool_value(mine.isdisjoint(other.table.keys(space)))
-        return bool_value(not any(self.table.has(space, space.key(item)) for item in space.iterate(other)))
+        return bool_value(not any(self.table.has(space, space.key_as(item, _ELEMENT)) for item in space.iterate(other)))
 
     def issubset(self, space: Space, other: Value, /) -> Value:
         other = other.force()
@@ -297,7 +301,7 @@ class SetValue(ExtensibleValue):
         other = other.force()
         if isinstance(other, SetValue):
             return bool_value(other._within(space, self))
-        return bool_value(all(self.table.has(space, space.key(item)) for item in space.iterate(other)))
+        return bool_value(all(self.table.has(space, space.key_as(item, _ELEMENT)) for item in space.iterate(other)))
 
     def tp_reduce(self, space: Space) -> Value:
         items, state = space.new_list(space.unpack(self)), space.call_method(self, "__getstate__")
@@ -307,7 +311,7 @@ class SetValue(ExtensibleValue):
         return self if self.cls is frozenset else combine(space, "copy", self, ())
 
     def add(self, space: Space, item: Value, /) -> Value:
-        key = space.key(item)
+        key = space.key_as(item, _ELEMENT)
         space.mark_mutated(self)
         self.table.add(space, key, item)
         return NONE
@@ -346,7 +350,7 @@ class SetValue(ExtensibleValue):
         return NONE
 
     def intersection_update(self, space: Space, *others: Value) -> Value:
-        operands = _operands(space, others)
+        operands = _operands(space, others, "intersection")
         reals = [_snapshot(space, self, real) for real in operands.reals]
         space.mark_mutated(self)
         self.table.intersect(space, operands, reals)
@@ -360,7 +364,8 @@ class SetValue(ExtensibleValue):
                 self.table.clear(space)
                 continue
             known = _keyed(space, other)
-            keys = list(known.keys) if known is not None else (space.key(item) for item in space.iterate(other))
+            items = () if known is not None else space.iterate(other)
+            keys = (space.key_as(item, _ELEMENT) for item in items) if known is None else list(known.keys)
             self.table.remove_all(space, keys)
         return NONE
 
@@ -413,8 +418,10 @@ def _keyed(space: Space, other: Value) -> _Keyed | None:
     return None
 
 
-def _operands(space: Space, others: tuple[Value, ...]) -> Operands:
+def _operands(space: Space, others: tuple[Value, ...], method: str) -> Operands:
     """What a method is given, each operand run through in turn."""
+    # An intersection's elements are looked up by their hashes, without the set's own words for one that has none.
+    key_of = space.key if method == "intersection" else lambda item: space.key_as(item, _ELEMENT)
     hosts: list[Host] = []
     reals: list[Value] = []
     found: dict[int, Value] = {}
@@ -423,7 +430,7 @@ def _operands(space: Space, others: tuple[Value, ...]) -> Operands:
         other = other.force()
         known = _keyed(space, other)
         if known is None:
-            items = [(space.key(item), item) for item in space.iterate(other)]
+            items = [(key_of(item), item) for item in space.iterate(other)]
             known = _Keyed([key for key, _ in items], {id(key): item for key, item in reversed(items)}, True)
             other = space.new_list([item for _, item in items])
         hosts.append(known.keys)
@@ -438,7 +445,7 @@ def _fill(space: Space, target: SetValue, other: Value) -> None:
     known = _keyed(space, other)
     if known is None:
         for item in space.iterate(other):
-            target.table.add(space, space.key(item), item)
+            target.table.add(space, space.key_as(item, _ELEMENT), item)
     elif other is not target:
         target.table.merge(space, *known, _snapshot(space, target, other))
 
@@ -458,7 +465,7 @@ def _snapshot(space: Space, target: SetValue, other: Value) -> Value:
 def combine(space: Space, method: str, left: SetValue, others: tuple[Value, ...]) -> Value:
     """A new set, the result of an operation: the host sets' own method computes it."""
     mine = left.table.keys(space)
-    operands = _operands(space, others)
+    operands = _operands(space, others, method)
     found = operands.elements(method, left.table.elements(space))  # now: comparing elements may change the sets
     keys = getattr(set, method)(mine, *operands.hosts)
     exact = left.table.is_exact(space) and operands.exact

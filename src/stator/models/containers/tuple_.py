@@ -118,7 +118,7 @@ class TupleValue(Sequence):
         times = self.repetitions(space, count)
         return self if times == 1 and self.cls is tuple else TupleValue(self.items * times)
 
-    def not_in(self, space: Space, item: Value) -> Raised:
+    def not_in(self, space: Space, item: Value, search: str) -> Raised:
         return space.error(ValueError, "tuple.index(x): x not in tuple")
 
     # -- hashing, showing -------------------------------------------------------------------------------------------

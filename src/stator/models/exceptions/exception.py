@@ -21,7 +21,7 @@ from stator.models.text.repr_ import repr_of, str_of
 from stator.space.attributes import MISSING, attribute_name
 from stator.space.interfaces import Trace, Writer
 from stator.space.operands import check_kind, host_errors
-from stator.space.protocol import FALSE, NONE, TRUE, models
+from stator.space.protocol import FALSE, NONE, TRUE, bad_call, models
 from stator.space.recursion import enumeration, list_pieces, repr_piece
 from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
@@ -269,7 +269,9 @@ class ExceptionValue(LateDictValue):
         return self
 
     def add_note(self, space: Space, note: Value, /) -> Value:
-        note = check_kind(space, note, str, "note must be a str, not '%T'")
+        note = note.force()
+        if not note.isa(str):
+            return bad_call(space, BaseException.add_note, [Constant(Exception()), note], {})
         notes = space.getattr_or_none(self, "__notes__")
         if notes is None:
             notes = space.new_list([])

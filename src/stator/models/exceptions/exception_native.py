@@ -15,6 +15,7 @@ from stator.space.attributes import MISSING
 from stator.space.host_types import Host
 from stator.space.operands import host_errors
 from stator.space.protocol import NONE, bad_call, builtin
+from stator.space.recursion import enumeration, repr_piece
 from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
@@ -116,6 +117,23 @@ def group_str(space: Space, self: Value, /) -> Value:
     count = space.int_(space.len(space.getattr(self, "exceptions")))
     message = space.str_(space.str(space.getattr(self, "message")))
     return Constant(f"{message} ({count} sub-exception{'s' if count > 1 else ''})")
+
+
+def group_repr(space: Space, self: Value, /) -> Value:
+    """`BaseExceptionGroup_repr`: the exceptions that it has, shown as the sequence it was made of."""
+    self = self.force()
+    assert isinstance(self, ExceptionValue)
+    given = self.arg_values(space)[1].force()
+    if given.cls not in (list, tuple):
+        raise Unsupported(errors.UnsupportedMethod("BaseExceptionGroup", "__repr__"))
+    exceptions = space.getattr(self, "exceptions")
+    shown = exceptions if given.cls is tuple else space.new_list(space.unpack(exceptions))
+    parts = [repr_piece(space, space.getattr(self, "message")), repr_piece(space, shown)]
+    return enumeration(f"{space.class_name(self.cls)}(", parts, ")")
+
+
+if "__repr__" in vars(BaseExceptionGroup):
+    builtin(BaseExceptionGroup.__repr__)(group_repr)
 
 
 def _layout(real: Host) -> tuple[int, tuple[str, ...]]:

@@ -12,7 +12,8 @@ from stator import errors
 from stator._core import runs_its_code
 from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey
 from stator.guards.source import DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
-from stator.host.version_facts import CHANGED_KIND_OF_CODE_WARNS, FUNCTIONS_TAKE_KEYWORD_DEFAULTS
+from stator.host.version_facts import CHANGED_KIND_OF_CODE_WARNS, FUNCTIONS_TAKE_KEYWORD_DEFAULTS, LAZY_ANNOTATIONS
+from stator.models.functions.annotations import check_annotate, evaluated
 from stator.models.functions.cell import CellValue
 from stator.models.functions.method import Bindable
 from stator.space.binding import Mismatch, bind
@@ -68,7 +69,10 @@ class Intercepted:
 class FunctionValue(Bindable, ExtensibleValue):
     """A function: an existing one (`host`), or one made by the traced program."""
 
-    __slots__ = ("_cells", "_defaults", "_guarded", "_kwdefaults", "annotations", "code", "fields", "globals")
+    __slots__ = (
+        *("_cells", "_defaults", "_guarded", "_kwdefaults"),
+        *("annotate", "annotations", "code", "fields", "globals"),
+    )
     ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
     FIELDS = {
@@ -85,6 +89,8 @@ class FunctionValue(Bindable, ExtensibleValue):
         "__annotations__": lambda self, space: self._annotations_made(space),
         "__type_params__": lambda self, space: space.new_tuple([]),
     }
+    if LAZY_ANNOTATIONS:
+        FIELDS["__annotate__"] = lambda self, space: self.annotate or NONE
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any], name: str) -> None:
         super().__init__(types.FunctionType)
@@ -92,6 +98,7 @@ class FunctionValue(Bindable, ExtensibleValue):
         self.globals = globals_
         self.fields: dict[str, Value] = {"__name__": Constant(name)}
         self.annotations: Value | None = None
+        self.annotate: Value | None = None
         self._cells: list[CellValue] | None = []
         self._defaults: list[Value] | None = []
         self._kwdefaults: dict[str, Value] | None = {}
@@ -211,7 +218,7 @@ class FunctionValue(Bindable, ExtensibleValue):
 
     def _annotations_made(self, space: Space) -> Value:
         if self.annotations is None:
-            self.annotations = space.new_dict([])
+            self.annotations = evaluated(space, self.annotate)
         return self.annotations
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
@@ -223,6 +230,8 @@ class FunctionValue(Bindable, ExtensibleValue):
                 raise space.error(TypeError, f"{name} must be set to {words}")
         if name in _PARTS:
             return self._set_part(space, name, value)
+        if name == "__annotate__":
+            return self._set_annotate(space, value)
         if name == "__code__" and self.host is None:
             return self._set_code(space, value)
         if name not in ("__name__", "__qualname__", "__doc__", "__module__", "__type_params__"):
@@ -255,21 +264,35 @@ class FunctionValue(Bindable, ExtensibleValue):
         space.mark_mutated(self)
         empty = value is None or space.known(value) is None
         if name == "__annotations__":
-            self.annotations = None if empty else value
+            self.annotations, self.annotate = None if empty else value, None
         elif name == "__defaults__":
             self._defaults = [] if empty else space.unpack(value)  # type: ignore[arg-type]
         else:
             self._kwdefaults = {} if empty else value.force().str_items(space)  # type: ignore[union-attr]
         return True
 
+    def _set_annotate(self, space: Space, value: Value | None) -> bool:
+        if value is None:
+            raise space.error(TypeError, "__annotate__ cannot be deleted")
+        check_annotate(space, value)
+        if self.host is not None:
+            return False
+        space.mark_mutated(self)
+        if value.force().cls is not type(None):
+            self.annotations = None
+        self.annotate = value
+        return True
+
     def set_part(self, space: Space, flag: int, value: Value) -> None:
-        """One of MAKE_FUNCTION's parts: 1 defaults, 2 keyword-only defaults, 4 annotations, 8 closure."""
+        """One of MAKE_FUNCTION's parts: 1 and 2 defaults, 4 annotations, 8 closure, 16 `__annotate__`."""
         if flag == 1:
             self._defaults = space.unpack(value)
         elif flag == 2:
             self._kwdefaults = value.force().str_items(space)  # type: ignore[attr-defined]
         elif flag == 4:
             self.annotations = self._annotations_dict(space, value)
+        elif flag == 16:
+            self.annotate = value
         else:
             self._cells = [cell.force() for cell in space.unpack(value)]  # type: ignore[misc]
 
@@ -373,6 +396,10 @@ class FunctionValue(Bindable, ExtensibleValue):
         if self._kwdefaults:
             pairs = ", ".join(f"{k!r}: {writer.expr(v)}" for k, v in self._kwdefaults.items())
             lines.append(f"{name}.__kwdefaults__ = {{{pairs}}}")
+        if self.annotate is not None:
+            if self.annotations is not None and self.annotate.force().cls is not type(None):
+                raise Unsupported(errors.NotReconstructible("a function whose annotations have been evaluated"))
+            lines.append(f"{name}.__annotate__ = {writer.expr(self.annotate)}")
         if self.annotations is not None:
             lines.append(f"{name}.__annotations__ = {writer.expr(self.annotations)}")
         if self._attrs is not None:

@@ -12,7 +12,7 @@ from stator import errors
 from stator.bytecode.decode import decode
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
-from stator.host.version_facts import CLOSE_RETURNS_A_VALUE
+from stator.host.version_facts import AWAITING_NAMES_THE_TYPE_FIRST, CLOSE_RETURNS_A_VALUE
 from stator.models.exceptions import exception
 from stator.models.functions.suspendable import (
     AwaitableIterator,
@@ -83,7 +83,7 @@ class GeneratorValue(Suspendable):
         return self.exhausted(space) if self.is_coroutine else raised
 
     def ended(self, space: Space, result: Value) -> Raised:
-        return stop_with(space, result)
+        return space.error(StopIteration) if result.is_none() else stop_with(space, result)
 
     def next_value(self, space: Space) -> Value | None:
         try:
@@ -250,7 +250,12 @@ def awaitable(space: Space, value: Value) -> Value:
     value = value.force()
     if _is_awaitable(value):
         return value
-    iterator = call_slot(space, value, "__await__", "object %T can't be used in 'await' expression")
+    words = (
+        "'%T' object can't be awaited"
+        if AWAITING_NAMES_THE_TYPE_FIRST
+        else "object %T can't be used in 'await' expression"
+    )
+    iterator = call_slot(space, value, "__await__", words)
     if _is_awaitable(iterator):
         raise space.error(TypeError, "__await__() returned a coroutine")
     if space.special(iterator, "__next__") is None:

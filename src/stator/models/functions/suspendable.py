@@ -8,7 +8,7 @@ from types import NoneType, TracebackType
 from stator import errors
 from stator.bytecode.decode import Instr
 from stator.guards.source import Source
-from stator.host.version_facts import BODIES_CONVERT_STOP_ITERATION, THROW_WARNS_OF_PARTS
+from stator.host.version_facts import BODIES_CONVERT_STOP_ITERATION, NONE_STOPS_LIKE_ANY_VALUE, THROW_WARNS_OF_PARTS
 from stator.models.exceptions import exception
 from stator.models.functions.frame_ import Frames
 from stator.space.facts import plain_name
@@ -290,9 +290,9 @@ def protects(instrs: Sequence[Instr], suspended_at: Instr) -> bool:
 
 
 def stop_with(space: Space, value: Value) -> Raised:
-    """`_PyGen_SetStopIterationValue`: the StopIteration that brings a value; without one for None."""
+    """`_PyGen_SetStopIterationValue`: the StopIteration that brings a value."""
     stop = space.error(StopIteration)
-    if not value.is_none():
+    if NONE_STOPS_LIKE_ANY_VALUE or not value.is_none():
         stop.value.set_args(space, [value])  # type: ignore[attr-defined]
     return stop
 

@@ -25,10 +25,17 @@ from stator.space.protocol import bad_call, builtin
 from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Unsupported, Value
 
-#: references to the value of an object that only its id leads to: that of the id, the variable and the argument
-_HELD_HERE_ONLY = 3
-#: to what a method is bound that the program has let go of: that of the method, the variable and the argument
-_HELD_BY_METHOD_ONLY = 3
+
+def _held_by_a_variable() -> int:
+    """References that `sys.getrefcount` counts of what only a variable holds: its argument may be a second one."""
+    only = object()
+    return sys.getrefcount(only)
+
+
+#: references to the value of an object that only its id leads to
+_HELD_HERE_ONLY = 1 + _held_by_a_variable()
+#: to what a method is bound that the program has let go of
+_HELD_BY_METHOD_ONLY = 1 + _held_by_a_variable()
 
 
 class IdValue(Value):

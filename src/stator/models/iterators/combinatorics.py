@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import Self
 
+from stator.host.version_facts import ITERTOOLS_ARE_COPIED
 from stator.models.containers.sequence import MAXSIZE
-from stator.models.iterators.iterator import iterator_type, native, own_class, reduction
+from stator.models.iterators.iterator import advanced, iterator_type, native, own_class, reduction
 from stator.models.iterators.itertools_ import ItertoolsIterator, quietly
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
@@ -25,12 +26,14 @@ def placed(iterator: Host, state: tuple[object, ...]) -> Host:
 class Arrangements(ItertoolsIterator):
     """Arrangements of pools: the host's own iterator arranges the indices."""
 
-    __slots__ = ("indices", "options", "pools", "whole")
+    __slots__ = ("indices", "options", "pools", "taken", "whole")
 
     indices: Host
     #: what follows the pools in a call of the type
     options: tuple[int, ...]
     pools: list[list[Value]]
+    #: how many steps it has taken
+    taken: int
     #: the arguments by which the host's iterator was made
     whole: tuple[object, ...]
 
@@ -39,8 +42,9 @@ class Arrangements(ItertoolsIterator):
         """A new one: its type arranges the positions in the pools, whatever their items are."""
         arranging: Host = cls.host_type
         indices = arranging(*(range(len(pool)) for pool in pools), *options)
-        self = cls.of(own_class(space, owner), pools=pools, indices=indices, options=options)
-        self.whole = self._host_state()[0]
+        self = cls.of(own_class(space, owner), pools=pools, indices=indices, options=options, taken=0)
+        if ITERTOOLS_ARE_COPIED:
+            self.whole = self._host_state()[0]
         return self
 
     def _host_state(self) -> tuple[Host, ...]:
@@ -50,6 +54,7 @@ class Arrangements(ItertoolsIterator):
 
     def produce(self, space: Space) -> Value | None:
         chosen = next(self.indices, None)
+        self.taken += 1
         space.mark_mutated(self)
         if chosen is None:
             return None
@@ -72,11 +77,12 @@ class Arrangements(ItertoolsIterator):
             quietly(self.indices.__setstate__, known)
 
     def rebuilt(self, writer: Writer) -> str:
+        parts = [f"[{', '.join([writer.expr(item) for item in pool])}]" for pool in self.pools]
+        parts += map(repr, self.options)
+        if not ITERTOOLS_ARE_COPIED:
+            return advanced(writer, self.call(writer, *parts), self.taken)
         args, *state = self._host_state()
-        if args == self.whole:
-            parts = [f"[{', '.join([writer.expr(item) for item in pool])}]" for pool in self.pools]
-            parts += map(repr, self.options)
-        else:
+        if args != self.whole:
             parts = [repr(arg) for arg in args]
         name = writer.assign("iterator", self.call(writer, *parts))
         if state:

@@ -7,7 +7,7 @@ import itertools
 import types
 import warnings
 
-from stator.host.version_facts import ITERTOOLS_WARN_OF_COPIES
+from stator.host.version_facts import ITERTOOLS_ARE_COPIED, ITERTOOLS_COPIES_WARN
 from stator.models.containers.sequence import MAXSIZE
 from stator.models.iterators.iterator import (
     IteratorValue,
@@ -48,7 +48,7 @@ class ItertoolsIterator(IteratorValue):
     __slots__ = ()
 
     def warn_of_copies(self, space: Space) -> None:
-        if ITERTOOLS_WARN_OF_COPIES:
+        if ITERTOOLS_COPIES_WARN:
             words = "Pickle, copy, and deepcopy support will be removed from itertools in Python 3.14."
             space.warn(DeprecationWarning, words)
 
@@ -138,6 +138,10 @@ class Repeat(ItertoolsIterator):
 
 def resumed_cycle(cls: Host, iterator: Host, saved: Host, index: int | None, repeated: bool) -> Host:
     """A `cycle` in the middle of its work, for generated code."""
+    if not ITERTOOLS_ARE_COPIED:
+        made = itertools.cycle.__new__(cls, saved if index is not None else itertools.chain(saved, iterator))
+        advance(made, len(saved) + (index or 0))
+        return made
     if index is not None:
         iterator, repeated = iter(saved), True
         advance(iterator, index)

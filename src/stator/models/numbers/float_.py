@@ -5,7 +5,7 @@ from __future__ import annotations
 from stator._core import has_buffer
 from stator.models.classes.payload import PayloadValue
 from stator.space.operands import exact_number, hooked, known_host, literal
-from stator.space.protocol import builtin, register
+from stator.space.protocol import bad_call, builtin, register
 from stator.space.space import Space
 from stator.space.value import Constant, Value
 
@@ -76,20 +76,18 @@ def _double(number: float) -> float:
 
 
 @builtin(complex.__new__)
-def complex_new(space: Space, cls: Value, real: Value | None = None, imag: Value | None = None) -> Value:
+def complex_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
     owner = known_host(space, cls, "complex.__new__")
-    parts = {}
-    if real is not None:
-        parts["real"] = _complex_part(space, real.force(), True)
-    if imag is not None:
-        parts["imag"] = _complex_part(space, imag.force(), False)
-    if any(part.symbolic for part in parts.values()):
-        return hooked(space, complex, list(parts.values()))
-    return PayloadValue.of_class(space, owner, complex, space.run_known(complex, [], parts))
+    alone = len(args) + len(kwargs) == 1
+    given = [_complex_part(space, arg.force(), not place, alone) for place, arg in enumerate(args)]
+    named = {name: _complex_part(space, arg.force(), name == "real", alone) for name, arg in kwargs.items()}
+    if any(part.symbolic for part in (*given, *named.values())):
+        return hooked(space, complex, [*given, *named.values()])
+    return PayloadValue.of_class(space, owner, complex, space.run_known(complex, given, named))
 
 
-def _complex_part(space: Space, value: Value, first: bool) -> Value:
-    """An argument of `complex()` as something CPython itself can take."""
+def _complex_part(space: Space, value: Value, first: bool, alone: bool) -> Value:
+    """An argument of `complex()`, the first or the other, as something CPython itself can take."""
     if literal(value) or value.symbolic:
         return value
     slot = space.special(value, "__complex__") if first else None
@@ -103,6 +101,5 @@ def _complex_part(space: Space, value: Value, first: bool) -> Value:
         return Constant(complex(complex.__pos__(known_host(space, value, "complex"))))
     if value.isa(str):
         return Constant(str.__str__(known_host(space, value, "complex")))
-    kind = "first argument must be a string or a number" if first else "second argument must be a number"
-    kind = f"complex() {kind}"
-    raise space.error(TypeError, f"{kind}, not '{value.type_name(space)}'")
+    zero = Constant(0)
+    return bad_call(space, complex, [value] if alone else [value, zero] if first else [zero, value], {})

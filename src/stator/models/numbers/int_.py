@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stator._core import has_buffer
+from stator.host.version_facts import INT_TRUNCATES
 from stator.models.classes.payload import PayloadValue
 from stator.space.operands import bool_value, exact_number, hooked, known_host, literal
 from stator.space.protocol import FALSE, LAST_RESORTS, TRUE, builtin
@@ -37,7 +38,7 @@ def to_int(space: Space, value: Value) -> Value:
         return exact_number(space, result, int, f"__int__ returned non-int (type {result.type_name(space)})")
     if space.special(value, "__index__") is not None:
         return _exact(space, space.index(value).force())
-    trunc = space.special(value, "__trunc__")
+    trunc = space.special(value, "__trunc__") if INT_TRUNCATES else None
     if trunc is not None:
         space.warn(DeprecationWarning, "The delegation of int() to __trunc__ is deprecated.")
         return _of_trunc(space, space.call(trunc, [value], {}).force())

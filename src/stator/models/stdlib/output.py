@@ -10,6 +10,7 @@ from typing import Any
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
+from stator.host.version_facts import WARNINGS_LOCK
 from stator.models.stdlib.text_files import SINKS, can_take
 from stator.models.text.repr_ import str_of
 from stator.space.deferred import DeferredStr
@@ -18,7 +19,7 @@ from stator.space.operands import check_kind, known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, builtin
 from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
-from stator.space.warning_trap import is_redirected
+from stator.space.warning_trap import filters, is_redirected
 
 
 @builtin(print)
@@ -133,7 +134,7 @@ def show_warning(message: str, category: type[Warning], filename: str, lineno: i
     """The same as a program that is traced, where the filters are the traced program's own: `warn_explicit`."""
     text = category(message)
     action = warnings.defaultaction  # type: ignore[attr-defined]
-    for wanted, words, kind, place, line in warnings.filters:
+    for wanted, words, kind, place, line in filters():
         said = (words is None or words.match(message)) and issubclass(category, kind)
         if said and (place is None or place.match(module)) and line in (0, lineno):
             action = wanted
@@ -150,12 +151,30 @@ def show_warning(message: str, category: type[Warning], filename: str, lineno: i
     warnings._showwarnmsg(shown)  # type: ignore[attr-defined]
 
 
-@builtin(_warnings._filters_mutated)  # type: ignore[attr-defined]
+_mutated: Any = getattr(_warnings, "_filters_mutated_lock_held" if WARNINGS_LOCK else "_filters_mutated")
+
+
+@builtin(_mutated)
 def filters_mutated(space: Space) -> Value:
     if space.trace.effects.is_deferred(deliver):
         raise refuse_use("warnings.filterwarnings", "after a warning that is shown later")
-    space.trace.defer(_warnings._filters_mutated, [])  # type: ignore[attr-defined]
+    space.trace.defer(_mutated, [])
     return NONE
+
+
+def _lock(host: Any) -> None:
+    """What is done under the lock of the filters is done after the graph, and so is taking and releasing it."""
+
+    def model(space: Space) -> Value:
+        space.trace.defer(host, [])
+        return NONE
+
+    builtin(host)(model)
+
+
+if WARNINGS_LOCK:
+    _lock(_warnings._acquire_lock)  # type: ignore[attr-defined]
+    _lock(_warnings._release_lock)  # type: ignore[attr-defined]
 
 
 def _place(space: Space, level: int) -> tuple[str, str, int]:
@@ -177,5 +196,5 @@ def _place(space: Space, level: int) -> tuple[str, str, int]:
 def is_ordinary(module: Host) -> bool:
     """Whether warnings are only written: none is an exception, and no code of the program's sees one."""
     shown = module.showwarning is module._showwarning_orig
-    impl = getattr(module._showwarnmsg_impl, "__module__", None) == "warnings"
-    return shown and impl and all(entry[0] != "error" for entry in module.filters)
+    impl = getattr(module._showwarnmsg_impl, "__module__", None) in ("warnings", "_py_warnings")
+    return shown and impl and all(entry[0] != "error" for entry in filters())

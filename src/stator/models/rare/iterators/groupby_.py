@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 
+from stator import errors
+from stator.host.version_facts import ITERTOOLS_ARE_COPIED
 from stator.models.iterators.iterator import iterator_type, own_class, reduction
 from stator.models.iterators.itertools_ import ItertoolsIterator, quietly
 from stator.space.host_types import Host
@@ -11,7 +13,7 @@ from stator.space.interfaces import Writer
 from stator.space.operands import refuse
 from stator.space.protocol import NONE, bad_call
 from stator.space.space import Space
-from stator.space.value import Value
+from stator.space.value import Unsupported, Value
 
 _GROUPER: Host = type(next(itertools.groupby("a"))[1])
 
@@ -20,11 +22,33 @@ def resumed_groupby(
     cls: Host, iterable: Host, key: Host, current: object, target: object, waiting: tuple[object, ...]
 ) -> Host:
     """A `groupby` in the middle of its work, for generated code; `waiting`: the item read ahead, if any."""
+    if not ITERTOOLS_ARE_COPIED:
+        return _groups_by_themselves(cls, iterable, current, target, waiting)
     groups: Host = itertools.groupby.__new__(cls, iterable, key)
     state = (current, waiting[0] if waiting else None, target)
     quietly(vars(itertools.groupby)["__setstate__"], groups, state)
     if not waiting:
         next(_GROUPER(groups, current))  # takes the item, as the identical keys are not compared
+    return groups
+
+
+class _Unequal:
+    """The key of a group that nothing belongs to."""
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _groups_by_themselves(cls: Host, iterable: Host, current: Host, target: Host, waiting: tuple[Host, ...]) -> Host:
+    """A `groupby` whose items are their own keys: it is led there by items before those of the iterable."""
+    groups: Host = itertools.groupby.__new__(cls, itertools.chain([target, current], iterable))
+    next(groups)
+    next(_GROUPER(groups, target))  # takes the item, as the identical keys are not compared
+    next(_GROUPER(groups, _Unequal()), None)  # reads the next one ahead
+    if not waiting:
+        next(_GROUPER(groups, current))
     return groups
 
 
@@ -97,6 +121,8 @@ class GroupBy(ItertoolsIterator):
             return super().rebuilt(writer)
         iterator, key = writer.expr(self.iterator), writer.expr(self.function)
         assert self.target_key is not None
+        if not ITERTOOLS_ARE_COPIED and not self.function.is_none():
+            raise Unsupported(errors.NotReconstructible("an itertools.groupby with a key function that has begun"))
         keys = f"{writer.expr(self.current_key)}, {writer.expr(self.target_key)}"
         cls = writer.const(self.cls)
         waiting = "()" if self.current_value is None else f"({writer.expr(self.current_value)},)"
