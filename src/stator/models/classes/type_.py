@@ -13,7 +13,6 @@ from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.models.containers.mappingproxy import MappingProxyValue
 from stator.models.functions.method import DISALLOW_INSTANTIATION
 from stator.space.attributes import MISSING, attribute_name
-from stator.space.host_types import Host
 from stator.space.interfaces import Writer
 from stator.space.operands import host_errors
 from stator.space.protocol import (
@@ -60,16 +59,16 @@ class ClassValue(Known):
         self.recipe: Any = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Host, source: Source) -> ClassValue:
+    def from_host(cls, space: Space, host: type, source: Source) -> ClassValue:
         self = cls(host, source)
         space.guard_identity(self)
         space.guard_type(host, ConstSource(host, plain_name(host)))
         return self
 
-    def as_host(self, space: Space) -> Host:
+    def as_host(self, space: Space) -> type:
         if self.recipe is not None and space.computing:
             raise NotKnown(self)
-        return self.host
+        return self.host  # type: ignore[no-any-return]
 
     def describe(self) -> str:
         return f"class {plain_name(self.host)}"
@@ -82,7 +81,7 @@ class ClassValue(Known):
     def shell(self, writer: Writer) -> str:
         return self.recipe.shell(writer)  # type: ignore[no-any-return]
 
-    def key(self, space: Space) -> Host:
+    def key(self, space: Space) -> object:
         meta = self.cls
         if all(space.host_lookup(meta, name) is type_lookup(type, name) for name in ("__hash__", "__eq__")):
             return self.host
@@ -268,7 +267,7 @@ class ClassValue(Known):
 def class_names(space: Space, cls: Any) -> dict[str, None]:
     """`merge_class_dict`: the names in the dicts of a class, or of what claims to be one, and of its bases."""
     if isinstance(cls, ClassValue) and (not is_mutable_type(cls.host) or space.trace.classes.is_fresh(cls.host)):
-        found: Host = vars(cls.host)
+        found = vars(cls.host)
         bases = [space.class_value(base) for base in cls.host.__bases__]
     else:
         namespace, parents = (space.getattr_or_none(cls, name) for name in ("__dict__", "__bases__"))
@@ -396,7 +395,7 @@ def type_abstractmethods(space: Space, cls: Value, /) -> Value:
             raise space.error(AttributeError, "__abstractmethods__")
         return found
     space.host_lookup(cls.host, "__abstractmethods__")
-    host_found: Host = MISSING if cls.host is type else namespace_of(cls.host).get("__abstractmethods__", MISSING)
+    host_found = MISSING if cls.host is type else namespace_of(cls.host).get("__abstractmethods__", MISSING)
     if host_found is MISSING:
         raise space.error(AttributeError, "__abstractmethods__")
     return space.fresh(host_found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,6 @@ from stator.models.functions.method import Bindable
 from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
 from stator.space.globals_ import Globals, MadeGlobals, name_in
-from stator.space.host_types import Host
 from stator.space.interfaces import Trace, Writer
 from stator.space.operands import host_errors
 from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall, bad_call, handler_of, models
@@ -106,7 +105,7 @@ class FunctionValue(Bindable, ExtensibleValue):
         self._guarded: types.CodeType | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Host, source: Source) -> FunctionValue:
+    def from_host(cls, space: Space, host: types.FunctionType, source: Source) -> FunctionValue:
         self = cls(host.__code__, fixed(host, "__globals__"), "")
         self.host, self.source = host, source
         self.fields = {}
@@ -138,7 +137,7 @@ class FunctionValue(Bindable, ExtensibleValue):
             return bad_call(space, types.FunctionType, [code, globals], more)
         parts = [value.force() for value in (code, globals, name, argdefs, closure)]
         _check_parts(space, parts, more)
-        host: Host = space.known(code)
+        host = space.known(code)
         if not isinstance(host, types.CodeType) or parts[1].cls is not dict:
             raise Unsupported(errors.UnsupportedCCall("function.__new__"))
         made = FunctionValue(host, space.trace.namespaces.globals_from(parts[1]), host.co_name)
@@ -358,11 +357,11 @@ class FunctionValue(Bindable, ExtensibleValue):
 
     # -- host and residual ------------------------------------------------------------------------------------------
 
-    def as_host(self, space: Space) -> Host:
+    def as_host(self, space: Space) -> types.FunctionType:
         if self.host is None or self.fields:
-            return super().as_host(space)
+            return super().as_host(space)  # type: ignore[no-any-return]
         space.guard_identity_of(self.source, self.host)
-        return self.host
+        return self.host  # type: ignore[no-any-return]
 
     def describe(self) -> str:
         return f"function {self.qualname}"
@@ -419,7 +418,7 @@ def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> No
         items = [item.force() for item in space.unpack(parts[4])]
         closure = tuple(types.CellType() if isinstance(item, CellValue) else space.sample(item) for item in items)
     with host_errors(space, TypeError, ValueError):
-        function: Host = types.FunctionType
+        function: Callable[..., object] = types.FunctionType
         function(*hosts, closure, **{key: space.sample(v) for key, v in more.items()})
 
 
