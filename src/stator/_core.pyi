@@ -1,5 +1,6 @@
 """The C++ core: frame hook, regions and their caches, guard programs, the compiled callable."""
 
+import enum
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final, NoReturn, Protocol
@@ -14,6 +15,9 @@ UNBOUND: Final[object]
 
 C_RECURSION_LIMIT: Final[int]
 """How deep C code may call itself; 0 where its calls count against the recursion limit of Python's (3.11)."""
+
+OPERATIONS: Final[dict[str, tuple[bool, str, str, str]]]
+"""The operations of guard programs by name: is it a check? which registers it reads, its operand, and its proof."""
 
 class GuardProgram:
     """A flat list of loads and checks; see ``stator.guards.program``."""
@@ -46,7 +50,15 @@ class Entry:
     """With no target: nothing that the frame calls is traced either."""
     drops_arguments: bool
     """A frame begun by a tail call gives its arguments up when the target begins."""
-    def __new__(cls, program: GuardProgram, target: Callable[..., Any] | None, owner: Any = None) -> Entry: ...
+    prologue: Final[Callable[[], object] | None]
+    """Called before the guards are checked, once in a dispatch; an exception: the entry is not for this call."""
+    def __new__(
+        cls,
+        program: GuardProgram,
+        target: Callable[..., Any] | None,
+        owner: Any = None,
+        prologue: Callable[[], object] | None = None,
+    ) -> Entry: ...
 
 class Region:
     """The caches of one stator.compile() call."""
@@ -83,16 +95,26 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __get__(self, instance: Any, owner: type | None = None, /) -> Any: ...
 
+class ProbeKind(enum.IntEnum):
+    """What a question of a probe compares."""
+
+    BYTE_AT_RESULT = 0
+    """The byte at the address that the function returns, plus the argument."""
+    RESULT_OF_1 = 1
+    """The function's result of one byte, for the argument."""
+    RESULT_OF_4 = 4
+    RESULT_OF_8 = 8
+    THREAD_LOCAL = 16
+    """Eight bytes of the thread-local variable at the offset `argument`; there is no function."""
+
 class Probe:
     """True when called, if C functions report what they did when it was made.
 
-    Each question is (kind, address, argument): of kind 1, 4 or 8, the function's result of so many bytes for the
-    argument; of kind 0, the byte at the address it returns plus the argument; of kind 16, eight bytes of the
-    thread-local variable at that offset.
+    Each question is (a `ProbeKind`, address of the function, argument).
     """
 
     answers: Final[tuple[int, ...]]
-    def __new__(cls, questions: tuple[tuple[int, int, int], ...], /) -> Probe: ...
+    def __new__(cls, questions: tuple[tuple[ProbeKind, int, int], ...], /) -> Probe: ...
     def __call__(self) -> bool: ...
 
 def set_thread_local_symbol(library: str, name: str, /) -> bool:
@@ -101,9 +123,16 @@ def set_thread_local_symbol(library: str, name: str, /) -> bool:
 def set_miss_handler(handler: _MissHandler | None, /) -> None:
     """What is asked on a cache miss, hook off: the entry to run now, or None to run the frame's own bytecode."""
 
-def set_code_policy(code: CodeType, policy: int, /) -> None:
-    """0 trace (default), 1 do not trace this frame (its callees may be), 2 run it and its callees without hook."""
+class CodePolicy(enum.IntEnum):
+    """What the hook does with the frames of a code object."""
 
+    TRACE = 0
+    SKIP = 1
+    """Do not trace this frame; its callees may be."""
+    RUN_RECURSIVELY = 2
+    """Run it, and all that it calls, without the hook."""
+
+def set_code_policy(code: CodeType, policy: CodePolicy, /) -> None: ...
 def tail(function: Callable[..., Any], /, *args: Any) -> Any:
     """What an entry's target returns to have the call made when its own frame, and all it keeps alive, is gone."""
 

@@ -14,7 +14,8 @@ import sysconfig
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stator import __version__, errors
+from stator import __version__, config, errors
+from stator.api.compile import install
 from stator.host import support
 
 FINE, FAILED, BAD_USAGE = 0, 1, 2
@@ -48,8 +49,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run_script(options: argparse.Namespace) -> int:
     import runpy
-
-    from stator.api.compile import install
 
     if not os.path.isfile(options.script):
         print(f"stator run: no such file: {options.script}", file=sys.stderr)
@@ -121,7 +120,7 @@ def _check_torch() -> dict[str, Any]:
     except importlib.metadata.PackageNotFoundError:
         return _check("torch", True, "not installed; functions without tensors are traced")
     try:
-        from stator.pytorch import internals
+        from stator.pytorch import internals  # which imports torch: the other commands do without
 
         fits, words = internals.verdict()
     except Exception as error:  # a torch that cannot be imported
@@ -140,8 +139,6 @@ def _check_compiler() -> dict[str, Any]:
 
 
 def _settings() -> dict[str, Any]:
-    from stator import config  # the environment may hold a bad value: only this option should fail on it
-
     return config.describe()
 
 

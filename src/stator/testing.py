@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from stator.api.compile import compile
 from stator.report.stats import STATS
 
 
@@ -63,8 +64,6 @@ def break_everywhere(
     Raises:
         AssertionError: a run gave another result or exception than eager.
     """
-    from stator.api.compile import compile
-
     expected = _outcome(fn, copy.deepcopy(args))
     position = 1
     count = 0

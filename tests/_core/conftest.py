@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from stator import _core
-from stator.compiler import compile_frame
+from stator.compiler import miss
 
 
 @pytest.fixture
 def on_miss() -> Iterator[Callable[[Any], None]]:
     """Sets the miss handler; after the test it is the tracer's again."""
     yield _core.set_miss_handler
-    _core.set_miss_handler(compile_frame.on_miss)
+    _core.set_miss_handler(miss.on_miss)
     assert not _core.hook_installed()
     assert _core.current_region() is None
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import stator
 from stator import _core
-from stator.compiler import compile_frame
+from stator.compiler import miss
 from stator.guards.guard import Equals, Predicate, TypeIs
 from stator.guards.program import compile_guards
 from stator.guards.source import LocalSource
@@ -319,7 +319,7 @@ def test_in_a_region_and_in_threads():
 
 
 def test_the_call_of_an_object_is_looked_up_in_each_call(on_miss):
-    on_miss(compile_frame.on_miss)
+    on_miss(miss.on_miss)
 
     class First:
         def __call__(self, x):

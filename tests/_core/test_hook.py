@@ -311,10 +311,10 @@ def test_code_policy(misses):
     def recursive():
         return identity(1)
 
-    assert _core.get_code_policy(skipped.__code__) == 0
-    _core.set_code_policy(skipped.__code__, 1)
-    _core.set_code_policy(recursive.__code__, 2)
-    assert _core.get_code_policy(recursive.__code__) == 2
+    assert _core.get_code_policy(skipped.__code__) == _core.CodePolicy.TRACE
+    _core.set_code_policy(skipped.__code__, _core.CodePolicy.SKIP)
+    _core.set_code_policy(recursive.__code__, _core.CodePolicy.RUN_RECURSIVELY)
+    assert _core.get_code_policy(recursive.__code__) == _core.CodePolicy.RUN_RECURSIVELY
     region = _core.Region()
     region.call(skipped)
     assert [name for name, _ in misses] == ["identity"]

@@ -1,8 +1,12 @@
 """The catalogue: codes are unique, reasons are formatted, incomplete kinds are refused, errors carry all."""
 
 import dataclasses
+import inspect
 import pickle
+import subprocess
+import sys
 import traceback
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -19,14 +23,22 @@ def test_codes_are_unique_and_sorted():
     assert not set(codes) & set(errors.RETIRED)
 
 
+def test_the_classes_are_what_the_pages_say():
+    tool = Path(__file__).parent.parent.parent / "tools" / "breaks"
+    done = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, f"tools/breaks writes them anew:\n{done.stdout}{done.stderr}"
+
+
 def test_every_kind_is_exported():
     assert {kind.__name__ for kind in KINDS} <= set(errors.__all__)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.code)
 def test_every_field_appears_in_the_reason(kind):
-    fields = [field.name for field in dataclasses.fields(kind)]
-    reason = kind(**{name: f"<{name}>" for name in fields}).reason
+    fields = list(inspect.get_annotations(kind))
+    brk = kind(**{name: f"<{name}>" for name in fields})
+    assert [field.name for field in dataclasses.fields(brk)] == fields
+    reason = brk.reason
     assert all(f"<{name}>" in reason for name in fields)
     assert kind.__doc__ and not kind.__doc__.startswith(f"{kind.__name__}(")
 
@@ -34,6 +46,14 @@ def test_every_field_appears_in_the_reason(kind):
 def test_kind_is_found_by_code_in_any_case():
     assert errors.kind("sb0201") is errors.DataDependentBranch
     assert errors.kind("SB9999") is None
+
+
+def test_a_break_does_not_change():
+    brk = errors.ForcedBreak(3)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        brk.index = 4
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'index'"):
+        errors.ForcedBreak()
 
 
 def test_equal_breaks_are_equal():

@@ -64,7 +64,7 @@ def _keep_operations() -> None:
     """Have all operations run: those whose result nobody uses do not run else, and cannot fail."""
     from stator.pytorch.graph import finish
 
-    finish.eliminate = lambda recorder: recorder.keep.update(recorder.graph.nodes)
+    finish.eliminate = lambda recorder: recorder.effects.keep.update(recorder.nodes.graph.nodes)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import math
+import pickle
 from collections import Counter, OrderedDict, defaultdict, deque
 
 import pytest
 
 from stator.guards.guard import (
-    ABSENT,
     CodeIs,
     Distinct,
     Equals,
@@ -24,8 +25,8 @@ from stator.guards.guard import (
     SameObject,
     TypeAttrIs,
     TypeIs,
-    guard_from_state,
 )
+from stator.guards.raw import ABSENT
 from stator.guards.source import AttrSource, ConstSource, ItemSource, LocalSource, TypeSource
 
 X, Y, Z = (LocalSource(i, name) for i, name in enumerate("xyz"))
@@ -365,9 +366,9 @@ EACH = [
 
 
 @pytest.mark.parametrize("guard", EACH, ids=lambda g: type(g).__name__)
-def test_state_builds_an_equal_guard(guard):
-    again = guard_from_state(guard.state())
-    assert again == guard and hash(again) == hash(guard)
+def test_copies_are_equal(guard):
+    again = copy.copy(guard)
+    assert again is not guard and again == guard and hash(again) == hash(guard)
     assert str(again) == str(guard)
 
 
@@ -376,6 +377,11 @@ def test_where_is_shown_and_does_not_tell_guards_apart(guard):
     noted = type(guard)(*guard.fields(), where=(make_hierarchy.__code__, 12))
     assert noted == guard
     assert noted.at() == f"  # {__file__}:12"
+
+
+@pytest.mark.parametrize("guard", [Equals(X, (1, 2.0)), Length(AttrSource(X, "a"), 2), Distinct(X, (Y, Z))], ids=repr)
+def test_guards_are_pickled(guard):
+    assert pickle.loads(pickle.dumps(guard)) == guard
 
 
 def test_no_two_kinds_are_equal():

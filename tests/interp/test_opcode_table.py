@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-import stator.interp.all_opcodes  # noqa: F401
 from stator.bytecode import CANONICAL
 from stator.bytecode.canonical import IN_CODEGEN
 from stator.codegen import native_calls

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.backends import lookup_backend
 from stator.bytecode import decode, runtime
 from stator.bytecode.continuation import original_of
@@ -160,7 +160,7 @@ class Tool:
             with Failing(key, count):
                 return twin(*args, **kwargs)
 
-        set_code_policy(run.__code__, 2)
+        set_code_policy(run.__code__, CodePolicy.RUN_RECURSIVELY)
         return run
 
 

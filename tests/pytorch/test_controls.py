@@ -194,18 +194,18 @@ def test_disable_is_recursive():
 def misses():
     """The functions whose frames the hook finds no entry for."""
     from stator._core import set_miss_handler
-    from stator.compiler import compile_frame
+    from stator.compiler import miss
 
     found = []
 
     def noted(region, function, code, args):
         found.append(function)
-        return compile_frame.on_miss(region, function, code, args)
+        return miss.on_miss(region, function, code, args)
 
     torch.compile(add_one, backend="eager")(torch.ones(1))
     set_miss_handler(noted)
     yield found
-    set_miss_handler(compile_frame.on_miss)
+    set_miss_handler(miss.on_miss)
 
 
 @pytest.mark.parametrize("name", ["eager", "aot_eager"])

@@ -28,24 +28,23 @@ bool same_elements(PyObject* a, PyObject* b) {
 }
 
 bool same_operand(OpCode code, PyObject* a, PyObject* b) {
-    switch (code) {
-        case OpCode::CONST:
-        case OpCode::TYPE_IS:
-        case OpCode::ID_IS:
-        case OpCode::MRO_IS:
+    switch (row_of(code).operand) {
+        case Operand::kObject:
             return a == b;
-        case OpCode::CALL:
-        case OpCode::PREDICATE:
-        case OpCode::UNRECORDED:
-        case OpCode::GLOBAL_STATE:
+        case Operand::kCallable:
             return same_callable(a, b);
-        case OpCode::GLOBAL:
-        case OpCode::TYPE_ATTR_IS:
-        case OpCode::CODE_IS:
+        case Operand::kGlobal:
+        case Operand::kTypeAttribute:
+        case Operand::kCode:
             return a == b || same_elements(a, b);
-        default:
+        case Operand::kNothing:
+        case Operand::kValue:
+        case Operand::kName:
+        case Operand::kKey:
+        case Operand::kKeys:
             return same_value(a, b);
     }
+    return false;
 }
 
 bool same_operation(const Program* a, const Program* b, size_t at) {
@@ -84,7 +83,10 @@ ChainRef Chain::prepend(Entry* entry, const Chain* old) {
     chain->append(entry, 0);
     for (size_t i = 0; old && i < old->links_.size(); i++) {
         const Link& link = old->links_[i];
-        chain->append(link.entry, i ? link.shared : common_prefix(entry->program, link.entry->program));
+        // What a prologue has done, the guards checked before it have not seen.
+        bool same_start = entry->prologue == link.entry->prologue;
+        size_t first = same_start ? common_prefix(entry->program, link.entry->program) : 0;
+        chain->append(link.entry, i ? link.shared : first);
     }
     return kept;
 }

@@ -139,19 +139,14 @@ std::shared_ptr<OpExtra> register_list(PyObject* registers, Py_ssize_t first) {
 
 const std::vector<uint32_t>* more_registers(const Op& op) {
     if (op.code == OpCode::APART) return &apart_registers(op);
-    return op.code == OpCode::PREDICATE || op.code == OpCode::SAME || op.code == OpCode::DISTINCT ? &registers_of(op)
-                                                                                               : nullptr;
+    Reads reads = row_of(op.code).reads;
+    return reads == Reads::kNone || reads == Reads::kOne ? nullptr : &registers_of(op);
 }
 
 std::shared_ptr<OpExtra> make_extra(OpCode code, PyObject* registers, PyObject* object) {
     switch (code) {
-        case OpCode::PREDICATE:
-            return register_list(registers, 0);
         case OpCode::GLOBAL:
             return std::make_shared<GlobalMemo>();
-        case OpCode::SAME:
-        case OpCode::DISTINCT:
-            return register_list(registers, 1);
         case OpCode::APART:
             return make_apart_check(registers, object);
         case OpCode::TENSOR:
@@ -162,8 +157,11 @@ std::shared_ptr<OpExtra> make_extra(OpCode code, PyObject* registers, PyObject* 
             return memo;
         }
         default:
-            return nullptr;
+            break;
     }
+    Reads reads = row_of(code).reads;
+    if (reads == Reads::kNone || reads == Reads::kOne) return nullptr;
+    return register_list(registers, reads == Reads::kList ? 0 : 1);
 }
 
 // op.object: the code; op.second: the globals, if they matter.
@@ -172,6 +170,7 @@ bool code_is(const Op& op, PyObject* function) {
     return (!op.second || PyFunction_GET_GLOBALS(function) == op.second) && runs_its_code(function);
 }
 
+// Without a default: the compiler names a check that is forgotten.
 bool check(const Op& op, PyObject* const* registers) {
     switch (op.code) {
         case OpCode::TYPE_IS:
@@ -216,9 +215,13 @@ bool check(const Op& op, PyObject* const* registers) {
         case OpCode::GLOBAL_STATE:
             if (is_probe(op.object)) return probe_holds(reinterpret_cast<const Probe*>(op.object));
             return is_true(PyObject_CallNoArgs(op.object));
-        default:
-            return false;
+#define X(name, reads, operand, proof) case OpCode::name:
+            STATOR_LOADS(X)
+#undef X
+        case OpCode::COUNT_:
+            break;
     }
+    __builtin_unreachable();  // run_program() tells loads and checks apart
 }
 
 }  // namespace stator

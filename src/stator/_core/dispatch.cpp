@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "loads.h"
 #include "recursion.h"
 #include "shortcut.h"
 #include "state.h"
@@ -38,15 +39,36 @@ struct Walk {
     }
 };
 
-}  // namespace
+// The prologues of a dispatch: each is run once, before the guards of the first entry that has it.
+class Prologues {
+  public:
+    // False if an exception came out of it: then the guards are not to be checked. One that is no Exception stays set.
+    bool run(const Entry* entry) {
+        if (!entry->prologue) return true;
+        for (const auto& [prologue, passed] : run_) {
+            if (prologue.get() == entry->prologue) return passed;
+        }
+        Ref prologue = Ref::borrow(entry->prologue);
+        Ref result = Ref::steal(PyObject_CallNoArgs(prologue.get()));
+        if (!result) forget_exception();
+        run_.emplace_back(std::move(prologue), static_cast<bool>(result));
+        return static_cast<bool>(result);
+    }
 
-namespace {
+  private:
+    std::vector<std::pair<Ref, bool>> run_;
+};
 
 // Tries the entries that have a shortcut, and then all by walking.
 Outcome find_in_chain(const Chain& chain, const Call& call, OutputArray& outputs, Ref& entry) {
+    Prologues prologues;
     for (const Link& link : chain.links()) {
         Program* program = link.entry->program;
         if (!program->revalidation->has_shortcut()) continue;
+        if (!prologues.run(link.entry)) {
+            if (PyErr_Occurred()) return Outcome::kError;
+            continue;
+        }
         Shortcut::Result result = program->revalidation->run(program, call, outputs);
         if (result == Shortcut::Result::kRaised) return Outcome::kError;
         if (result == Shortcut::Result::kMissed) continue;
@@ -57,7 +79,12 @@ Outcome find_in_chain(const Chain& chain, const Call& call, OutputArray& outputs
     Walk walk;
     for (const Link& link : chain.links()) {
         Program* program = link.entry->program;
-        Py_ssize_t outcome = walk.next(link, call, registers);
+        Py_ssize_t outcome = kRaised;
+        if (prologues.run(link.entry)) {
+            outcome = walk.next(link, call, registers);
+        } else if (!PyErr_Occurred()) {
+            continue;
+        }
         bool passed = outcome == kPassed;
         bool fine = outcome != kRaised && (!passed || outputs.take(program, registers.data())) &&
                     (!is_strict(program) || twin_agrees(program, call, passed ? &outputs : nullptr));
@@ -83,6 +110,7 @@ Outcome find_entry(Context& context, CodeEntries* code_entries, const Call& call
 
 Outcome run_new_entry(Context& context, Entry* entry, const Call& call, OutputArray& outputs) {
     QuietScope quiet(context);
+    if (!Prologues().run(entry)) return PyErr_Occurred() ? Outcome::kError : Outcome::kMiss;
     Py_ssize_t outcome = pass_program(entry->program, call, outputs);
     if (outcome == kRaised) return Outcome::kError;
     return outcome == kPassed ? outcome_of(entry) : Outcome::kMiss;

@@ -1,4 +1,4 @@
-// A cache entry: guards, and what to run when they pass.
+// A cache entry: what is done before its guards are checked, the guards, and what to run when they pass.
 #pragma once
 #include "program.h"
 
@@ -9,6 +9,7 @@ struct Entry {
     Program* program;
     PyObject* target;  // called with the program's outputs; None: the frame runs natively
     PyObject* owner;
+    PyObject* prologue;  // called before the guards are checked, once in a dispatch; mostly null
     unsigned long long hits;
     int depth;              // of the calls that the target stands for: with fewer left, the frame runs natively
     char alone;            // with no target: nothing that the frame calls is traced either

@@ -2,6 +2,8 @@
 #include <pthread.h>
 
 #include <cstdlib>
+#include <initializer_list>
+#include <utility>
 
 #include "callers.h"
 #include "classes.h"
@@ -55,7 +57,7 @@ PyObject* set_code_policy(PyObject*, PyObject* args) {
     int policy;
     if (!PyArg_ParseTuple(args, "O!i:set_code_policy", &PyCode_Type, &code, &policy)) return nullptr;
     if (policy < 0 || policy > 2) {
-        PyErr_SetString(PyExc_ValueError, "a code policy is 0 (trace), 1 (skip) or 2 (run recursively without hook)");
+        PyErr_SetString(PyExc_ValueError, "a code policy is a member of CodePolicy");
         return nullptr;
     }
     CodeCache* cache = code_cache(reinterpret_cast<PyCodeObject*>(code), true);
@@ -143,7 +145,7 @@ PyMethodDef functions[] = {
      "set_other_tracer(ask): while another evaluation function is installed and ask() is not None, compiled callables "
      "call what they wrap; returns what was set before"},
     {"set_code_policy", set_code_policy, METH_VARARGS,
-     "set_code_policy(code, policy): 0 trace, 1 skip this frame, 2 run it and its callees without the hook"},
+     "set_code_policy(code, policy): what is done with frames of the code, a CodePolicy"},
     {"get_code_policy", get_code_policy, METH_O, "The policy of a code object"},
     {"current_region", current_region, METH_NOARGS, "The region this thread is in, or None"},
     {"hook_installed", get_hook_installed, METH_NOARGS, "Is the frame hook installed now?"},
@@ -221,6 +223,46 @@ bool add_unbound(PyObject* module) {
     return state.unbound && PyModule_AddObjectRef(module, "UNBOUND", state.unbound) == 0;
 }
 
+// An enumeration of the core's, as an enum.IntEnum of that name.
+bool add_enum(PyObject* module, const char* name, std::initializer_list<std::pair<const char*, int>> members) {
+    Ref numbers = Ref::steal(PyDict_New());
+    for (const auto& [member, number] : members) {
+        Ref value = Ref::steal(PyLong_FromLong(number));
+        if (!numbers || !value || PyDict_SetItemString(numbers.get(), member, value.get()) < 0) return false;
+    }
+    Ref library = Ref::steal(PyImport_ImportModule("enum"));
+    Ref made = library ? Ref::steal(PyObject_CallMethod(library.get(), "IntEnum", "sO", name, numbers.get())) : Ref();
+    Ref module_name = Ref::steal(PyModule_GetNameObject(module));
+    if (!made || !module_name || PyObject_SetAttrString(made.get(), "__module__", module_name.get()) < 0) return false;
+    return PyModule_AddObjectRef(module, name, made.get()) == 0;
+}
+
+bool add_enums(PyObject* module) {
+    auto number = [](auto member) { return static_cast<int>(member); };
+    return add_enum(module, "CodePolicy",
+                    {{"TRACE", number(Policy::kTrace)},
+                     {"SKIP", number(Policy::kSkip)},
+                     {"RUN_RECURSIVELY", number(Policy::kRunRecursively)}}) &&
+           add_enum(module, "ProbeKind",
+                    {{"BYTE_AT_RESULT", number(ProbeKind::kByteAtResult)},
+                     {"RESULT_OF_1", number(ProbeKind::kResultOf1)},
+                     {"RESULT_OF_4", number(ProbeKind::kResultOf4)},
+                     {"RESULT_OF_8", number(ProbeKind::kResultOf8)},
+                     {"THREAD_LOCAL", number(ProbeKind::kThreadLocal)}});
+}
+
+// The rows of ops.h as {name: (is it a check?, reads, operand, proof)}.
+bool add_operations(PyObject* module) {
+    Ref rows = Ref::steal(PyDict_New());
+    for (int i = 0; rows && i < static_cast<int>(OpCode::COUNT_); i++) {
+        const Operation& row = kOperations[i];
+        PyObject* is_check = static_cast<OpCode>(i) < kFirstCheck ? Py_False : Py_True;
+        Ref made = Ref::steal(Py_BuildValue("Osss", is_check, row.reads_name, row.operand_name, row.proof_name));
+        if (!made || PyDict_SetItemString(rows.get(), row.name, made.get()) < 0) return false;
+    }
+    return rows && PyModule_AddObjectRef(module, "OPERATIONS", rows.get()) == 0;
+}
+
 bool fill_state(PyObject* module) {
     state.module = module;
     state.interpreter = PyInterpreterState_Get();
@@ -258,7 +300,8 @@ int exec_module(PyObject* module) {
                 add_type(module, &entry_spec, &state.entry_type) &&
                 add_type(module, &compiled_spec, &state.compiled_type) &&
                 add_type(module, &probe_spec, &state.probe_type) &&
-                add_type(module, &tail_spec, &state.tail_type) && add_unbound(module) && add_limit(module);
+                add_type(module, &tail_spec, &state.tail_type) && add_unbound(module) && add_limit(module) &&
+                add_operations(module) && add_enums(module);
     return done ? 0 : -1;
 }
 

@@ -26,33 +26,29 @@ template <class T> uint64_t call(const Question& question) {
     return static_cast<uint64_t>(function(question.argument));
 }
 
-// Kind 1, 4, 8: a function's result of so many bytes, the argument handed to it.  0: the byte at the address it
-// returns plus the argument.  16: 8 bytes of the thread-local variable at the offset `argument`.
 bool ask(const Question& question, uint64_t* answer) {
-    uint64_t word = 0;
     switch (question.kind) {
-        case 0: {
+        case ProbeKind::kByteAtResult: {
             auto place = reinterpret_cast<const unsigned char* (*)()>(question.address)();
-            word = place[question.argument];
-            break;
+            *answer = place[question.argument];
+            return true;
         }
-        case 1:
-            word = call<uint8_t>(question);
-            break;
-        case 4:
-            word = call<uint32_t>(question);
-            break;
-        case 8:
-            word = call<uint64_t>(question);
-            break;
-        default: {
+        case ProbeKind::kResultOf1:
+            *answer = call<uint8_t>(question);
+            return true;
+        case ProbeKind::kResultOf4:
+            *answer = call<uint32_t>(question);
+            return true;
+        case ProbeKind::kResultOf8:
+            *answer = call<uint64_t>(question);
+            return true;
+        case ProbeKind::kThreadLocal: {
             const char* variable = thread_local_variable();
-            if (!variable) return false;
-            std::memcpy(&word, variable + question.argument, sizeof(word));
+            if (variable) std::memcpy(answer, variable + question.argument, sizeof(*answer));
+            return variable != nullptr;
         }
     }
-    *answer = word;
-    return true;
+    return false;
 }
 
 Probe* as_probe(PyObject* object) { return reinterpret_cast<Probe*>(object); }
@@ -66,15 +62,16 @@ bool fill(Probe* self, PyObject* questions) {
     self->answers = new std::vector<uint64_t>;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(questions); i++) {
         Question question;
+        int kind;
         PyObject* item = PyTuple_GET_ITEM(questions, i);
-        if (!PyTuple_Check(item) ||
-            !PyArg_ParseTuple(item, "iKK", &question.kind, &question.address, &question.argument)) {
+        if (!PyTuple_Check(item) || !PyArg_ParseTuple(item, "iKK", &kind, &question.address, &question.argument)) {
             if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a question is (kind, address, argument)");
             return false;
         }
+        question.kind = static_cast<ProbeKind>(kind);
         uint64_t answer;
         if (!ask(question, &answer)) {
-            PyErr_SetString(PyExc_LookupError, "no such thread-local variable");
+            PyErr_SetString(PyExc_LookupError, "no such thread-local variable, or kind of question");
             return false;
         }
         self->questions->push_back(question);

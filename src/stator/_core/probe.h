@@ -6,9 +6,17 @@
 
 namespace stator {
 
+enum class ProbeKind : int {
+    kByteAtResult = 0,  // the byte at the address that a function returns, plus the argument
+    kResultOf1 = 1,     // a function's result of so many bytes, the argument handed to it
+    kResultOf4 = 4,
+    kResultOf8 = 8,
+    kThreadLocal = 16,  // 8 bytes of the thread-local variable at the offset `argument`
+};
+
 // One thing to ask.
 struct Question {
-    int kind;                     // see ask() in probe.cpp
+    ProbeKind kind;
     unsigned long long address;   // of the function
     unsigned long long argument;
 };
@@ -26,7 +34,7 @@ bool probe_holds(const Probe* probe);
 
 bool is_probe(PyObject* object);
 
-// set_thread_local_symbol(library, name): the thread-local variable that questions of kind 16 read.
+// set_thread_local_symbol(library, name): the thread-local variable that questions of the kind kThreadLocal read.
 PyObject* set_thread_local_symbol(PyObject* module, PyObject* args);
 
 extern PyType_Spec probe_spec;

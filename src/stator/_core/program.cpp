@@ -145,15 +145,9 @@ namespace {
 
 Program* as_program(PyObject* self) { return reinterpret_cast<Program*>(self); }
 
-const char* const kNames[] = {
-#define X(name) #name,
-    STATOR_LOADS(X) STATOR_CHECKS(X)
-#undef X
-};
-
 bool find_code(const char* name, OpCode* code) {
     for (int i = 0; i < static_cast<int>(OpCode::COUNT_); i++) {
-        if (std::strcmp(name, kNames[i]) != 0) continue;
+        if (std::strcmp(name, kOperations[i].name) != 0) continue;
         *code = static_cast<OpCode>(i);
         return true;
     }
@@ -161,24 +155,20 @@ bool find_code(const char* name, OpCode* code) {
     return false;
 }
 
-// How many registers an operation reads, at least.
-bool enough_registers(OpCode code, Py_ssize_t count) {
-    switch (code) {
-        case OpCode::LOCAL:
-        case OpCode::FUNCTION:
-        case OpCode::CELL:
-        case OpCode::GLOBAL:
-        case OpCode::CONST:
-        case OpCode::TYPE_ATTR_IS:
-        case OpCode::PREDICATE:
-        case OpCode::APART:
-        case OpCode::GLOBAL_STATE:
-            return true;
-        case OpCode::SAME:
+bool reads_so_many(OpCode code, Py_ssize_t count) {
+    switch (row_of(code).reads) {
+        case Reads::kNone:
+            return count == 0;
+        case Reads::kOne:
+            return count == 1;
+        case Reads::kTwo:
             return count == 2;
-        default:
+        case Reads::kMore:
             return count >= 1;
+        case Reads::kList:
+            return true;
     }
+    return false;
 }
 
 bool check_registers(PyObject* registers, uint32_t filled) {
@@ -198,37 +188,37 @@ bool is_pair(PyObject* object, Py_ssize_t size) { return PyTuple_CheckExact(obje
 bool set_objects(Op& op, PyObject* object) {
     op.object = object;
     PyObject* hashed = nullptr;
-    switch (op.code) {
-        case OpCode::GLOBAL:
+    switch (row_of(op.code).operand) {
+        case Operand::kGlobal:
             if (!is_pair(object, 2) || !PyDict_Check(PyTuple_GET_ITEM(object, 0))) break;
             op.object = PyTuple_GET_ITEM(object, 0);
             op.second = hashed = PyTuple_GET_ITEM(object, 1);
             break;
-        case OpCode::TYPE_ATTR_IS:
+        case Operand::kTypeAttribute:
             if (!is_pair(object, 3) || !PyType_Check(PyTuple_GET_ITEM(object, 0))) break;
             op.object = PyTuple_GET_ITEM(object, 1);
             op.second = op.index ? nullptr : PyTuple_GET_ITEM(object, 2);
             return true;
-        case OpCode::CODE_IS:
+        case Operand::kCode:
             if (!is_pair(object, 2)) break;
             op.object = PyTuple_GET_ITEM(object, 0);
             op.second = Py_IsNone(PyTuple_GET_ITEM(object, 1)) ? nullptr : PyTuple_GET_ITEM(object, 1);
             return true;
-        case OpCode::KEYS_ARE:
+        case Operand::kKeys:
             if (!PyTuple_CheckExact(object)) break;
             return true;
-        case OpCode::ATTR:
-        case OpCode::DICT_ITEM:
-        case OpCode::HAS_KEY:
-        case OpCode::NO_KEY:
-        case OpCode::NO_ATTR:
+        case Operand::kKey:
             hashed = object;
             break;
-        default:
+        case Operand::kNothing:
+        case Operand::kObject:
+        case Operand::kValue:
+        case Operand::kName:
+        case Operand::kCallable:
             return true;
     }
     if (!hashed) {
-        PyErr_Format(PyExc_TypeError, "bad operand for %s", kNames[static_cast<int>(op.code)]);
+        PyErr_Format(PyExc_TypeError, "bad operand for %s", row_of(op.code).name);
         return false;
     }
     op.hash = PyObject_Hash(hashed);
@@ -255,7 +245,7 @@ bool parse_instruction(PyObject* instruction, uint32_t* filled, Op* op, SharedSp
     }
     if (!PyArg_ParseTuple(instruction, "sO!nO", &name, &PyTuple_Type, &registers, &index, &object)) return false;
     if (!find_code(name, &op->code) || !check_registers(registers, *filled)) return false;
-    if (!enough_registers(op->code, PyTuple_GET_SIZE(registers))) {
+    if (!reads_so_many(op->code, PyTuple_GET_SIZE(registers))) {
         PyErr_Format(PyExc_ValueError, "%s reads another number of registers", name);
         return false;
     }

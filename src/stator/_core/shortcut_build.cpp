@@ -19,23 +19,6 @@ enum class Trust : unsigned char {
     kKept,    // the same object as before
 };
 
-bool reads_register(OpCode code) {
-    switch (code) {
-        case OpCode::LOCAL:
-        case OpCode::FUNCTION:
-        case OpCode::CELL:
-        case OpCode::GLOBAL:
-        case OpCode::CONST:
-        case OpCode::TYPE_ATTR_IS:
-        case OpCode::PREDICATE:
-        case OpCode::APART:
-        case OpCode::GLOBAL_STATE:
-            return false;
-        default:
-            return true;
-    }
-}
-
 }  // namespace
 
 class ShortcutBuilder {
@@ -50,22 +33,39 @@ class ShortcutBuilder {
     const Op& op(uint32_t at) const { return (*program_->ops)[at]; }
     bool is_proven(uint32_t reg) const { return trust_[reg] != Trust::kNew; }
 
-    Trust prove_load(uint32_t at, uint32_t reg);
-    Trust prove_global(uint32_t at, PyObject* value);
-    Trust prove_attribute(uint32_t at, PyObject* value);
-    Trust prove_dict_item(uint32_t at, PyObject* value);
-    Trust prove_item(uint32_t at, PyObject* value);
-    Trust prove_type_attribute(uint32_t at, PyObject* value);
-    Trust prove_member(uint32_t at, PyObject* value);
+    Trust prove_load(uint32_t at);
     bool prove_check(uint32_t at);
     bool find_proof(uint32_t at);
+
+    // The proofs that the rows of ops.h name.
+    Trust prove_argument(uint32_t at, PyObject* value);
+    Trust prove_function(uint32_t at, PyObject* value);
+    Trust prove_closure(uint32_t at, PyObject* value);
+    Trust prove_global(uint32_t at, PyObject* value);
+    Trust prove_constant(uint32_t, PyObject*) { return Trust::kKept; }
+    Trust prove_attribute(uint32_t at, PyObject* value);
+    Trust prove_member(uint32_t at, PyObject* value);
+    Trust prove_instance_dict(uint32_t at, PyObject* value);
+    Trust prove_type(uint32_t at, PyObject* value);
+    Trust prove_type_attribute(uint32_t at, PyObject* value);
+    Trust prove_item(uint32_t at, PyObject* value);
+    Trust prove_dict_item(uint32_t at, PyObject* value);
+    Trust prove_dict_key(uint32_t at, PyObject* value);
+    Trust prove_contents(uint32_t at, PyObject* value);
+    Trust load_again(uint32_t, PyObject*) { return Trust::kNew; }  // it may run Python code
+    bool prove_type_is(uint32_t at);
+    bool prove_address(uint32_t) { return true; }  // the registers hold the same addresses
     bool prove_value(uint32_t at);
     bool prove_length(uint32_t at);
     bool prove_keys(uint32_t at);
+    bool prove_presence(uint32_t at);
     bool prove_no_attribute(uint32_t at);
-    bool prove_code(uint32_t reg);
-    bool prove_mro(uint32_t reg);
-    bool prove_object_check(uint32_t at);
+    bool prove_class_attribute(uint32_t at);
+    bool prove_mro(uint32_t at);
+    bool prove_code(uint32_t at);
+    bool prove_tensor(uint32_t at);
+    bool prove_unrecorded(uint32_t at);
+    bool run_again(uint32_t) { return false; }
 
     void pin_type(uint32_t reg);
     PyObject* pin_instance_dict(uint32_t reg, bool* contents);
@@ -78,7 +78,7 @@ class ShortcutBuilder {
 
     void leave_to_run(uint32_t at, bool is_load, uint32_t reg);
     void add(StepKind kind, uint32_t index, const void* object, const void* expected = nullptr, uint64_t number = 0);
-    bool prove_tensor(uint32_t at);
+    Trust prove_root(uint32_t at, StepKind kind, PyObject* value);
     uint32_t tensor_index(const TensorCheck* check);
 
     const Program* program_;
@@ -214,11 +214,6 @@ Trust ShortcutBuilder::prove_dict_item(uint32_t at, PyObject* value) {
     uint32_t reg = op(at).reg;
     PyObject* dict = registers_[reg];
     pin_type(reg);
-    if (op(at).code == OpCode::DICT_KEY) {  // an OrderedDict's order has no version
-        if (PyODict_Check(dict)) return Trust::kNew;
-        Ref now = Ref::steal(load(op(at), call_, registers_));
-        return now.get() == value && pin_version(reg) ? Trust::kKept : Trust::kNew;
-    }
     if (!has_now(dict, op(at), value)) return Trust::kNew;
     return pin_version(reg) ? Trust::kKept : by_lookup(at, dict, value);
 }
@@ -235,52 +230,67 @@ Trust ShortcutBuilder::prove_item(uint32_t at, PyObject* value) {
     return Trust::kPlaced;
 }
 
-Trust ShortcutBuilder::prove_load(uint32_t at, uint32_t reg) {
-    const Op& load_op = op(at);
-    PyObject* value = registers_[reg];
-    if ((reads_register(load_op.code) && !is_proven(load_op.reg)) || unsteady_.loads.count(at)) return Trust::kNew;
-    auto index = static_cast<uint32_t>(load_op.index);
+Trust ShortcutBuilder::prove_dict_key(uint32_t at, PyObject* value) {
+    uint32_t reg = op(at).reg;
+    pin_type(reg);
+    if (PyODict_Check(registers_[reg])) return Trust::kNew;  // its order has no version
+    Ref now = Ref::steal(load(op(at), call_, registers_));
+    return now.get() == value && pin_version(reg) ? Trust::kKept : Trust::kNew;
+}
+
+// What is loaded from the call itself.
+Trust ShortcutBuilder::prove_root(uint32_t at, StepKind kind, PyObject* value) {
+    Ref now = Ref::steal(load(op(at), call_, registers_));
+    if (!steady_roots_.count(made_->targets_[at]) || now.get() != value) return Trust::kNew;
+    add(kind, static_cast<uint32_t>(op(at).index), value);
+    return Trust::kPlaced;
+}
+
+Trust ShortcutBuilder::prove_argument(uint32_t at, PyObject* value) { return prove_root(at, StepKind::kSlot, value); }
+
+Trust ShortcutBuilder::prove_function(uint32_t at, PyObject* value) {
+    return prove_root(at, StepKind::kFunction, value);
+}
+
+Trust ShortcutBuilder::prove_closure(uint32_t at, PyObject* value) { return prove_root(at, StepKind::kCell, value); }
+
+Trust ShortcutBuilder::prove_instance_dict(uint32_t at, PyObject* value) {
     bool contents;
+    return pin_instance_dict(op(at).reg, &contents) == value ? Trust::kPlaced : Trust::kNew;
+}
+
+Trust ShortcutBuilder::prove_type(uint32_t at, PyObject* value) {
+    uint32_t reg = op(at).reg;
+    pin_type(reg);
+    return as_object(Py_TYPE(registers_[reg])) == value ? Trust::kPlaced : Trust::kNew;
+}
+
+Trust ShortcutBuilder::prove_contents(uint32_t at, PyObject* value) {
+    uint32_t reg = op(at).reg;
+    pin_type(reg);
+    if (PyCell_GET(registers_[reg]) != value) return Trust::kNew;
+    add(StepKind::kContents, 0, registers_[reg], value, at);
+    return Trust::kPlaced;
+}
+
+Trust ShortcutBuilder::prove_load(uint32_t at) {
+    const Op& load_op = op(at);
+    PyObject* value = registers_[made_->targets_[at]];
+    if ((reads_register(load_op.code) && !is_proven(load_op.reg)) || unsteady_.loads.count(at)) return Trust::kNew;
     switch (load_op.code) {
-        case OpCode::LOCAL:
-        case OpCode::FUNCTION:
-        case OpCode::CELL: {
-            Ref now = Ref::steal(load(load_op, call_, registers_));
-            if (!steady_roots_.count(reg) || now.get() != value) return Trust::kNew;
-            auto kind = load_op.code == OpCode::LOCAL      ? StepKind::kSlot
-                        : load_op.code == OpCode::FUNCTION ? StepKind::kFunction
-                                                           : StepKind::kCell;
-            add(kind, index, value);
-            return Trust::kPlaced;
-        }
-        case OpCode::GLOBAL:
-            return prove_global(at, value);
-        case OpCode::CONST:
-            return Trust::kKept;
-        case OpCode::ATTR:
-            return prove_attribute(at, value);
-        case OpCode::GETATTR:
-            return prove_member(at, value);
-        case OpCode::INSTANCE_DICT:
-            return pin_instance_dict(load_op.reg, &contents) == value ? Trust::kPlaced : Trust::kNew;
-        case OpCode::TYPE:
-            pin_type(load_op.reg);
-            return as_object(Py_TYPE(registers_[load_op.reg])) == value ? Trust::kPlaced : Trust::kNew;
-        case OpCode::TYPE_ATTR:
-            return prove_type_attribute(at, value);
-        case OpCode::ITEM:
-            return prove_item(at, value);
-        case OpCode::DICT_ITEM:
-        case OpCode::DICT_KEY:
-            return prove_dict_item(at, value);
-        case OpCode::CELL_CONTENTS:
-            pin_type(load_op.reg);
-            if (PyCell_GET(registers_[load_op.reg]) != value) return Trust::kNew;
-            add(StepKind::kContents, 0, registers_[load_op.reg], value, at);
-            return Trust::kPlaced;
+#define X(name, reads, operand, proof) \
+    case OpCode::name:                 \
+        return proof(at, value);
+        STATOR_LOADS(X)
+#undef X
         default:
-            return Trust::kNew;  // may run Python code
+            return Trust::kNew;
     }
+}
+
+bool ShortcutBuilder::prove_type_is(uint32_t at) {
+    pin_type(op(at).reg);
+    return true;
 }
 
 bool ShortcutBuilder::prove_value(uint32_t at) {
@@ -302,11 +312,15 @@ bool ShortcutBuilder::prove_length(uint32_t at) {
 
 bool ShortcutBuilder::prove_keys(uint32_t at) {
     const Op& check = op(at);
+    pin_type(check.reg);
+    return is_plain(check.object) && !PyODict_Check(registers_[check.reg]) && pin_version(check.reg);
+}
+
+bool ShortcutBuilder::prove_presence(uint32_t at) {
+    const Op& check = op(at);
     PyObject* dict = registers_[check.reg];
     pin_type(check.reg);
-    if (!is_plain(check.object)) return false;
-    if (check.code != OpCode::KEYS_ARE && !(PyUnicode_CheckExact(check.object) && has_plain_keys(dict))) return false;
-    if (check.code == OpCode::KEYS_ARE) return !PyODict_Check(dict) && pin_version(check.reg);
+    if (!is_plain(check.object) || !PyUnicode_CheckExact(check.object) || !has_plain_keys(dict)) return false;
     return pin_version(check.reg) || by_presence(at, dict, check.code == OpCode::HAS_KEY);
 }
 
@@ -323,7 +337,8 @@ bool ShortcutBuilder::prove_no_attribute(uint32_t at) {
 }
 
 // A function's code can be replaced, the one it has now is owned by the check; and so can what runs it.
-bool ShortcutBuilder::prove_code(uint32_t reg) {
+bool ShortcutBuilder::prove_code(uint32_t at) {
+    uint32_t reg = op(at).reg;
     if (!PyFunction_Check(registers_[reg])) return false;
     pin_type(reg);
     auto* function = reinterpret_cast<PyFunctionObject*>(registers_[reg]);
@@ -353,47 +368,26 @@ bool ShortcutBuilder::prove_tensor(uint32_t at) {
 }
 
 // The tuple is made anew whenever the bases of the class or of one of its bases are assigned; the check owns it.
-bool ShortcutBuilder::prove_mro(uint32_t reg) {
+bool ShortcutBuilder::prove_mro(uint32_t at) {
+    uint32_t reg = op(at).reg;
     if (trust_[reg] != Trust::kKept || !PyType_Check(registers_[reg])) return false;
     auto* cls = reinterpret_cast<PyTypeObject*>(registers_[reg]);
     add(StepKind::kPlace, 0, &cls->tp_mro, cls->tp_mro);
     return true;
 }
 
-bool ShortcutBuilder::prove_object_check(uint32_t at) {
-    const Op& check = op(at);
-    switch (check.code) {
-        case OpCode::TYPE_IS:
-            pin_type(check.reg);
-            return true;
-        case OpCode::ID_IS:
-        case OpCode::SAME:
-        case OpCode::DISTINCT:
-            return true;  // the registers hold the same addresses
-        case OpCode::EQUALS:
-            return prove_value(at);
-        case OpCode::LENGTH:
-            return prove_length(at);
-        case OpCode::KEYS_ARE:
-        case OpCode::HAS_KEY:
-        case OpCode::NO_KEY:
-            return prove_keys(at);
-        case OpCode::NO_ATTR:
-            return prove_no_attribute(at);
-        case OpCode::CODE_IS:
-            return prove_code(check.reg);
-        case OpCode::MRO_IS:
-            return prove_mro(check.reg);
-        case OpCode::TENSOR:
-            return prove_tensor(at);
-        case OpCode::UNRECORDED:
-            if (!is_unrecorded(registers_[check.reg])) return false;  // only Python can tell
-            pin_type(check.reg);
-            add(StepKind::kUnrecorded, 0, registers_[check.reg]);
-            return true;
-        default:
-            return false;
-    }
+bool ShortcutBuilder::prove_class_attribute(uint32_t at) {
+    PyObject* instruction = PyList_GET_ITEM(program_->instructions, static_cast<Py_ssize_t>(at));
+    PyObject* cls = PyTuple_GET_ITEM(PyTuple_GET_ITEM(instruction, 3), 0);
+    return pin_type_version(reinterpret_cast<PyTypeObject*>(cls), op(at).object);
+}
+
+bool ShortcutBuilder::prove_unrecorded(uint32_t at) {
+    uint32_t reg = op(at).reg;
+    if (!is_unrecorded(registers_[reg])) return false;  // only Python can tell
+    pin_type(reg);
+    add(StepKind::kUnrecorded, 0, registers_[reg]);
+    return true;
 }
 
 // The check is shown to hold by steps, and holds now: the walk may have run code that changed things since.
@@ -401,18 +395,21 @@ bool ShortcutBuilder::prove_check(uint32_t at) { return find_proof(at) && check(
 
 bool ShortcutBuilder::find_proof(uint32_t at) {
     const Op& check = op(at);
-    if (check.code == OpCode::TYPE_ATTR_IS) {
-        PyObject* instruction = PyList_GET_ITEM(program_->instructions, static_cast<Py_ssize_t>(at));
-        PyObject* cls = PyTuple_GET_ITEM(PyTuple_GET_ITEM(instruction, 3), 0);
-        return pin_type_version(reinterpret_cast<PyTypeObject*>(cls), check.object);
-    }
-    if (!reads_register(check.code) || !is_proven(check.reg)) return false;
+    if (reads_register(check.code) && !is_proven(check.reg)) return false;
     if (const auto* more = more_registers(check)) {
         for (uint32_t reg : *more) {
             if (!is_proven(reg)) return false;
         }
     }
-    return prove_object_check(at);
+    switch (check.code) {
+#define X(name, reads, operand, proof) \
+    case OpCode::name:                 \
+        return proof(at);
+        STATOR_CHECKS(X)
+#undef X
+        default:
+            return false;
+    }
 }
 
 // The operation is run in each call: early, if it needs nothing that the steps prove.
@@ -437,7 +434,7 @@ std::unique_ptr<Shortcut> ShortcutBuilder::build() {
         if (op(at).code < kFirstCheck) {
             is_late_.push_back(false);
             made_->targets_[at] = reg;
-            trust_.push_back(prove_load(at, reg));
+            trust_.push_back(prove_load(at));
             if (!is_proven(reg)) leave_to_run(at, true, reg);
             proven_ += is_proven(reg);
             made_->registers_.push_back(is_proven(reg) ? registers_[reg] : nullptr);

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-import importlib.util
-import sys
-import threading
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType
 from typing import Any, TypeVar
 
 from stator import errors
-from stator._core import Compiled, set_miss_handler
+from stator._core import Compiled
+from stator.api.layers import TorchLayer, layers, torch_layer
 from stator.compiler.copies import Compiling
-from stator.compiler.region import REGIONS, CompileRegion, forget_all
-from stator.config import current
+from stator.compiler.region import REGIONS, Asked, CompileRegion, forget_all
+from stator.config import Config, current
 from stator.controls.dynamo_config import disabled_by_environment
-from stator.host.collector import paused
 from stator.report.stats import STATS, Stats
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,7 +46,7 @@ def compile(
         name: shown in reports.
 
     Returns:
-        A callable that behaves like `model`; for an `nn.Module`, a stand-in that shares its attributes and parameters.
+        A callable that behaves like `model`; for an `nn.Module`, an object that shares its attributes and parameters.
 
     Raises:
         ConfigError: an unknown option. BackendError: an unknown backend. TypeError: `model` is not callable.
@@ -96,16 +94,14 @@ def _with_a_frame(function: Any) -> Any:
     return call
 
 
-def _compiled(model: Any, config: Any, asked: tuple[Any, str | None, dict[str, Any]], settings: dict[str, Any]) -> Any:
+def _compiled(model: Any, config: Config, asked: Asked, settings: dict[str, Any]) -> Any:
     """What `compile()` gives; pickles refer to it. `asked` is what the backend is found by."""
     made_by: dict[str, Any] = {"remake": _compiled, "resolve": _resolve_backend}
     return _wrap(model, CompileRegion(config, backend=_resolve_backend(*asked), asked=asked, **made_by, **settings))
 
 
-def _settings(options: dict[str, Any] | None, recompile_limit: int | None) -> tuple[Any, dict[str, Any]]:
+def _settings(options: dict[str, Any] | None, recompile_limit: int | None) -> tuple[Config, dict[str, Any]]:
     """Stator's own options apart from those meant for the backend."""
-    import dataclasses
-
     config = current()
     own = {f.name for f in dataclasses.fields(config)}
     changes = {k: v for k, v in (options or {}).items() if k in own}
@@ -116,63 +112,17 @@ def _settings(options: dict[str, Any] | None, recompile_limit: int | None) -> tu
 
 
 def _resolve_backend(backend: Any, mode: str | None, rest: dict[str, Any]) -> Any:
-    if not torch_present():
+    torch = torch_layer()
+    if torch is None:
         return backend if callable(backend) else None
-    from stator import backends
-
-    return backends.resolve(backend, mode=mode, options=rest)
-
-
-def torch_present() -> bool:
-    """Whether the torch layer can be (and now is) loaded, as the tracer is: not before it is needed."""
-    if _torch is None:
-        with _setting_up, paused():
-            _set_up()
-    return bool(_torch)
-
-
-def _set_up() -> None:
-    """Load the tracer and the torch layer, whole or not at all: where that has failed, it fails again."""
-    global _torch, _failure
-    if _torch is not None:
-        return  # another thread has done it
-    if _failure is None:
-        try:
-            from stator.compiler.compile_frame import on_miss
-
-            if "torch" in sys.modules:
-                present = sys.modules["torch"] is not None
-            else:
-                present = importlib.util.find_spec("torch") is not None
-            if present:
-                from stator import pytorch
-
-                pytorch.install()
-            set_miss_handler(on_miss)
-            _torch = present
-            return
-        except BaseException as e:
-            _failure = e
-            if not isinstance(e, Exception):
-                raise
-    if isinstance(_failure, errors.InternalError):
-        raise errors.InternalError(*_failure.args)  # it says all that there is to say
-    text = f"Stator could not be set up in this process: {type(_failure).__name__}: {_failure}"
-    raise errors.InternalError(text) from _failure
-
-
-_torch: bool | None = None
-_failure: BaseException | None = None
-_setting_up = threading.RLock()
+    return torch.resolve(backend, mode=mode, options=rest)
 
 
 def _wrap(model: Any, compile_region: CompileRegion) -> Any:
-    if torch_present():
-        from stator.pytorch.modules.compiled_module import module_stand_in
-        from stator.pytorch.state.other_tracers import innermost
-
-        model = innermost(model)
-        stand_in = module_stand_in(model, compile_region)
+    torch = torch_layer()
+    if torch is not None:
+        model = torch.innermost(model)
+        stand_in = torch.module_stand_in(model, compile_region)
         if stand_in is not None:
             return stand_in
     return Compiling(compile_region)(_with_a_frame(model) if isinstance(model, _IN_C) else model)
@@ -182,10 +132,7 @@ def substitute_in_graph(original: Any) -> Callable[[F], F]:
     """Decorator: trace this Python function wherever the program calls `original` (a C function, usually)."""
 
     def decorate(replacement: F) -> F:
-        # It loads the tracer, and its own model of `original` before this one.
-        from stator.compiler import mark_models
-
-        mark_models.substitute(original, replacement)
+        layers().substitute(original, replacement)  # the tracer's own model of `original` is loaded before
         return replacement
 
     return decorate
@@ -215,30 +162,26 @@ def generated_source(compiled: Any) -> str:
 
 def install() -> None:
     """Route `torch.compile` through Stator for the whole process, so that unmodified programs use it."""
-    _torch_compile().install(compile)
+    _needed_torch_layer().route(compile)
 
 
 def uninstall() -> None:
     """Undo `install()`."""
-    _torch_compile().uninstall()
+    _needed_torch_layer().unroute()
 
 
-def _torch_compile() -> Any:
-    if not torch_present():
+def _needed_torch_layer() -> TorchLayer:
+    torch = torch_layer()
+    if torch is None:
         text = "stator.install() routes torch.compile through Stator, and torch is not installed"
         raise errors.ConfigError(f"{text}: pip install 'stator[torch]'")
-    from stator.pytorch.state import torch_compile
-
-    return torch_compile
+    return torch
 
 
 def list_backends() -> list[str]:
     """The names that `compile(backend=…)` takes."""
-    if not torch_present():
-        return []
-    from stator import backends
-
-    return backends.list_backends()
+    torch = torch_layer()
+    return [] if torch is None else torch.list_backends()
 
 
 __all__ = [
@@ -249,6 +192,5 @@ __all__ = [
     "list_backends",
     "reset",
     "stats",
-    "torch_present",
     "uninstall",
 ]

@@ -54,7 +54,7 @@ def leaf_function(fn: Callable[..., Any] | None = None, *, mutates_args: Iterabl
         if leaf.fake is None:
             raise ValueError(leaf.missing_fake())
         if leaf.hook is not None:
-            from stator.pytorch.higher_order.leaf import watch
+            from stator.pytorch.higher_order.leaf import watch  # which imports torch: not with `import stator`
 
             watch(leaf.hook, args, kwargs)
         return leaf.function(*args, **kwargs)

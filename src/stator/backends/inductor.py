@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from stator.errors import ConfigError
 from stator.pytorch import internals
+
+if TYPE_CHECKING:
+    import torch.fx
 
 __all__ = ["Inductor"]
 
@@ -15,24 +19,24 @@ class Inductor:
 
     name = "inductor"
 
-    def __init__(self, mode: str | None, options: dict[str, Any]) -> None:
+    def __init__(self, mode: str | None, options: dict[str, object]) -> None:
         self.mode = mode
         self.options = options
-        self._patches: dict[str, Any] | None = None
+        self._patches: dict[str, object] | None = None
 
-    def patches(self) -> dict[str, Any]:
+    def patches(self) -> dict[str, object]:
         """Inductor's settings for the mode and the options, checked."""
         if self._patches is None:
             self._patches = _patches(self.mode, self.options)
         return self._patches
 
-    def __call__(self, gm: Any, example_inputs: Any) -> Any:
+    def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
         return internals.compile_fx(gm, example_inputs, config_patches=self.patches())
 
 
-def _patches(mode: str | None, options: dict[str, Any]) -> dict[str, Any]:
+def _patches(mode: str | None, options: dict[str, object]) -> dict[str, object]:
     known = internals.inductor_config.get_config_copy()
-    patches: dict[str, Any] = {}
+    patches: dict[str, object] = {}
     if mode not in (None, "default"):
         modes = internals.inductor_modes()
         if mode not in modes:

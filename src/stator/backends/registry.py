@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from stator.backends.inductor import Inductor
 from stator.errors import UnknownBackendError
 from stator.pytorch import internals
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    import torch.fx
+
 __all__ = ["Backend", "list_backends", "lookup_backend", "register_backend", "resolve"]
 
-Backend = Callable[..., Any]
+Function: TypeAlias = Callable[..., Any]
+#: called with a GraphModule and example inputs, it returns what runs in the graph's place
+Backend: TypeAlias = Function
+Inputs: TypeAlias = list[object]
 _registry: dict[str, Backend] = {}
 _ENTRY_POINTS = "stator.backends"
 
 
-def register_backend(backend: Backend | None = None, *, name: str | None = None) -> Any:
+def register_backend(backend: Backend | None = None, *, name: str | None = None) -> Function:
     """Make a backend known by a name (its own, unless given); usable as a decorator.
 
     >>> @register_backend
@@ -51,19 +60,17 @@ def lookup_backend(name: str) -> Backend:
     raise UnknownBackendError(f"unknown backend {name!r}; {advice}", backend=name)
 
 
-def _entry_points() -> dict[str, Any]:
+def _entry_points() -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=_ENTRY_POINTS)}
 
 
-def resolve(backend: str | Backend, *, mode: str | None = None, options: dict[str, Any] | None = None) -> Backend:
+def resolve(backend: str | Backend, *, mode: str | None = None, options: dict[str, object] | None = None) -> Backend:
     """The callable for `compile(backend=…, mode=…, options=…)`."""
     if isinstance(backend, str):
         found = lookup_backend(backend)
         if backend == "inductor":
-            from stator.backends.inductor import Inductor
-
             return Inductor(mode, options or {})
     elif callable(backend):
         found = backend
@@ -73,7 +80,7 @@ def resolve(backend: str | Backend, *, mode: str | None = None, options: dict[st
     prepare = getattr(found, "_dynamo_backend_init", None)
     if prepare is not None:
         prepare()
-    keywords: dict[str, Any] = {}
+    keywords: dict[str, object] = {}
     if mode is not None:
         keywords["mode"] = mode
     if options:
@@ -84,29 +91,27 @@ def resolve(backend: str | Backend, *, mode: str | None = None, options: dict[st
 class _WithKeywords:
     """A backend that is handed `mode` and `options`, as torch.compile hands them over."""
 
-    def __init__(self, backend: Backend, keywords: dict[str, Any]) -> None:
+    def __init__(self, backend: Backend, keywords: dict[str, object]) -> None:
         self.backend = backend
         self.keywords = keywords
         self.name = getattr(backend, "__name__", type(backend).__name__)
 
-    def __call__(self, gm: Any, example_inputs: Any) -> Any:
+    def __call__(self, gm: torch.fx.GraphModule, example_inputs: Inputs) -> Function:
         return self.backend(gm, example_inputs, **self.keywords)
 
 
-def _eager(gm: Any, example_inputs: Any) -> Any:
+def _eager(gm: torch.fx.GraphModule, example_inputs: Inputs) -> Function:
     """Run the graph with eager kernels."""
     return gm.forward
 
 
-def _aot_eager(gm: Any, example_inputs: Any) -> Any:
+def _aot_eager(gm: torch.fx.GraphModule, example_inputs: Inputs) -> Function:
     """Run the graphs that AOTAutograd makes with eager kernels."""
     return internals.aot_eager(gm, example_inputs)
 
 
-def _inductor(gm: Any, example_inputs: Any) -> Any:
+def _inductor(gm: torch.fx.GraphModule, example_inputs: Inputs) -> Function:
     """Compile with Inductor."""
-    from stator.backends.inductor import Inductor
-
     return Inductor(None, {})(gm, example_inputs)
 
 

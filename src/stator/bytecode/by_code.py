@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, Generic, TypeVar
 
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 
 T = TypeVar("T")
 
@@ -76,11 +76,11 @@ class _Ref(weakref.ref[CodeType]):
         super().__init__(code, _forget)  # type: ignore[call-arg]
 
 
-def _forget(ref: Any) -> None:
+def _forget(ref: _Ref) -> None:
     table = ref.table()
     if table is not None and table._codes.get(ref.key) is ref:
         del table._codes[ref.key], table._known[ref.key]
 
 
 # A code object may end while traced code runs.
-set_code_policy(_forget.__code__, 2)
+set_code_policy(_forget.__code__, CodePolicy.RUN_RECURSIVELY)

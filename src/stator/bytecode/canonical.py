@@ -20,6 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+Argument = Any
+"""What an instruction's `arg` is depends on the opcode: its row says it."""
+
 IN_CODEGEN = "codegen/native_calls.py"
 """In the column `native`: a function there writes it."""
 
@@ -33,7 +36,7 @@ class Opcode(NamedTuple):
     after: tuple[str, ...]
     """What is there instead when it falls through."""
     doc: str
-    many: Callable[[Any], int]
+    many: Callable[[Argument], int]
     """How many entries the one with the ellipsis stands for, by the instruction's `arg`."""
     jump: tuple[str, ...] | None
     """What is there instead when it jumps: then `arg` is the index of another instruction. None: it never does."""
@@ -57,15 +60,15 @@ class Opcode(NamedTuple):
         same = (number for number, (old, new) in enumerate(zip(self.before, self.after)) if old != new)
         return next(same, min(len(self.before), len(self.after)))
 
-    def pops(self, arg: Any) -> int:
+    def pops(self, arg: Argument) -> int:
         """How many entries it takes from the stack or looks at."""
         return self._count(self.before, arg)
 
-    def pushes(self, arg: Any, *, jump: bool = False) -> int:
+    def pushes(self, arg: Argument, *, jump: bool = False) -> int:
         """How many are there instead."""
         return self._count(self.jump if jump and self.jump is not None else self.after, arg)
 
-    def _count(self, entries: tuple[str, ...], arg: Any) -> int:
+    def _count(self, entries: tuple[str, ...], arg: Argument) -> int:
         return len(entries) if "…" not in "".join(entries) else len(entries) - 1 + self.many(arg)
 
 
@@ -73,7 +76,7 @@ def _entries(text: str) -> tuple[str, ...]:
     return tuple(entry.strip() for entry in text.split(",") if entry.strip())
 
 
-def _itself(arg: Any) -> int:
+def _itself(arg: Argument) -> int:
     return arg  # type: ignore[no-any-return]
 
 
@@ -82,7 +85,7 @@ def _row(
     picture: str,
     doc: str = "",
     *,
-    many: Callable[[Any], int] = _itself,
+    many: Callable[[Argument], int] = _itself,
     jump: str | None = None,
     native: str = "",
     refused: str = "",

@@ -13,7 +13,7 @@ import opcode
 import sys
 import weakref
 from types import CellType, CodeType, FunctionType, TracebackType
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from stator._core import raise_unchanged
 
@@ -28,8 +28,15 @@ from .versions.common import local_slots
 _OPTIMIZED = 0x01 | 0x02  # CO_OPTIMIZED, CO_NEWLOCALS
 _SLOT_OPS = frozenset(opcode.opname[number] for number in (*opcode.haslocal, *opcode.hasfree))
 _PREFIX = frozenset({"COPY_FREE_VARS", "MAKE_CELL", "RETURN_GENERATOR"})
-_KINDS = frozenset({"value", "null", "handler", "lasti", "previous"})
-_MODES = frozenset({"value", "throw", "call", "enter"})
+
+ResumeMode = Literal["value", "throw", "call", "enter"]
+"""How a frame goes on; see `continuation`."""
+
+StackKind = Literal["value", "null", "handler", "lasti", "previous"]
+"""What an entry of its stack is."""
+
+_MODES = frozenset(get_args(ResumeMode))
+_KINDS = frozenset(get_args(StackKind))
 
 
 class ContinuationError(Exception):
@@ -51,8 +58,8 @@ class _Place(NamedTuple):
     """What identifies a continuation of one code object."""
 
     at: int
-    mode: str
-    stack: tuple[str, ...]
+    mode: ResumeMode
+    stack: tuple[StackKind, ...]
     names: tuple[str, ...]
     results: int
     target: int | None
@@ -71,7 +78,7 @@ class _Origin(NamedTuple):
     raised: dict[int, int]  # the prologue's instructions that stand for those of place.raised
 
 
-def _none_yet(code: CodeType) -> dict[Any, Any]:
+def _none_yet(code: CodeType) -> dict[_Place, CodeType]:
     return {}
 
 
@@ -83,8 +90,8 @@ def continuation(
     code: CodeType,
     index: int,
     *,
-    mode: str = "value",
-    stack: tuple[str, ...] = (),
+    mode: ResumeMode = "value",
+    stack: tuple[StackKind, ...] = (),
     names: tuple[str, ...] = (),
     results: int = 1,
     target: int | None = None,
@@ -196,7 +203,7 @@ def continuation_freevars(code: CodeType) -> tuple[str, ...]:
     return decoded.cellvars + decoded.freevars
 
 
-def make_function(code: CodeType, globals: dict[str, Any], cells: tuple[CellType, ...] = ()) -> FunctionType:
+def make_function(code: CodeType, globals: dict[str, object], cells: tuple[CellType, ...] = ()) -> FunctionType:
     """The function of a continuation: `cells` are those of `continuation_freevars`."""
     return FunctionType(code, globals, code.co_name, None, cells)
 
@@ -205,7 +212,7 @@ def _prologue_length(code: CodeType, origin: _Origin) -> int:
     return len(decode(code).instrs) - len(origin.kept)
 
 
-def _resolve(code: CodeType, index: int, mode: str, target: int | None) -> tuple[CodeType, int, int | None]:
+def _resolve(code: CodeType, index: int, mode: ResumeMode, target: int | None) -> tuple[CodeType, int, int | None]:
     """The same place in the original, so that prologues never pile up."""
     if in_prologue(code, index):
         raise ContinuationError("inside a continuation's prologue")

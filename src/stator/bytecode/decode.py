@@ -8,9 +8,10 @@ import opcode
 import weakref
 from collections.abc import Iterator
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .by_code import ByCode
+from .canonical import Argument
 from .versions import current
 from .versions.common import Tables, local_slots
 
@@ -46,7 +47,14 @@ class Instr:
     __slots__ = ("arg", "handler", "index", "line", "offset", "op", "raw")
 
     def __init__(
-        self, op: str, arg: Any, index: int, offset: int, line: int | None, handler: ExceptionEntry | None, raw: str
+        self,
+        op: str,
+        arg: Argument,
+        index: int,
+        offset: int,
+        line: int | None,
+        handler: ExceptionEntry | None,
+        raw: str,
     ) -> None:
         self.op = op
         self.arg = arg

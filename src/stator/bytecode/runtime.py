@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable
-from types import CodeType, FrameType, FunctionType, TracebackType
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Container, Iterable, Mapping
+from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
-from stator._core import finished_frame, raise_unchanged, set_code_policy
+from stator._core import CodePolicy, finished_frame, raise_unchanged, set_code_policy
 from stator.bytecode.by_code import ByCode
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Place(NamedTuple):
@@ -17,66 +20,67 @@ class Place(NamedTuple):
 
     frame: int  # the same for every place in one frame
     code: CodeType
-    globals: dict[str, Any]
+    globals: dict[str, object]
     at: int
     line: int | None
     last: int  # the instruction at which the frame ended
 
 
-END: Any = type("END", (), {"__repr__": lambda self: "END"})()
+END: object = type("END", (), {"__repr__": lambda self: "END"})()
 
 
-def not_contains(container: Any, item: Any) -> bool:
+def not_contains(container: Container[object], item: object) -> bool:
     """`item not in container`"""
     return item not in container
 
 
-def format_value(value: Any, conversion: str, spec: str) -> str:
+def format_value(value: object, conversion: str, spec: str) -> str:
     """`f"{value!conversion:spec}"`"""
     return format(_CONVERSIONS[conversion](value) if conversion else value, spec)
 
 
-_CONVERSIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
+_CONVERSIONS: dict[str, Callable[[object], str]] = {"s": str, "r": repr, "a": ascii}
 
 
-def unpack(value: Any, count: int) -> list[Any]:
+def unpack(value: Iterable[object], count: int) -> list[object]:
     """The items of `a, b = value`, last first; exactly `count`, or CPython's own error."""
     names = ", ".join(f"i{i}" for i in range(count))
     target = f"[{names}]" if count else "[]"
-    return _function(f"def unpack(v):\n    {target} = v\n    return [{', '.join(reversed(names.split(', ')))}]")(value)  # type: ignore[no-any-return]
+    return _function(f"def unpack(v):\n    {target} = v\n    return [{', '.join(reversed(names.split(', ')))}]")(value)
 
 
-def unpack_ex(value: Any, before: int, after: int) -> list[Any]:
+def unpack_ex(value: Iterable[object], before: int, after: int) -> list[object]:
     """The items of `a, *b, c = value`, last first."""
     names = [f"i{i}" for i in range(before + after + 1)]
     target = ", ".join(f"*{n}" if i == before else n for i, n in enumerate(names))
-    return _function(f"def unpack(v):\n    [{target}] = v\n    return [{', '.join(reversed(names))}]")(value)  # type: ignore[no-any-return]
+    return _function(f"def unpack(v):\n    [{target}] = v\n    return [{', '.join(reversed(names))}]")(value)
 
 
-_functions: dict[str, Callable[..., Any]] = {}
+_Unpacking = Callable[[Iterable[object]], list[object]]
+_functions: dict[str, _Unpacking] = {}
 
 
-def _function(text: str) -> Callable[..., Any]:
+def _function(text: str) -> _Unpacking:
     found = _functions.get(text)
     if found is None:
-        scope: dict[str, Any] = {}
+        scope: dict[str, _Unpacking] = {}
         # The file name keeps the frame hook from tracing it, which would end at the same instruction.
         exec(compile(text, "<stator unpack>", "exec"), scope)
         found = _functions[text] = scope["unpack"]
     return found
 
 
-def list_extend(target: list[Any], iterable: Any) -> None:
+def list_extend(target: list[object], iterable: Iterable[object]) -> None:
     """`[*iterable]`, into a list that exists already."""
     target += [*iterable]
 
 
-def dict_update(target: dict[Any, Any], mapping: Any) -> None:
+def dict_update(target: dict[object, object], mapping: Mapping[object, object]) -> None:
     """`{**mapping}`, into a dict that exists already."""
     target.update({**mapping})
 
 
-def dict_merge(target: dict[str, Any], mapping: Any, function: Any) -> None:
+def dict_merge(target: dict[str, object], mapping: Mapping[str, object], function: object) -> None:
     """`function(**target, **mapping)`'s check for keywords given twice."""
     for key in mapping.keys():  # noqa: SIM118
         if key in target:
@@ -84,7 +88,7 @@ def dict_merge(target: dict[str, Any], mapping: Any, function: Any) -> None:
         target[key] = mapping[key]
 
 
-def _shown(function: Any) -> str:
+def _shown(function: object) -> str:
     """`_PyObject_FunctionStr`: how error messages name a callable."""
     name = getattr(function, "__qualname__", None)
     if name is None:
@@ -93,9 +97,9 @@ def _shown(function: Any) -> str:
     return f"{module}.{name}()" if module and module != "builtins" else f"{name}()"
 
 
-def before_with(manager: Any) -> tuple[Any, Any]:
+def before_with(manager: object) -> tuple[object, object]:
     """`with manager:`: the bound exit, and what entering gave."""
-    cls = type(manager)
+    cls: Any = type(manager)
     try:
         enter = cls.__enter__
     except AttributeError:
@@ -110,14 +114,14 @@ def before_with(manager: Any) -> tuple[Any, Any]:
     return bound, entered
 
 
-def with_except(exc: BaseException, leave: Any, *receiver: Any) -> Any:
+def with_except(exc: BaseException, leave: Callable[..., object], *receiver: object) -> object:
     """The exit of a with statement whose body has raised."""
     return leave(*receiver, type(exc), exc, exc.__traceback__)
 
 
-def import_from(module: Any, name: str) -> Any:
+def import_from(module: ModuleType, name: str) -> object:
     """`from module import name`"""
-    scope: dict[str, Any] = {"__name__": "stator.import"}
+    scope: dict[str, object] = {"__name__": "stator.import"}
     try:
         return getattr(module, name)
     except AttributeError:
@@ -125,7 +129,7 @@ def import_from(module: Any, name: str) -> Any:
         return scope["found"]
 
 
-def load_global(globals_: dict[str, Any], name: str) -> Any:
+def load_global(globals_: dict[str, object], name: str) -> object:
     """A global, else a builtin."""
     if name in globals_:
         return globals_[name]
@@ -135,7 +139,7 @@ def load_global(globals_: dict[str, Any], name: str) -> Any:
         raise NameError(f"name '{name}' is not defined", name=name) from None
 
 
-def matches(exc: BaseException, pattern: Any) -> bool:
+def matches(exc: BaseException, pattern: type[BaseException] | tuple[type[BaseException], ...]) -> bool:
     """`except pattern:`"""
     saved = exc.__traceback__
     try:
@@ -150,14 +154,14 @@ def matches(exc: BaseException, pattern: Any) -> bool:
         exc.__traceback__ = saved
 
 
-def match_keys(subject: Any, keys: tuple[Any, ...]) -> tuple[Any, ...] | None:
+def match_keys(subject: Mapping[object, object], keys: tuple[object, ...]) -> tuple[object, ...] | None:
     """The values of a mapping pattern's keys, or None."""
     missing = object()
     values = tuple(subject.get(key, missing) for key in keys)
     return None if any(v is missing for v in values) else values
 
 
-def handling(exc: BaseException, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def handling(exc: BaseException, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function while `exc` is the exception being handled."""
     saved, context = exc.__traceback__, exc.__context__
     try:
@@ -197,7 +201,7 @@ def with_frames(
     callers: tuple[Place, ...],
     inner: TracebackType | None,
     chained: bool,
-    variables: dict[int, Any],
+    variables: dict[int, dict[str, object] | None],
 ) -> None:
     """Give an exception the traceback of the traced frames it has passed through.
 
@@ -232,7 +236,7 @@ def with_frames(
 
 def _untraced_twin(code: CodeType) -> CodeType:
     twin = code.replace()
-    set_code_policy(twin, 2)
+    set_code_policy(twin, CodePolicy.RUN_RECURSIVELY)
     return twin
 
 

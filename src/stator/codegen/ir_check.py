@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stator.bytecode import argument_count
 from stator.errors import InternalError
+from stator.guards.intern import sources_of
 from stator.guards.source import CellSource, LocalSource, Source
 
 if TYPE_CHECKING:
     from stator.codegen.program import Residual
+    from stator.guards.intern import Output
     from stator.guards.program import GuardProgram
 
 __all__ = ["RULES", "Traced", "check_ir", "complaints"]
@@ -54,9 +56,9 @@ class Traced(NamedTuple):
         return [] if graph is None else list(graph.gm.graph.nodes)
 
 
-def _one_by_one(outputs: Iterable[Any]) -> list[Source]:
+def _one_by_one(outputs: Iterable[Output]) -> list[Source]:
     """Sources of which some are handed over together, as a tuple."""
-    return [source for item in outputs for source in (item if isinstance(item, tuple) else (item,))]
+    return [source for output in outputs for source in sources_of(output)]
 
 
 Rule = Callable[[Traced], Iterator[str]]
@@ -160,7 +162,7 @@ def the_graph_is_whole(traced: Traced) -> Iterator[str]:
     if traced.residual.graph is None:
         return
     nodes = traced.nodes
-    seen: set[Any] = set()
+    seen = set()
     for node in nodes:
         for used in node.all_input_nodes:
             if used not in seen:

@@ -6,7 +6,7 @@ import builtins
 import operator
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator._core import apply
 from stator.bytecode import NULL_FIRST, runtime
@@ -31,7 +31,8 @@ class Native:
         self.index = state.instr.index
         self.stack = list(state.stack)
         self.globals = state.frame.globals
-        self.call = ""
+        #: the function that is called, and its arguments
+        self.call: list[str] = []
         #: names of the results to push; None in the list stands for a NULL
         self.results: list[str | None] = ["result"]
         #: unpack the call's result into `results` (else it is the only one)
@@ -45,9 +46,9 @@ class Native:
     def pop_raw(self) -> Value:
         return self.stack.pop()
 
-    def do(self, function: Callable[..., Any], *args: str) -> None:
+    def do(self, function: Callable[..., object], *args: str) -> None:
         """Call an embedded function on expressions."""
-        self.call = f"{{run}}({', '.join([self.writer.const(function), *args])})"
+        self.call = [self.writer.const(function), *args]
 
     def callable(self) -> tuple[str, list[str]]:
         """The callable under the arguments of a call, and its `self`."""
@@ -64,7 +65,7 @@ class Native:
 
 
 #: what the rows of opcodes call, by its name there
-_FUNCTIONS: dict[str, Any] = {**vars(builtins), **vars(operator), **vars(runtime)}
+_FUNCTIONS: dict[str, object] = {**vars(builtins), **vars(operator), **vars(runtime)}
 
 
 def _by_row(row: Opcode) -> Callable[[Native], None]:
@@ -129,7 +130,7 @@ def _emit_call(n: Native, count: int, names: tuple[str, ...]) -> None:
     function, receiver = n.callable()
     split = count - len(names)
     parts = [function, *receiver, *args[:split]] + [f"{k}={v}" for k, v in zip(names, args[split:], strict=True)]
-    n.call = f"{{run}}({', '.join(parts)})"
+    n.call = parts
 
 
 @_native("CALL_FUNCTION_EX")
@@ -141,8 +142,7 @@ def _call_ex(n: Native) -> None:
     if is_tuple and not receiver:
         n.do(apply, function, args, *keywords)
         return
-    first = "".join(f", {r}" for r in receiver)
-    n.call = f"{{run}}({', '.join([f'{function}{first}', f'*{args}', *(f'**{k}' for k in keywords)])})"
+    n.call = [function, *receiver, f"*{args}", *(f"**{k}" for k in keywords)]
 
 
 @_native("BINARY_OP")

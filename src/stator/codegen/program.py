@@ -8,15 +8,21 @@ import linecache
 import sys
 import types
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stator import errors
-from stator._core import raise_unchanged, set_code_policy
+from stator._core import CodePolicy, raise_unchanged, set_code_policy
 from stator._core import tail as tail_call
 from stator.bytecode import argument_count, runtime
 from stator.codegen.native_calls import NATIVE, Native
-from stator.codegen.resume_functions import Link, callers, chain, link, outer_links
+from stator.codegen.resume_functions import (
+    ResumeFunction,
+    callers,
+    outer_resume_functions,
+    resume_chain,
+    resume_function,
+)
 from stator.codegen.writer import Writer
 from stator.guards.raw import is_heap_type
 from stator.guards.source import FunctionSource, LocalSource, Source
@@ -25,16 +31,39 @@ from stator.space.signals import FrameState
 from stator.space.value import NULL, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.guards.intern import Output
     from stator.space import interfaces
     from stator.space.interfaces import Trace
 
 _serial = itertools.count()
 
 
+class Recovery(Protocol):
+    """What is done about a graph that fails; see `stator.pytorch.graph.undo.Recovery`."""
+
+    save: str
+    undo: str
+    refused: str
+
+
+class Graph(Protocol):
+    """A compiled graph; see `stator.pytorch.graph.compiled_graph.CompiledGraph`."""
+
+    callable: Callable[..., object]
+    inputs: list[Output]
+    located: Callable[[BaseException], object] | None
+    gm: Any
+
+    def recovery(self, recorder: Any, writer: interfaces.Writer, *, checked: bool) -> Recovery | None:
+        """What generated code does about a failure of the graph, or of checks of its results."""
+
+
 class Residual:
     """A generated program: its callable, its source text, what it must be handed, and the graph inside it."""
 
-    def __init__(self, function: Callable[..., Any], text: str, outputs: list[Any], graph: Any) -> None:
+    def __init__(
+        self, function: Callable[..., object], text: str, outputs: Sequence[Output], graph: Graph | None
+    ) -> None:
         self.function = function
         self.text = text
         self.outputs = outputs
@@ -50,39 +79,38 @@ class Program:
         name: what the traced function is called.
     """
 
-    def __init__(self, trace: Trace, run: Callable[..., Any], name: str) -> None:
+    def __init__(self, trace: Trace, run: Callable[..., object], name: str) -> None:
         self.trace = trace
         self.writer = Writer(trace)
         self.writer.namespace |= {"run": run, "tail": tail_call}
         self.name = name
         self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
-        self.tail: list[str] = []
-        self._run_natively: list[Any] = []
+        self.epilogue: list[str] = []
 
     # -- the three ways a trace ends --------------------------------------------------------------------------------
 
     def returns(self, value: Value) -> Residual:
         """The frame has returned."""
         result = self.writer.expr(value)
-        self.tail = self._effects()
-        self.tail.append(f"return {result}")
+        self.epilogue = self._effects()
+        self.epilogue.append(f"return {result}")
         return self._finish()
 
     def raises(self, value: Value) -> Residual:
         """An exception leaves the frame."""
         exc = self.writer.expr(value)
-        self.tail = self._effects()
-        self.tail.append(f"raising = [{exc}]")
+        self.epilogue = self._effects()
+        self.epilogue.append(f"raising = [{exc}]")
         if exc not in self.writer.namespace:  # the traceback leads to this frame: the exception must not be found in it
-            self.tail.append(f"del {exc}")
-        self.tail.append(f"{self.writer.const(runtime.leave_with)}(raising)")
+            self.epilogue.append(f"del {exc}")
+        self.epilogue.append(f"{self.writer.const(runtime.leave_with)}(raising)")
         return self._finish()
 
     def breaks(self, states: list[FrameState]) -> Residual:
         """A graph break: `states` innermost first."""
         leaf, outer = states[0], states[1:]
         for state in states:
-            state.frame.resumed = True
+            state.frame.afterlife.resumed = True
         if leaf.mode == "enter" or leaf.instr.op not in NATIVE or _shows_frame(leaf):
             self._enter(leaf, outer)
         else:
@@ -91,17 +119,17 @@ class Program:
 
     def _enter(self, leaf: FrameState, outer: list[FrameState]) -> None:
         """Go on at the very instruction: traced again after a forced break, else given up on and run as it is."""
-        first = link(self.writer, leaf.frame, leaf.instr.index, leaf.stack, mode="enter")
+        first = resume_function(self.writer, leaf.frame, leaf.instr.index, leaf.stack, mode="enter")
         go_on = self._chain(first, [], outer)
         self._make_subclasses()
-        self.tail = self._effects()
+        self.epilogue = self._effects()
         if leaf.mode != "enter":
-            set_code_policy(first.code, 1)
+            set_code_policy(first.code, CodePolicy.SKIP)
             GIVEN_UP.keep(first.code, True)
             if outer and first.code is leaf.frame.code:
                 # A continuation that begins here was inlined: the program would come back to itself for ever.
                 raise Unsupported(errors.FrameGivenUp(first.code.co_qualname, "its first instruction cannot be traced"))
-        self.tail.append(f"return tail({go_on})")
+        self.epilogue.append(f"return tail({go_on})")
 
     def _native(self, leaf: FrameState, outer: list[FrameState]) -> None:
         """Execute the instruction as ordinary Python, then go on with what it gave, or raised."""
@@ -109,41 +137,48 @@ class Program:
         native = Native(leaf, writer)
         NATIVE[leaf.instr.op](native)
         index = leaf.instr.index
-        thrown = link(
+        thrown = resume_function(
             writer, leaf.frame, index, leaf.stack[: leaf.instr.handler.depth if leaf.instr.handler else 0], mode="throw"
         )
         after, payload = self._results(native, leaf)
         on_error = self._chain(thrown, ["error"], outer)
         go_on = self._chain(after, payload, outer)
         jump = "" if native.jump is None else self._chain(*self._jump(native, leaf), outer)
-        handled = leaf.frame.handled
-        seen = f"run({callers(writer, [leaf, *outer])}, "
-        if handled is not None:
-            seen = seen.replace("(", f"({writer.const(runtime.handling)}, {writer.expr(handled)}, ", 1)
-        call = native.call.replace("{run}(", seen, 1)
+        call = self._called_natively(native, [leaf, *outer])
         self._make_subclasses()
-        self.tail = self._effects()
-        self.tail += ["try:", f"    result = {call}", "except BaseException as error:"]
-        self.tail.append(f"    error = {writer.const(runtime.thrown)}(error)")
-        self.tail.append(f"    return tail({on_error})")
+        self.epilogue = self._effects()
+        self.epilogue += ["try:", f"    result = {call}", "except BaseException as error:"]
+        self.epilogue.append(f"    error = {writer.const(runtime.thrown)}(error)")
+        self.epilogue.append(f"    return tail({on_error})")
         if native.unpacks:
-            self.tail.append(f"{', '.join(p for p in payload)}{',' if payload else '[]'} = result")
+            self.epilogue.append(f"{', '.join(p for p in payload)}{',' if payload else '[]'} = result")
         if native.jump is not None:
-            self.tail += [f"if {native.jump[0]}:", f"    return tail({jump})"]
-        self.tail.append(f"return tail({go_on})")
+            self.epilogue += [f"if {native.jump[0]}:", f"    return tail({jump})"]
+        self.epilogue.append(f"return tail({go_on})")
+
+    def _called_natively(self, native: Native, states: list[FrameState]) -> str:
+        """The call of the instruction's operation, with the hook on: it finds the program's frames above it, and the
+        exception that the innermost is handling."""
+        around = [callers(self.writer, states)]
+        handled = states[0].frame.handling.current
+        if handled is not None:
+            around = [self.writer.const(runtime.handling), self.writer.expr(handled), *around]
+        return f"run({', '.join([*around, *native.call])})"
 
     def _make_subclasses(self) -> None:
         """Make the classes that nobody refers to any more: the classes they derive from know of them."""
-        fresh = self.trace.fresh_classes
+        fresh = self.trace.classes.fresh
         for cls, value in fresh.items():
             bases = [base for base in cls.__bases__ if is_heap_type(base)]
             if any(base not in fresh or self.writer.is_made(fresh[base]) for base in bases):
                 self.writer.expr(value)
 
-    def _chain(self, innermost: Link, payload: list[str], outer: list[FrameState]) -> str:
-        return chain(self.writer, [innermost, *outer_links(self.writer, outer, innermost.code)], payload)
+    def _chain(self, innermost: ResumeFunction, payload: list[str], outer: list[FrameState]) -> str:
+        return resume_chain(
+            self.writer, [innermost, *outer_resume_functions(self.writer, outer, innermost.code)], payload
+        )
 
-    def _results(self, native: Native, leaf: FrameState) -> tuple[Link, list[str]]:
+    def _results(self, native: Native, leaf: FrameState) -> tuple[ResumeFunction, list[str]]:
         """The continuation after the instruction; NULLs among its results go below or above the payload."""
         writer, stack = self.writer, list(native.stack)
         results = native.results
@@ -151,24 +186,26 @@ class Program:
         if None in results:
             # A NULL above the result cannot be a stack entry below it: the pair is passed as stack entries.
             return self._with_null(native, leaf, stack)
-        return link(writer, leaf.frame, leaf.instr.index, stack, mode="value", results=len(payload)), payload
+        return resume_function(writer, leaf.frame, leaf.instr.index, stack, mode="value", results=len(payload)), payload
 
-    def _with_null(self, native: Native, leaf: FrameState, stack: list[Value]) -> tuple[Link, list[str]]:
+    def _with_null(self, native: Native, leaf: FrameState, stack: list[Value]) -> tuple[ResumeFunction, list[str]]:
         if native.results[0] is None:
-            after = link(self.writer, leaf.frame, leaf.instr.index, [*stack, NULL], mode="value", results=1)
+            after = resume_function(self.writer, leaf.frame, leaf.instr.index, [*stack, NULL], mode="value", results=1)
             return after, ["result"]
         placeholder = _Named("result")
-        after = link(self.writer, leaf.frame, leaf.instr.index, [*stack, placeholder, NULL], mode="value", results=0)
+        after = resume_function(
+            self.writer, leaf.frame, leaf.instr.index, [*stack, placeholder, NULL], mode="value", results=0
+        )
         return after, []
 
-    def _jump(self, native: Native, leaf: FrameState) -> tuple[Link, list[str]]:
+    def _jump(self, native: Native, leaf: FrameState) -> tuple[ResumeFunction, list[str]]:
         assert native.jump is not None
         _, target, results = native.jump
         stack = list(native.stack)
         if results == ["drop"]:
             stack.pop()
             results = []
-        taken = link(
+        taken = resume_function(
             self.writer, leaf.frame, leaf.instr.index, stack, mode="value", results=len(results), target=target
         )
         return taken, results
@@ -182,16 +219,16 @@ class Program:
 
     def _finish(self) -> Residual:
         writer = self.writer
-        for generator in (*self.trace.unfinished, *self.trace.lost):
+        for generator in (*self.trace.finalizers.suspended_in_finally, *self.trace.finalizers.pending_close):
             if not writer.is_made(generator):
                 name = generator.frame.code.co_qualname
                 raise Unsupported(errors.LifetimeObserved(f"generator {name}, left within a `try` or a `with`,"))
         outputs = writer.outputs
         checks = self.trace.recorder.checked(writer) if self.trace.recorder is not None else []
         names = [writer._names[id(v)] for v in outputs]
-        graph = None
+        graph: Graph | None = None
         head: list[str] = []
-        blocks: list[Any] = []
+        blocks: list[tuple[str, tuple[Source, ...]]] = []
         if self.trace.recorder is not None:
             graph = self.trace.recorder.finish(outputs)
         if graph is not None:
@@ -199,16 +236,16 @@ class Program:
             writer.namespace["graph"] = graph.callable
             target = f"{', '.join(names)}{',' if len(names) == 1 else ''} = " if names else ""
             head.append(f"{target}graph({', '.join(args)})")
-            recovery = self.trace.recorder.recovery(graph, writer, checked=bool(checks))
+            recovery = graph.recovery(self.trace.recorder, writer, checked=bool(checks))
             if recovery is not None:
-                head = self._checked(head[0], checks, recovery, graph.located)
+                head = self._checked(head[0], checks, recovery, graph)
             elif checks:
                 raise errors.InternalError("assumptions of a graph that cannot be thrown away")
         elif names:
             raise errors.InternalError("values of a graph that was not compiled")
         params = [*writer.params.values(), *(name for name, _ in blocks)]
-        sources: list[Any] = [*writer.params.keys(), *(block for _, block in blocks)]
-        body = head + writer.lines + self.tail
+        sources: list[Output] = [*writer.params.keys(), *(block for _, block in blocks)]
+        body = head + writer.lines + self.epilogue
         safe = self.own_name
         text = f"def {safe}({', '.join(params)}):\n" + "".join(f"    {line}\n" for line in body)
         filename = f"<stator {self.name} {next(_serial)}>"
@@ -217,7 +254,7 @@ class Program:
         weakref.finalize(writer.namespace[safe], linecache.cache.pop, filename, None).atexit = False
         return Residual(writer.namespace[safe], text, sources, graph)
 
-    def _checked(self, call: str, checks: list[str], recovery: Any, located: Any) -> list[str]:
+    def _checked(self, call: str, checks: list[str], recovery: Recovery, graph: Graph) -> list[str]:
         """The call of the graph, and what to do if it does not bear out what was assumed of its results, or fails.
 
         Ordinary Python then does it all again, and raises the program's own error where the program would. Where that
@@ -233,7 +270,7 @@ class Program:
             lines.append(f"    {passed} = {' and '.join(checks)}")
         if recovery.refused:
             lines += ["except Exception as error:", f"    if {recovery.refused.format(saved=saved)}:"]
-            lines += [f"        {line}" for line in self._raise_located(located)]
+            lines += [f"        {line}" for line in self._raise_located(graph)]
         else:
             lines.append("except Exception:")
         lines += [f"    if {writer.const(self.trace.recorder.is_watched)}():", "        raise"]
@@ -244,7 +281,7 @@ class Program:
 
     def _again(self) -> str:
         """Arguments for `tail`: the frame's function and arguments, to be executed as ordinary Python."""
-        writer, code = self.writer, self.trace.root_code
+        writer, code = self.writer, self.trace.root.code
         slots = code.co_varnames[: argument_count(code)]
         names = [writer.source(LocalSource(i, name)) for i, name in enumerate(slots)]
         positional, keywords = code.co_argcount, code.co_kwonlyargcount
@@ -260,21 +297,21 @@ class Program:
             again = f"{writer.const(functools.partial)}({', '.join([again, *named])})"
         return ", ".join([again, *parts])
 
-    def _raise_located(self, located: Any) -> list[str]:
+    def _raise_located(self, graph: Graph) -> list[str]:
         """An error of the graph, from the program's lines if they are known."""
-        if located is None:
+        if graph.located is None:
             return ["raise"]
-        frames = f"{self.writer.const(runtime.with_frames)}(error, *{self.writer.const(located)}(error))"
+        frames = f"{self.writer.const(runtime.with_frames)}(error, *{self.writer.const(graph.located)}(error))"
         return [frames, f"{self.writer.const(raise_unchanged)}(error)"]
 
-    def _graph_args(self, inputs: list[Any], blocks: list[Any]) -> list[str]:
+    def _graph_args(self, inputs: list[Output], blocks: list[tuple[str, tuple[Source, ...]]]) -> list[str]:
         args = []
         for item in inputs:
             if isinstance(item, Source):
                 args.append(self.writer.source(item))
             else:
                 name = self.writer.name("P")
-                blocks.append((name, tuple(item)))
+                blocks.append((name, item))
                 args.append(f"*{name}")
         return args
 

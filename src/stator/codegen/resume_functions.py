@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from inspect import CO_ASYNC_GENERATOR
-from types import CellType, CodeType
-from typing import TYPE_CHECKING, Any
+from types import CellType, CodeType, FunctionType
+from typing import TYPE_CHECKING
 
 from stator._core import called_from
 from stator.bytecode.continuation import (
+    ResumeMode,
+    StackKind,
     continuation,
     continuation_freevars,
     is_continuation,
@@ -19,10 +21,10 @@ from stator.bytecode.continuation import (
 from stator.bytecode.decode import decode
 from stator.bytecode.liveness import live_names
 from stator.guards.source import ItemSource, LocalSource
-from stator.interp.frame import ExcInfo, Lasti
+from stator.interp.handling import ExcInfo, Lasti
 from stator.models.functions.cell import CellValue
 from stator.space.globals_ import MadeGlobals
-from stator.space.protocol import IMMUTABLE
+from stator.space.protocol import is_immutable
 from stator.space.value import NULL, Lazy, Value
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from stator.space.signals import FrameState
 
 
-class Link:
+class ResumeFunction:
     """One frame's continuation: the expression of its function, and those of its stack values and locals."""
 
     def __init__(self, function: str, state: list[str], code: CodeType) -> None:
@@ -41,18 +43,18 @@ class Link:
         self.code = code
 
 
-def link(
+def resume_function(
     writer: Writer,
     frame: Frame,
     index: int,
     stack: list[Value],
     *,
-    mode: str,
+    mode: ResumeMode,
     results: int = 1,
     nulls: tuple[int, ...] = (),
     target: int | None = None,
     inner: CodeType | None = None,
-) -> Link:
+) -> ResumeFunction:
     """Emit what the continuation of one frame needs; `inner` is the continuation it calls (mode "call")."""
     kinds, values, raised = stack_state(writer, frame, stack)
     names, locals_ = _locals(writer, frame, index, mode, target)
@@ -69,7 +71,7 @@ def link(
     )
     if inner is not None:
         code = variant(code, inner)
-    return Link(_function(writer, frame, code), values + locals_, code)
+    return ResumeFunction(_function(writer, frame, code), values + locals_, code)
 
 
 def _cleared(frame: Frame) -> frozenset[str]:
@@ -77,9 +79,11 @@ def _cleared(frame: Frame) -> frozenset[str]:
     return frozenset(n for n in frame.decoded.cellvars if n not in frame.cells and n not in frame.locals)
 
 
-def stack_state(writer: Writer, frame: Frame, stack: list[Value]) -> tuple[tuple[str, ...], list[str], tuple[int, ...]]:
+def stack_state(
+    writer: Writer, frame: Frame, stack: list[Value]
+) -> tuple[tuple[StackKind, ...], list[str], tuple[int, ...]]:
     """The kinds of stack entries, the expressions of those that are passed, and what the "lasti" entries name."""
-    kinds: list[str] = []
+    kinds: list[StackKind] = []
     values: list[str] = []
     raised: list[int] = []
     seen: set[int] = set()
@@ -87,7 +91,8 @@ def stack_state(writer: Writer, frame: Frame, stack: list[Value]) -> tuple[tuple
         if entry is NULL:
             kinds.append("null")
         elif isinstance(entry, ExcInfo):
-            kind = "value" if entry not in frame.handlers else "previous" if id(entry) in seen else "handler"
+            caught = entry in frame.handling.infos
+            kind: StackKind = "value" if not caught else "previous" if id(entry) in seen else "handler"
             seen.add(id(entry))
             kinds.append(kind)
             if kind != "previous":
@@ -103,7 +108,7 @@ def stack_state(writer: Writer, frame: Frame, stack: list[Value]) -> tuple[tuple
 
 
 def _locals(
-    writer: Writer, frame: Frame, index: int, mode: str, target: int | None
+    writer: Writer, frame: Frame, index: int, mode: ResumeMode, target: int | None
 ) -> tuple[tuple[str, ...], list[str]]:
     starts = {index} if mode in ("enter", "throw") else {index + 1 if target is None else target}
     if mode == "call":
@@ -117,11 +122,11 @@ def _locals(
 
 def _held(frame: Frame) -> set[str]:
     """Variables not needed any more whose objects nothing but a continuation's frame may keep alive."""
-    fresh = frame.trace.fresh_classes  # what they derive from knows of them
+    fresh = frame.trace.classes.fresh  # what they derive from knows of them
     kept = {n for n, v in frame.locals.items() if fresh and not v.lazy and any(v is made for made in fresh.values())}
-    if frame.trace.calls_back:
+    if frame.trace.finalizers.calls_back:
         kept |= {n for n, v in frame.locals.items() if v.source is None and v is not NULL}
-    if not is_continuation(frame.trace.root_code):
+    if not is_continuation(frame.trace.root.code):
         return kept  # the frame that is traced keeps its arguments itself
     return kept | {n for n, v in frame.locals.items() if _from_arguments(v.source) and not _timeless(v)}
 
@@ -133,7 +138,7 @@ def _from_arguments(source: Source | None) -> bool:
 
 
 def _timeless(value: Value) -> bool:
-    return (type(value.host) if isinstance(value, Lazy) else value.cls) in IMMUTABLE
+    return is_immutable(type(value.host) if isinstance(value, Lazy) else value.cls)
 
 
 def _restored(frame: Frame, live: set[str] | frozenset[str]) -> tuple[str, ...]:
@@ -157,11 +162,11 @@ def _function(writer: Writer, frame: Frame, code: CodeType) -> str:
 _DEEPEST = 50
 
 
-def _level(link_: Link, payload: list[str]) -> str:
-    return f"({link_.function}, ({''.join(f'{part}, ' for part in [*payload, *link_.state])}))"
+def _level(level: ResumeFunction, payload: list[str]) -> str:
+    return f"({level.function}, ({''.join(f'{part}, ' for part in [*payload, *level.state])}))"
 
 
-def nested(levels: list[tuple[Any, tuple[Any, ...]]]) -> tuple[Any, ...]:
+def nested(levels: list[tuple[FunctionType, tuple[object, ...]]]) -> tuple[object, ...]:
     """Arguments for `run`, from those of each continuation, innermost first."""
     function, args = levels[0]
     for outer, state in levels[1:]:
@@ -169,27 +174,27 @@ def nested(levels: list[tuple[Any, tuple[Any, ...]]]) -> tuple[Any, ...]:
     return (function, *args)
 
 
-def chain(writer: Writer, links: list[Link], payload: list[str]) -> str:
+def resume_chain(writer: Writer, functions: list[ResumeFunction], payload: list[str]) -> str:
     """Arguments for `run`: the outermost continuation, which calls the next inner one, and so on to the innermost."""
-    if len(links) > _DEEPEST:
-        levels = ", ".join(_level(n, payload if n is links[0] else []) for n in links)
+    if len(functions) > _DEEPEST:
+        levels = ", ".join(_level(n, payload if n is functions[0] else []) for n in functions)
         return f"*{writer.const(nested)}([{levels}])"
-    args = ", ".join([*payload, *links[0].state])
-    function = links[0].function
-    for outer in links[1:]:
+    args = ", ".join([*payload, *functions[0].state])
+    function = functions[0].function
+    for outer in functions[1:]:
         inner = f"({args},)" if args else "()"
         args = ", ".join([function, inner, *outer.state])
         function = outer.function
     return f"{function}, {args}" if args else function
 
 
-def outer_links(writer: Writer, states: list[FrameState], inner: CodeType) -> list[Link]:
+def outer_resume_functions(writer: Writer, states: list[FrameState], inner: CodeType) -> list[ResumeFunction]:
     """The continuations of the frames around the innermost one, whose own continuation is `inner`."""
-    links: list[Link] = []
+    functions: list[ResumeFunction] = []
     for s in states:
-        links.append(link(writer, s.frame, s.instr.index, s.stack, mode="call", inner=inner))
-        inner = links[-1].code
-    return links
+        functions.append(resume_function(writer, s.frame, s.instr.index, s.stack, mode="call", inner=inner))
+        inner = functions[-1].code
+    return functions
 
 
 def callers(writer: Writer, states: list[FrameState]) -> str:
@@ -274,9 +279,9 @@ def _first_call(writer: Writer, frame: Frame) -> str:
     return f"{writer.expr(frame.function)}({', '.join(parts)})"
 
 
-def finished(code: CodeType, name: str, qualname: str) -> Any:
+def finished(code: CodeType, name: str, qualname: str) -> object:
     """A generator, coroutine or async generator of this code and these names that has nothing more to give."""
-    function: Any = make_function(code, {}, tuple(CellType() for _ in code.co_freevars))
+    function = make_function(code, {}, tuple(CellType() for _ in code.co_freevars))
     function.__name__, function.__qualname__ = name, qualname
     keyword_only = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
     made = function(*[None] * code.co_argcount, **dict.fromkeys(keyword_only))
@@ -288,4 +293,4 @@ def finished(code: CodeType, name: str, qualname: str) -> Any:
     return made
 
 
-__all__ = ["CellType", "Link", "chain", "link", "outer_links", "suspended_generator"]
+__all__ = ["ResumeFunction", "outer_resume_functions", "resume_chain", "resume_function", "suspended_generator"]

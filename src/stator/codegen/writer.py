@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.codegen.resume_functions import suspended_generator
 from stator.guards.source import ConstSource, Source
+from stator.space.cached_results import CachedResults
 from stator.space.globals_ import MadeGlobals
 from stator.space.identity.aliasing import InternedTexts, ShownAddresses
 from stator.space.value import NotKnown, Unsupported, Value, is_unique
@@ -47,7 +48,7 @@ class Writer:
         self._embedded: dict[int, str] = {}
         #: the object that each literal text stands for: an equal one is another object, and stays so
         self._written: dict[str, str] = {}
-        self._kept: list[Any] = []
+        self._kept: list[object] = []
 
     # -- names ------------------------------------------------------------------------------------------------------
 
@@ -88,7 +89,7 @@ class Writer:
             return found
         if key in self._making:
             return self.early(value)
-        self.trace.keep_shared(value)
+        self.trace.extension(CachedResults).keep(value)
         self._making.add(key)
         self._kept.append(value)
         text = value.reconstruct(self)
@@ -146,7 +147,7 @@ class Writer:
         self.outputs.append(value)
         return self.name(f"t{len(self.outputs) - 1}")
 
-    def const(self, host: Any, hint: str | None = None) -> str:
+    def const(self, host: object, hint: str | None = None) -> str:
         """A literal, a builtin's own name, or the name of a known object embedded in the program's globals."""
         if self.is_literal(host) and (type(host) is not str or self._may_write(host)):
             return repr(host)
@@ -161,13 +162,13 @@ class Writer:
             name = self._names[id(host)] = self.assign("nan", f"-(-{self.const(host)})")
         return name
 
-    def _named(self, host: Any, hint: str | None) -> str:
+    def _named(self, host: object, hint: str | None) -> str:
         """The name of the very object."""
         named: Any = host
         if type(host) in _NAMED and vars(builtins).get(named.__name__) is host:
             return str(named.__name__)
         if issubclass(type(host), type):
-            fresh = self.trace.fresh_class_value(host)
+            fresh = self.trace.classes.fresh.get(named)
             if fresh is not None:
                 return self.expr(fresh)
         found = self._embedded.get(id(host))
@@ -193,7 +194,7 @@ class Writer:
         return self.expr(value)
 
     @staticmethod
-    def is_literal(host: Any) -> bool:
+    def is_literal(host: object) -> bool:
         """Whether `repr(host)` is Python source for the very object."""
         if type(host) is float:
             return math.isfinite(host)

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from stator import errors
-from stator.interp import all_opcodes  # noqa: F401  all models are registered with them
-from stator.interp.trace import INTERCEPTS
 from stator.marks import functions, stance
-from stator.space.protocol import register
+from stator.space.host_types import Host, HostCallable
+from stator.space.protocol import INTERCEPTS, Handler, register
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
 
 __all__ = ["substitute"]
 
 
-def substitute(original: Any, replacement: Callable[..., Any]) -> None:
+def substitute(original: Host, replacement: HostCallable) -> None:
     """Trace `replacement` wherever the program calls `original`."""
 
-    def handler(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return space.call(space.existing(replacement), args, kwargs)  # type: ignore[no-any-return]
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return space.call(space.existing(replacement), args, kwargs)
 
     register(original, handler)
 
 
-def _intercept(host: Any) -> Any:
+def _intercept(host: Host) -> Handler | None:
     if host.__dict__.get("_dynamo_forbidden") or host is stance.change:
         return _refuse_change
     reason = host.__dict__.get("_stator_disabled") or _torch_mark(host)
     if reason is not None:
 
-        def refuse(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        def refuse(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
             raise Unsupported(errors.DisabledFunction(host.__qualname__, reason))
 
         return refuse
@@ -39,25 +36,27 @@ def _intercept(host: Any) -> Any:
     return None
 
 
-def _refuse_change(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _refuse_change(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise Raised(space.exception(RuntimeError("attempted to set_stance in a torch.compile region")))
 
 
-def _torch_mark(host: Any) -> str | None:
+def _torch_mark(host: Host) -> str | None:
     if host.__dict__.get("_torchdynamo_disable"):
         return str(host.__dict__.get("_torchdynamo_disable_msg") or "torch.compiler.disable")
     return None
 
 
-def _graph_break(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _graph_break(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     message = kwargs.get("msg", args[0] if args else Constant(""))
     raise Unsupported(errors.ExplicitBreak(str(space.known(message)) or "no message"))
 
 
-def _true(space: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _true(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Constant(True)
 
 
-register(functions.graph_break, _graph_break)
-register(functions.is_compiling, _true)
-INTERCEPTS.append(_intercept)
+def install() -> None:
+    """Called once, before the first trace."""
+    register(functions.graph_break, _graph_break)
+    register(functions.is_compiling, _true)
+    INTERCEPTS.append(_intercept)

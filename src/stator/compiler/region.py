@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stator import errors
-from stator._core import Entry, Region, calls_left, set_code_policy
+from stator._core import CodePolicy, Entry, Region, calls_left, set_code_policy
 from stator.bytecode import is_suspendable
 from stator.bytecode.by_code import ByCode
 from stator.bytecode.continuation import is_continuation, unvaried
@@ -20,16 +20,21 @@ from stator.guards.program import compile_guards
 from stator.guards.source import FunctionSource
 from stator.interp.policy import is_left_alone, is_run_as_it_is
 from stator.report.stats import STATS, BreakRecord
+from stator.space.host_types import Host, HostCallable
 
 if TYPE_CHECKING:
     from stator.config import Config
-    from stator.guards.guard import Guard
+    from stator.errors import Break
+    from stator.guards.base import Guard
     from stator.guards.program import GuardProgram
 
 #: the program's own warnings and what it has put in place of sys.stderr are left alone
 LOG = logging.getLogger("stator")
 if not LOG.handlers:
     LOG.addHandler(logging.StreamHandler(sys.__stderr__))
+
+#: what a backend was asked for by: the `backend`, `mode` and options of `compile()`
+Asked: TypeAlias = tuple[Host, str | None, dict[str, Host]]
 
 #: all compile regions alive, so that `reset()` can clear them
 REGIONS: weakref.WeakSet[CompileRegion] = weakref.WeakSet()
@@ -54,13 +59,13 @@ class CompileRegion:
         self,
         config: Config,
         *,
-        backend: Any,
+        backend: Host,
         fullgraph: bool,
         dynamic: bool | None,
         name: str | None,
-        asked: tuple[Any, str | None, dict[str, Any]],
-        remake: Callable[..., Any],
-        resolve: Callable[..., Any],
+        asked: Asked,
+        remake: HostCallable,
+        resolve: HostCallable,
         given: frozenset[str] = frozenset(),
     ) -> None:
         self.own_config = config.replace(trace_step_limit=config.fullgraph_step_limit) if fullgraph else config
@@ -80,7 +85,7 @@ class CompileRegion:
         #: whether this is another compile region's for first calls
         self.is_first = False
         self._first_calls: CompileRegion | None = None
-        self._states = ByCode[dict[Any, Any]]()
+        self._states = ByCode[dict[object, Any]]()
         self._over_limit = ByCode[bool]()
         #: with so many calls left to the thread, or fewer, they have been found to meet the recursion limit
         self._too_deep = ByCode[int]()
@@ -99,18 +104,18 @@ class CompileRegion:
     def for_first_calls(self) -> CompileRegion:
         """What compiles first calls under the stance aot_eager_then_compile: the same, but for the backend."""
         if self._first_calls is None:
-            asked = ("aot_eager", None, dict[str, Any]())
+            asked = ("aot_eager", None, dict[str, Host]())
             made = self._like(self.resolve(*asked), asked)
             made.is_first = True
             self._first_calls = made
         return self._first_calls
 
-    def _like(self, backend: Any, asked: tuple[Any, str | None, dict[str, Any]]) -> CompileRegion:
+    def _like(self, backend: Host, asked: Asked) -> CompileRegion:
         """A compile region with the same settings, and perhaps another backend."""
-        made_by: dict[str, Any] = {"remake": self.remake, "resolve": self.resolve}
+        made_by: dict[str, Host] = {"remake": self.remake, "resolve": self.resolve}
         return CompileRegion(self.own_config, backend=backend, asked=asked, **made_by, **self.settings())
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Host]:
         """The keywords of this compile region besides the backend, to make another."""
         return {"fullgraph": self.fullgraph, "dynamic": self.dynamic, "name": self.name, "given": self.given}
 
@@ -124,18 +129,18 @@ class CompileRegion:
         self._compiled.clear()
         self._first_calls = None
 
-    def state_of(self, code: CodeType) -> dict[Any, Any]:
+    def state_of(self, code: CodeType) -> dict[object, Any]:
         """What earlier traces of this code left for the next (dynamic dimensions …)."""
         return self._states.of(unvaried(code), lambda code: {})
 
-    def forced_stop(self, code: CodeType) -> tuple[int, Any]:
+    def forced_stop(self, code: CodeType) -> tuple[int, Break | None]:
         """The step at which a test wants this trace to break, and the reason; (0, None) ordinarily."""
         step = self.forced.pop(None, 0)
         return (step, errors.ForcedBreak(step)) if step else (0, None)
 
     # -- recompiling ------------------------------------------------------------------------------------------------
 
-    def may_compile(self, code: CodeType, function: Any, args: list[Any], config: Config) -> bool:
+    def may_compile(self, code: CodeType, function: Host, args: list[Host], config: Config) -> bool:
         """Whether another entry may be made for the code; notes why the ones there are did not fit."""
         if self.runs_eagerly(code):
             return False
@@ -195,7 +200,7 @@ class CompileRegion:
             raise brk.error(where=f"{code.co_filename}:{code.co_firstlineno}")
         STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
         if is_suspendable(code):
-            set_code_policy(code, 1)
+            set_code_policy(code, CodePolicy.SKIP)
             return None
         entry = Entry(compile_guards(guards), None)
         self.add(code, entry)
@@ -244,7 +249,7 @@ def _alone() -> Entry:
 ALONE = _alone()
 
 
-def failure_of(entry: Entry, function: Any, args: list[Any]) -> str:
+def failure_of(entry: Entry, function: Host, args: list[Host]) -> str:
     """The first guard of the entry that these arguments fail, as text."""
     program: GuardProgram = entry.program  # type: ignore[assignment]
     return program.failure(function, tuple(args)) or "the guards hold now"

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from types import CodeType
-from typing import Any, Protocol
+from typing import Any
 
 __all__ = ["break_is_error"]
 
 _FLAG = "_error_on_graph_break"
 
 
-class Trace(Protocol):
-    """What is asked of a trace."""
+def break_is_error(traced: Mapping[int, CodeType], left: Callable[[dict[str, Any], str], object]) -> bool:
+    """Whether a break is to raise. As in torch, nothing guards that.
 
-    traced_codes: dict[int, CodeType]
-    space: Any
-
-    def globals_of(self, host: dict[str, Any]) -> Any:
-        """The value of a module's globals."""
-
-
-def break_is_error(trace: Trace) -> bool:
-    """Whether a break of this trace is to raise. As in torch, nothing guards that."""
+    Args:
+        traced: the code that has been traced, by id.
+        left: what the traced program has left in a global, by its namespace and name.
+    """
     utils: Any = sys.modules.get("torch._dynamo.utils")
     setter = getattr(utils, "_set" + _FLAG, None)
     if setter is None:
         return False
-    if id(setter.__code__) not in trace.traced_codes:
+    if id(setter.__code__) not in traced:
         return bool(getattr(utils, _FLAG, False))
-    value = trace.globals_of(vars(utils)).get_str(trace.space, _FLAG)
-    return value is not None and bool(trace.space.known(value))
+    return bool(left(vars(utils), _FLAG))

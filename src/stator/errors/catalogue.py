@@ -1,11 +1,10 @@
 """The catalogue of graph breaks: each kind is one class, with a code that never means anything else.
 
 A kind is a frozen dataclass: its fields are what is known where the break happens, `template` turns them into
-the reason. The modules beside this one define the kinds, a family each:
+the reason. A page `pages/<code>.md` says all about a kind: what its class is made of, in the front matter, from which
+`tools/breaks` writes the module `breaks`; and at length what happened, which `stator why CODE` prints.
 
     SB01xx  calls and objects   SB02xx  tensors and data   SB03xx  asked for   SB04xx  frames   SB05xx  limits
-
-A page `pages/<code>.md` explains a kind at length; `stator why CODE` prints it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import string
 from collections.abc import Sequence
 from pathlib import Path
 from traceback import FrameSummary
-from typing import ClassVar
+from typing import ClassVar, Self, dataclass_transform
 
 from stator.errors.exceptions import GraphBreakError
 
@@ -28,7 +27,7 @@ _registry: dict[str, type[Break]] = {}
 RETIRED: dict[str, str] = {"SB0107": "with statements call __enter__ and __exit__ like any method: SB0101"}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass_transform(frozen_default=True)
 class Break:
     """One graph break. Subclasses are the kinds; `where` it happened is known to whoever records it."""
 
@@ -44,11 +43,17 @@ class Break:
         _check(cls)
         _registry[cls.code] = cls
 
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        # With the first break of its kind: to make dataclasses of all would take a tenth of `import stator`.
+        if "__dataclass_fields__" not in vars(cls):
+            dataclasses.dataclass(frozen=True)(cls)
+        return object.__new__(cls)
+
     @property
     def reason(self) -> str:
         """What happened, in one sentence with the names of this case."""
         # Not asdict(): a field may be any object, and must not be copied.
-        return self.template.format(**{f.name: getattr(self, f.name) for f in dataclasses.fields(self)})
+        return self.template.format(**{name: getattr(self, name) for name in inspect.get_annotations(type(self))})
 
     def __str__(self) -> str:
         return f"{self.code}: {self.reason}"
@@ -85,6 +90,6 @@ def kind(code: str) -> type[Break] | None:
 
 
 def page(code: str) -> str | None:
-    """The Markdown page about a code, or None where none has been written."""
+    """The Markdown page about a code without its front matter, or None where none has been written."""
     path = Path(__file__).parent / "pages" / f"{code.upper()}.md"
-    return path.read_text(encoding="utf-8") if path.is_file() else None
+    return path.read_text(encoding="utf-8").partition("\n---\n\n")[2] if path.is_file() else None

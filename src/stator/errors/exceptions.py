@@ -4,37 +4,15 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Self
 
-from stator.errors import torchs
+from stator.errors.torchs import Joinable
 
 
-class StatorError(Exception):
+class StatorError(Joinable):
     """The base of everything Stator raises on its own account.
 
     Where torch has an exception for the same thing, it is one of torch's as well: see `torchs`.
     """
-
-    #: the name of torch's exception in torch._dynamo.exc
-    torchs_name: ClassVar[str] = ""
-    #: the class itself, without torch's beside it
-    plain: ClassVar[type[StatorError]]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if not issubclass(cls, torchs.Both):
-            cls.plain = cls
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        made = super().__new__(cls, *args)
-        torchs.join(made)
-        return made
-
-    def __init__(self, *args: Any) -> None:
-        Exception.__init__(self, *args)  # and no __init__ of torch's
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (self.plain, *Exception.__reduce__(self)[1:])
 
 
 class ConfigError(StatorError, ValueError):
@@ -120,7 +98,7 @@ class GraphBreakError(StatorError):
             yield "The user's stack, innermost call last:"
             yield "".join(traceback.format_list(list(self.user_stack))).rstrip("\n")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # The default would lose the keyword arguments; errors cross process boundaries in test runners.
         stack = tuple(map(_without_code, self.user_stack))
         return _rebuild, (self.plain, self.code, self.reason, self.where, self.hint, stack)

@@ -9,19 +9,18 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
+from collections.abc import Sequence
+from traceback import FrameSummary
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import ClassVar, Self
 
 from stator.host.waiting import when_loaded
 
-if TYPE_CHECKING:
-    from stator.errors.exceptions import StatorError
-
-__all__ = ["Both", "join"]
+__all__ = ["Both", "Joinable"]
 
 _MODULE = "torch._dynamo.exc"
 #: exceptions without torch's class, to be joined with it when there is one
-_alone: weakref.WeakSet[StatorError] = weakref.WeakSet()
+_alone: weakref.WeakSet[Joinable] = weakref.WeakSet()
 
 
 class Both:
@@ -38,27 +37,54 @@ class Both:
         return str(self)
 
     @property
-    def real_stack(self) -> Any:
+    def real_stack(self) -> Sequence[FrameSummary]:
         """The user's stack."""
-        return getattr(self, "user_stack", ())
+        stack: Sequence[FrameSummary] = getattr(self, "user_stack", ())
+        return stack
 
     @property
-    def gb_type(self) -> Any:
+    def gb_type(self) -> str | None:
         """The kind of graph break."""
-        return getattr(self, "code", None)
+        code: str | None = getattr(self, "code", None)
+        return code
 
     @property
-    def inner_exception(self) -> Any:
+    def inner_exception(self) -> BaseException | None:
         """What the backend raised."""
-        return self.__cause__  # type: ignore[attr-defined]
+        return self.__cause__  # type: ignore[attr-defined, no-any-return]
 
     @property
-    def backend_name(self) -> Any:
+    def backend_name(self) -> str:
         """The backend."""
-        return getattr(self, "backend", "?")
+        return str(getattr(self, "backend", "?"))
 
 
-def join(error: StatorError) -> None:
+class Joinable(Exception):
+    """An exception that is one of torch's as well, from when it is made or torch's are imported."""
+
+    #: the name of torch's exception in torch._dynamo.exc
+    torchs_name: ClassVar[str] = ""
+    #: the class itself, without torch's beside it
+    plain: ClassVar[type[Joinable]]
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if not issubclass(cls, Both):
+            cls.plain = cls
+
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
+        made = super().__new__(cls, *args)
+        _join_in_time(made)
+        return made
+
+    def __init__(self, *args: object) -> None:
+        Exception.__init__(self, *args)  # and no __init__ of torch's
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (self.plain, *Exception.__reduce__(self)[1:])
+
+
+def _join_in_time(error: Joinable) -> None:
     """Make an exception one of torch's as well, now or when torch's are imported."""
     if not error.torchs_name:
         return
@@ -77,13 +103,13 @@ def _join_all(module: ModuleType) -> None:
     _alone.clear()
 
 
-def _join(error: StatorError, module: ModuleType) -> None:
+def _join(error: Joinable, module: ModuleType) -> None:
     torchs = getattr(module, error.torchs_name, None)
     if isinstance(torchs, type) and not isinstance(error, torchs):
         error.__class__ = _both(error.plain, torchs)  # type: ignore[arg-type]
 
 
 @functools.cache
-def _both(own: type[StatorError], torchs: type) -> Any:
+def _both(own: type[Joinable], torchs: type) -> type[Joinable]:
     namespace = {"__module__": own.__module__, "__qualname__": own.__qualname__, "__doc__": own.__doc__}
     return type(own.__name__, (Both, own, torchs), namespace)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 __all__ = ["plain_key", "same_value"]
 
 
-def same_value(a: Any, b: Any) -> bool:
+def same_value(a: object, b: object) -> bool:
     """Exactly the same type and an indistinguishable value; an exception from a foreign ``__eq__`` means no."""
     kind = type(b)
     if type(a) is not kind:
@@ -33,23 +33,23 @@ def _same_complex(a: complex, b: complex) -> bool:
     return _same_bits(a.real, b.real) and _same_bits(a.imag, b.imag)
 
 
-def _same_dict(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+def _same_dict(a: dict[object, object], b: dict[object, object]) -> bool:
     return _same_items(list(a.items()), list(b.items()))
 
 
-def _same_items(a: Sequence[Any], b: Sequence[Any]) -> bool:
+def _same_items(a: Sequence[object], b: Sequence[object]) -> bool:
     return len(a) == len(b) and all(map(same_value, a, b))
 
 
-def _same_set(a: frozenset[Any], b: frozenset[Any]) -> bool:
+def _same_set(a: frozenset[object], b: frozenset[object]) -> bool:
     return len(a) == len(b) and all(any(same_value(x, y) for y in a) for x in b)
 
 
-def _same_slice(a: Any, b: Any) -> bool:
+def _same_slice(a: slice | range, b: slice | range) -> bool:
     return same_value(a.start, b.start) and same_value(a.stop, b.stop) and same_value(a.step, b.step)
 
 
-def _equal(a: Any, b: Any) -> bool:
+def _equal(a: object, b: object) -> bool:
     return bool(a == b)
 
 
@@ -69,14 +69,14 @@ _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
 }
 
 
-def plain_key(value: Any) -> tuple[object, ...]:
+def plain_key(value: object) -> tuple[object, ...]:
     """A hashable key, equal for two values only if ``same_value`` holds; identity where nothing better is known."""
     kind = type(value)
     make = _KEYS.get(kind)
     return (kind, id(value)) if make is None else (kind, make(value))
 
 
-def _items_key(value: Any) -> object:
+def _items_key(value: Iterable[object]) -> object:
     return tuple(map(plain_key, value))
 
 

@@ -9,133 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import Any, ClassVar
+from typing import Generic, TypeVar
 
 from stator._core import runs_its_code
 
+from .base import Guard, Where, show
 from .equality import plain_key, same_value
 from .raw import ABSENT, dict_get, dict_has, dict_keys, mro_of, present_dict, raw_length, type_lookup
-from .source import Frame, LoadError, Source, source_from_state
+from .source import Source
+from .tensor import TensorSpec
 
-__all__ = [
-    "ABSENT",
-    *("Apart", "CodeIs", "Distinct", "Equals", "GlobalState", "Guard", "HasKey"),
-    *("IdIs", "KeysAre", "Length", "MroIs", "NoAttr", "NoKey", "Predicate", "SameObject"),
-    *("TensorMatch", "TypeAttrIs", "TypeIs", "Unrecorded", "guard_from_state"),
-]
-
-#: where in the user's program the assumption was made: "file.py:12", or (code, line) turned into text when asked
-Where = str | tuple[CodeType, int] | None
+E = TypeVar("E")
 
 
-class Guard:
-    """One assumption.  Use the subclasses."""
-
-    __slots__ = ("_key", "sources", "where")
-    op: ClassVar[str]
-    sources: tuple[Source, ...]
-    where: Where
-    _key: tuple[object, ...]
-
-    def _set(self, sources: tuple[Source, ...], key: tuple[object, ...], where: Where) -> None:
-        self.sources = sources
-        self.where = where
-        self._key = (type(self), sources, key)
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What the guard asserts, hashable: equal keys mean the same assumption."""
-        return self._key
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Guard) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def check(self, frame: Frame) -> bool:
-        """Does the assumption hold for this frame?  A source that cannot be loaded, or an exception, means no."""
-        try:
-            return self.test(*[frame.get(source) for source in self.sources])
-        except LoadError:
-            return False
-
-    def test(self, *objects: Any) -> bool:
-        """The check itself, on the objects found at the sources."""
-        raise NotImplementedError
-
-    def explain(self, frame: Frame) -> str:
-        """What was expected and what is there instead."""
-        try:
-            objects = [frame.get(source) for source in self.sources]
-        except LoadError as error:
-            return f"{self}: {error}{self.at()}"
-        return f"{self}: {self.found(*objects)}{self.at()}"
-
-    def found(self, *objects: Any) -> str:
-        """What there is instead of what was expected."""
-        return "it is " + ", ".join(show(obj) for obj in objects)
-
-    def at(self) -> str:
-        """The user's line that made the assumption, as a comment."""
-        if self.where is None:
-            return ""
-        if isinstance(self.where, str):
-            return f"  # {self.where}"
-        code, line = self.where
-        return f"  # {code.co_filename}:{line}"
-
-    def lower(self) -> tuple[int, object]:
-        """The operands (index, object) of the C++ check."""
-        return 0, None
-
-    def fields(self) -> tuple[object, ...]:
-        """The arguments that build this guard again."""
-        raise NotImplementedError
-
-    def state(self) -> tuple[object, ...]:
-        """A tuple that says how to build this guard again."""
-        return (type(self).__name__, *map(_field_state, self.fields()))
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self}>"
-
-
-def _field_state(field: object) -> object:
-    if isinstance(field, Source):
-        return _SourceState(field.state())
-    if type(field) is tuple and any(isinstance(f, Source) for f in field):
-        return _SourceStates(f.state() for f in field)
-    return field
-
-
-class _SourceState(tuple[Any, ...]):
-    """The state of one source."""
-
-
-class _SourceStates(tuple[Any, ...]):
-    """The states of several sources."""
-
-
-def show(obj: Any) -> str:
-    """A short text for an object, running no code of the user's."""
-    kind = type(obj)
-    if kind in _SHOWN_TYPES:
-        text = repr(obj)
-        return text if len(text) <= 80 else text[:77] + "..."
-    if kind is type or isinstance(obj, (type, FunctionType)):
-        return f"{obj.__module__}.{obj.__qualname__}"
-    return f"<{kind.__qualname__} at {id(obj):#x}>"
-
-
-_SHOWN_TYPES = frozenset((int, float, complex, bool, str, bytes, type(None), type(...)))
-
-
-class _OneSource(Guard):
+class _OneSource(Guard, Generic[E]):
     """A guard on one source with one expectation."""
 
     __slots__ = ("expected",)
-    expected: Any
+    expected: E
 
     @property
     def source(self) -> Source:
@@ -149,7 +40,7 @@ class _OneSource(Guard):
         return self.sources[0], self.expected
 
 
-class TypeIs(_OneSource):
+class TypeIs(_OneSource[type]):
     """The object's type is exactly ``cls``."""
 
     __slots__ = ()
@@ -159,17 +50,17 @@ class TypeIs(_OneSource):
         self.expected = cls
         self._set((source,), (id(cls),), where)
 
-    def test(self, obj: Any) -> bool:
+    def test(self, obj: object) -> bool:
         return type(obj) is self.expected
 
-    def found(self, obj: Any) -> str:
+    def found(self, obj: object) -> str:
         return f"it is {type(obj).__qualname__}"
 
     def __str__(self) -> str:
         return f"type({self.source.expr()}) is {self.expected.__qualname__}"
 
 
-class IdIs(_OneSource):
+class IdIs(_OneSource[object]):
     """The object is exactly ``obj``."""
 
     __slots__ = ()
@@ -179,14 +70,14 @@ class IdIs(_OneSource):
         self.expected = obj
         self._set((source,), (id(obj),), where)
 
-    def test(self, obj: Any) -> bool:
+    def test(self, obj: object) -> bool:
         return obj is self.expected
 
     def __str__(self) -> str:
         return f"{self.source.expr()} is {show(self.expected)}"
 
 
-class Equals(_OneSource):
+class Equals(_OneSource[object]):
     """The object has exactly the type of ``value`` and equals it, down to bits of floats and elements of tuples."""
 
     __slots__ = ()
@@ -196,14 +87,14 @@ class Equals(_OneSource):
         self.expected = value
         self._set((source,), plain_key(value), where)
 
-    def test(self, obj: Any) -> bool:
+    def test(self, obj: object) -> bool:
         return same_value(obj, self.expected)
 
     def __str__(self) -> str:
         return f"{self.source.expr()} == {show(self.expected)}"
 
 
-class Length(_OneSource):
+class Length(_OneSource[int]):
     """The container has ``n`` elements, measured as ``raw_length`` does."""
 
     __slots__ = ()
@@ -213,10 +104,10 @@ class Length(_OneSource):
         self.expected = n
         self._set((source,), (n,), where)
 
-    def test(self, obj: Any) -> bool:
+    def test(self, obj: object) -> bool:
         return bool(raw_length(obj) == self.expected)
 
-    def found(self, obj: Any) -> str:
+    def found(self, obj: object) -> str:
         return f"it has {raw_length(obj)} elements"
 
     def lower(self) -> tuple[int, object]:
@@ -226,7 +117,7 @@ class Length(_OneSource):
         return f"len({self.source.expr()}) == {self.expected}"
 
 
-class KeysAre(_OneSource):
+class KeysAre(_OneSource[tuple[object, ...]]):
     """The dict has exactly these keys, in this order; a key is the same object or an equal plain value."""
 
     __slots__ = ()
@@ -236,19 +127,19 @@ class KeysAre(_OneSource):
         self.expected = tuple(keys)
         self._set((source,), plain_key(self.expected), where)
 
-    def test(self, obj: Any) -> bool:
+    def test(self, obj: object) -> bool:
         if not isinstance(obj, dict) or dict.__len__(obj) != len(self.expected):
             return False
         return all(k is e or same_value(k, e) for k, e in zip(dict_keys(obj), self.expected, strict=True))
 
-    def found(self, obj: Any) -> str:
+    def found(self, obj: object) -> str:
         return f"they are {[show(k) for k in dict_keys(obj)]}" if isinstance(obj, dict) else "it is no dict"
 
     def __str__(self) -> str:
         return f"list({self.source.expr()}) == [{', '.join(show(k) for k in self.expected)}]"
 
 
-class HasKey(_OneSource):
+class HasKey(_OneSource[object]):
     """The dict has the key."""
 
     __slots__ = ()
@@ -258,17 +149,17 @@ class HasKey(_OneSource):
         self.expected = key
         self._set((source,), plain_key(key), where)
 
-    def test(self, obj: Any) -> bool:
+    def test(self, obj: object) -> bool:
         return dict_has(obj, self.expected) is True
 
-    def found(self, obj: Any) -> str:
+    def found(self, obj: object) -> str:
         return "it has not" if isinstance(obj, dict) else f"it is {show(obj)}"
 
     def __str__(self) -> str:
         return f"{show(self.expected)} in {self.source.expr()}"
 
 
-class NoKey(_OneSource):
+class NoKey(_OneSource[object]):
     """The object is a dict and has not the key."""
 
     __slots__ = ()
@@ -278,17 +169,17 @@ class NoKey(_OneSource):
         self.expected = key
         self._set((source,), plain_key(key), where)
 
-    def test(self, obj: Any) -> bool:
+    def test(self, obj: object) -> bool:
         return dict_has(obj, self.expected) is False
 
-    def found(self, obj: Any) -> str:
+    def found(self, obj: object) -> str:
         return "it has" if isinstance(obj, dict) else f"it is {show(obj)}"
 
     def __str__(self) -> str:
         return f"{show(self.expected)} not in {self.source.expr()}"
 
 
-class NoAttr(_OneSource):
+class NoAttr(_OneSource[str]):
     """The object's instance dict lacks the name (or it has no instance dict): the type's attribute is not shadowed."""
 
     __slots__ = ()
@@ -298,14 +189,14 @@ class NoAttr(_OneSource):
         self.expected = name
         self._set((source,), (name,), where)
 
-    def test(self, obj: Any) -> bool:
+    def test(self, obj: object) -> bool:
         own = present_dict(obj)
         try:
             return own is None or dict_get(own, self.expected) is ABSENT
         except Exception:  # the keys' own __eq__
             return False
 
-    def found(self, obj: Any) -> str:
+    def found(self, obj: object) -> str:
         return "it has one now"
 
     def __str__(self) -> str:
@@ -340,7 +231,7 @@ class TypeAttrIs(Guard):
         return f"{self.cls.__qualname__}.{self.name} is {show(self.obj)}"
 
 
-class MroIs(_OneSource):
+class MroIs(_OneSource[tuple[type, ...]]):
     """The object is a class whose MRO is this very tuple: neither its bases nor theirs have been assigned."""
 
     __slots__ = ()
@@ -350,17 +241,17 @@ class MroIs(_OneSource):
         self.expected = mro
         self._set((source,), (id(mro),), where)
 
-    def test(self, obj: Any) -> bool:
+    def test(self, obj: object) -> bool:
         return isinstance(obj, type) and mro_of(obj) is self.expected
 
-    def found(self, obj: Any) -> str:
+    def found(self, obj: object) -> str:
         return f"they are {mro_of(obj)}" if isinstance(obj, type) else f"it is {show(obj)}"
 
     def __str__(self) -> str:
         return f"{self.source.expr()}.__mro__ is ({', '.join(cls.__qualname__ for cls in self.expected)})"
 
 
-class CodeIs(_OneSource):
+class CodeIs(_OneSource[CodeType]):
     """The object is a function whose calls run ``code``, with ``globals_`` where they are given.
 
     One code object may belong to functions of several modules: `types.FunctionType(f.__code__, other_globals)`, or a
@@ -371,13 +262,13 @@ class CodeIs(_OneSource):
     op = "CODE_IS"
 
     def __init__(
-        self, source: Source, code: CodeType, globals_: dict[str, Any] | None = None, where: Where = None
+        self, source: Source, code: CodeType, globals_: dict[str, object] | None = None, where: Where = None
     ) -> None:
         self.expected = code
         self.globals_ = globals_
         self._set((source,), (id(code), id(globals_)), where)
 
-    def test(self, obj: Any) -> bool:
+    def test(self, obj: object) -> bool:
         return type(obj) is FunctionType and self._has_code(obj) and runs_its_code(obj)
 
     def _has_code(self, function: FunctionType) -> bool:
@@ -385,7 +276,7 @@ class CodeIs(_OneSource):
             return False
         return self.globals_ is None or function.__globals__ is self.globals_
 
-    def found(self, obj: Any) -> str:
+    def found(self, obj: object) -> str:
         if type(obj) is not FunctionType:
             return f"it is {show(obj)}"
         if obj.__code__ is self.expected and runs_its_code(obj):
@@ -411,10 +302,10 @@ class SameObject(Guard):
     def __init__(self, a: Source, b: Source, where: Where = None) -> None:
         self._set((a, b), (), where)
 
-    def test(self, a: Any, b: Any) -> bool:
+    def test(self, a: object, b: object) -> bool:
         return a is b
 
-    def found(self, a: Any, b: Any) -> str:
+    def found(self, a: object, b: object) -> str:
         return "they are two objects"
 
     def fields(self) -> tuple[object, ...]:
@@ -433,10 +324,10 @@ class Distinct(Guard):
     def __init__(self, source: Source, others: tuple[Source, ...], where: Where = None) -> None:
         self._set((source, *others), (), where)
 
-    def test(self, obj: Any, *others: Any) -> bool:
+    def test(self, obj: object, *others: object) -> bool:
         return all(obj is not other for other in others)
 
-    def found(self, obj: Any, *others: Any) -> str:
+    def found(self, obj: object, *others: object) -> str:
         same = next(s for s, other in zip(self.sources[1:], others, strict=True) if other is obj)
         return f"it is {same.expr()}"
 
@@ -447,28 +338,28 @@ class Distinct(Guard):
         return f"{self.sources[0].expr()} is none of {', '.join(s.expr() for s in self.sources[1:])}"
 
 
-class TensorMatch(_OneSource):
+class TensorMatch(_OneSource[TensorSpec]):
     """The tensor's type and metadata are those of the spec (a ``TensorSpec``)."""
 
     __slots__ = ()
     op = "TENSOR"
 
-    def __init__(self, source: Source, spec: Any, where: Where = None) -> None:
+    def __init__(self, source: Source, spec: TensorSpec, where: Where = None) -> None:
         self.expected = spec
         self._set((source,), (spec,), where)
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> TensorSpec:
         """The expected metadata."""
         return self.expected
 
-    def test(self, obj: Any) -> bool:
+    def test(self, obj: object) -> bool:
         try:
-            return bool(self.expected.matches(obj))
+            return self.expected.matches(obj)
         except Exception:  # a subclass's own code
             return False
 
-    def found(self, obj: Any) -> str:
+    def found(self, obj: object) -> str:
         return str(self.expected.difference(obj))
 
     def __str__(self) -> str:
@@ -481,17 +372,17 @@ class Predicate(Guard):
     __slots__ = ("fn", "text")
     op = "PREDICATE"
 
-    def __init__(self, sources: tuple[Source, ...], fn: Callable[..., Any], text: str, where: Where = None) -> None:
+    def __init__(self, sources: tuple[Source, ...], fn: Callable[..., object], text: str, where: Where = None) -> None:
         self.fn, self.text = fn, text
         self._set(tuple(sources), (fn if isinstance(fn, FunctionType) else id(fn), text), where)
 
-    def test(self, *objects: Any) -> bool:
+    def test(self, *objects: object) -> bool:
         try:
             return bool(self.fn(*objects))
         except Exception:
             return False
 
-    def found(self, *objects: Any) -> str:
+    def found(self, *objects: object) -> str:
         return ", ".join(f"{s.expr()} is {show(obj)}" for s, obj in zip(self.sources, objects, strict=True))
 
     def lower(self) -> tuple[int, object]:
@@ -512,7 +403,10 @@ class Apart(Predicate):
 
 
 class Unrecorded(Predicate):
-    """``fn`` of the tensor is true: so it is where autograd keeps nothing about it, which the core sees by itself."""
+    """``fn`` of the tensor is true: so it is where autograd keeps nothing about it, which the core sees by itself.
+
+    That the object is a tensor, a ``TensorMatch`` before it has to say: the core reads its memory.
+    """
 
     __slots__ = ()
     op = "UNRECORDED"
@@ -524,7 +418,7 @@ class GlobalState(Guard):
     __slots__ = ("fn", "text")
     op = "GLOBAL_STATE"
 
-    def __init__(self, check: Callable[[], Any], text: str, where: Where = None) -> None:
+    def __init__(self, check: Callable[[], object], text: str, where: Where = None) -> None:
         self.fn, self.text = check, text
         self._set((), (id(check), text), where)
 
@@ -545,41 +439,3 @@ class GlobalState(Guard):
 
     def __str__(self) -> str:
         return self.text
-
-
-def guard_from_state(state: tuple[Any, ...]) -> Guard:
-    """The guard that ``state()`` described."""
-    return _KINDS[state[0]](*map(_field_from_state, state[1:]))
-
-
-def _field_from_state(field: Any) -> Any:
-    if type(field) is _SourceState:
-        return source_from_state(field)
-    if type(field) is _SourceStates:
-        return tuple(map(source_from_state, field))
-    return field
-
-
-_KINDS: dict[str, Callable[..., Guard]] = {
-    kind.__name__: kind
-    for kind in (
-        TypeIs,
-        IdIs,
-        Equals,
-        Length,
-        KeysAre,
-        HasKey,
-        NoKey,
-        NoAttr,
-        TypeAttrIs,
-        MroIs,
-        CodeIs,
-        SameObject,
-        Distinct,
-        TensorMatch,
-        Predicate,
-        Apart,
-        Unrecorded,
-        GlobalState,
-    )
-}

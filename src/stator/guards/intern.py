@@ -6,7 +6,9 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
-__all__ = ["Frame", "LoadError", "Source", "interned"]
+from stator._core import OPERATIONS
+
+__all__ = ["KINDS", "Frame", "LoadError", "Output", "Source", "interned", "sources_of"]
 
 
 class LoadError(Exception):
@@ -73,19 +75,33 @@ def _remember(key: tuple[object, ...], source: Source) -> Source:
             del _interned[key]
 
 
+#: the kinds of sources, by their operations
+KINDS: dict[str, type[Source]] = {}
+
+
 class Source:
     """A path to a value of the frame.  Use the subclasses."""
 
     __slots__ = ("__weakref__", "base")
+    #: the operation of the guard program that loads it: a row of `_core/ops.h`
     op: ClassVar[str]
+    #: whether loading it twice gives one object: not where the program's code or a helper makes it
+    is_repeatable: ClassVar[bool] = True
     base: Source | None
+
+    def __init_subclass__(cls) -> None:
+        """Registers a kind: a class that names the operation it is loaded by."""
+        if "op" in vars(cls):
+            if OPERATIONS.get(cls.op, (True,))[0] or cls.op in KINDS:
+                raise TypeError(f"{cls.__name__}: the core has no load {cls.op}, or another source has it")
+            KINDS[cls.op] = cls
 
     def load(self, frame: Frame) -> object:
         """The object at this path; raises LoadError."""
         base = self.base
         return self.fetch(None if base is None else frame.get(base), frame)
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         """One step: from the base's object to this path's."""
         raise NotImplementedError
 
@@ -100,10 +116,6 @@ class Source:
     def fields(self) -> tuple[object, ...]:
         """The arguments that build this source again."""
         return ()
-
-    def state(self) -> tuple[object, ...]:
-        """A tuple that says how to build this source again: its kind and its fields, sources as their states."""
-        return (type(self).__name__, *(f.state() if isinstance(f, Source) else f for f in self.fields()))
 
     def chain(self) -> Iterator[Source]:
         """This source, its base, its base's base, …"""
@@ -123,3 +135,12 @@ class Source:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.expr()}>"
+
+
+#: one value handed over, or several handed over as one tuple
+Output = Source | tuple[Source, ...]
+
+
+def sources_of(output: Output) -> tuple[Source, ...]:
+    """The sources of what is handed over."""
+    return output if isinstance(output, tuple) else (output,)

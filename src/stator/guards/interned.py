@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Hashable
 from typing import Any, Self
 
 __all__ = ["Interned"]
@@ -22,9 +23,9 @@ class Interned:
     (True, False)
     """
 
-    _values: tuple[Any, ...]
+    _values: tuple[Hashable, ...]
 
-    def __new__(cls, *values: Any) -> Self:
+    def __new__(cls, *values: Hashable) -> Self:
         key = (cls, *((type(value), value) for value in values))
         made = _made.get(key)
         if made is None:
@@ -33,5 +34,5 @@ class Interned:
             _made[key] = made
         return made
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._values

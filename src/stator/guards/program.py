@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from stator._core import CodePolicy, set_code_policy
 from stator._core import GuardProgram as CoreProgram
-from stator._core import set_code_policy
 from stator.guards.reference import ReferenceProgram
 
-from .guard import Guard
-from .intern import Source, _forget
+from .base import Guard
+from .intern import Output, Source, _forget
 
 # A source's end may come while traced code runs; the note it leaves in the table is no part of the program.
-set_code_policy(_forget.__code__, 2)
+set_code_policy(_forget.__code__, CodePolicy.RUN_RECURSIVELY)
 
-__all__ = ["GuardProgram", "Output", "compile_guards"]
+__all__ = ["GuardProgram", "compile_guards"]
 
-#: one value handed over, or several handed over as one tuple
-Output = Source | tuple[Source, ...]
 Instruction = tuple[str, tuple[int, ...], int, object]
 
 

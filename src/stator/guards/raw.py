@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from functools import partial
 from types import (
     ClassMethodDescriptorType,
@@ -13,7 +13,7 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any
+from typing import Any, TypeVar, cast
 
 __all__ = [
     *("ABSENT", "base_of", "class_dict", "dict_get", "dict_has", "dict_keys", "dict_values", "full_name"),
@@ -21,6 +21,9 @@ __all__ = [
     *("mro_of", "owner_of", "own_name", "own_qualname", "present_dict", "raw_length", "set_instance_dict"),
     *("type_flags", "type_lookup", "type_name"),
 ]
+
+
+T = TypeVar("T")
 
 
 class _Absent:
@@ -57,14 +60,14 @@ def _dict_slot(cls: type) -> Any:
     return None
 
 
-def instance_dict(obj: Any) -> Mapping[Any, Any] | None:
+def instance_dict(obj: object) -> Mapping[object, Any] | None:
     """The dict that holds the object's own attributes (of a class: its read-only view), or None."""
     slot = _dict_slot(type(obj))
     found = None if slot is None else slot.__get__(obj)
     return found if isinstance(found, (dict, Mapping)) else None
 
 
-def lacks_dict(obj: Any) -> bool:
+def lacks_dict(obj: object) -> bool:
     """Whether it has no dict yet, of the types whose copies show it: to look for the dict would make it."""
     cls = type(obj)
     if is_subtype(cls, BaseException):
@@ -72,12 +75,12 @@ def lacks_dict(obj: Any) -> bool:
     return is_subtype(cls, partial) and partial.__reduce__(obj)[2][3] is None
 
 
-def present_dict(obj: Any) -> Mapping[Any, Any] | None:
+def present_dict(obj: object) -> Mapping[object, Any] | None:
     """The instance dict, where there is one already."""
     return None if lacks_dict(obj) else instance_dict(obj)
 
 
-def set_instance_dict(obj: Any, attributes: dict[Any, Any]) -> None:
+def set_instance_dict(obj: object, attributes: dict[str, object]) -> None:
     """Make the dict the one that holds the object's own attributes."""
     slot = _dict_slot(type(obj))
     if slot is None:
@@ -109,7 +112,7 @@ def is_mutable_type(cls: type) -> bool:
     return type_flags(cls) & (_HEAP_TYPE | _IMMUTABLE_TYPE) == _HEAP_TYPE
 
 
-def may_change_class(obj: Any) -> bool:
+def may_change_class(obj: object) -> bool:
     """Whether the program may assign the object's `__class__`: `object_set_class` on what is no module."""
     cls = type(obj)
     return is_mutable_type(cls) or is_subtype(cls, ModuleType)
@@ -126,14 +129,14 @@ def is_subtype(cls: type, base: type) -> bool:
     return ancestor is base
 
 
-def dict_keys(mapping: dict[Any, Any]) -> Iterator[Any]:
+def dict_keys(mapping: dict[T, object]) -> Iterator[T]:
     """The dict's own keys in order, whatever a subclass's ``__iter__`` does."""
     if isinstance(mapping, OrderedDict):
         return OrderedDict.__iter__(mapping)
     return dict.__iter__(mapping)
 
 
-def dict_values(mapping: dict[Any, Any]) -> Iterator[Any]:
+def dict_values(mapping: dict[Any, T]) -> Iterator[T]:
     """The dict's own items in the order of its keys, none of which is hashed or compared."""
     if isinstance(mapping, OrderedDict):
         items = {id(key): item for key, item in dict.items(mapping)}
@@ -141,14 +144,14 @@ def dict_values(mapping: dict[Any, Any]) -> Iterator[Any]:
     return iter(dict.values(mapping))
 
 
-def dict_get(mapping: Mapping[Any, Any], key: object) -> Any:
+def dict_get(mapping: Mapping[object, Any], key: object) -> Any:
     """The dict's own item or ABSENT; neither ``__getitem__`` nor ``__missing__`` of a subclass takes part."""
     if isinstance(mapping, dict):
         return dict.get(mapping, key, ABSENT)
     return mapping.get(key, ABSENT)
 
 
-def dict_has(obj: Any, key: object) -> bool | None:
+def dict_has(obj: object, key: object) -> bool | None:
     """Whether a dict has the key; None where it is no dict, or its keys cannot be compared."""
     if not isinstance(obj, dict):
         return None
@@ -158,13 +161,13 @@ def dict_has(obj: Any, key: object) -> bool | None:
         return None
 
 
-def raw_length(obj: Any) -> int:
+def raw_length(obj: object) -> int:
     """The number of elements, by the built-in base's own ``__len__`` where there is one; -1 if there is no length."""
     for kind in _MEASURED:
         if isinstance(obj, kind):
             return kind.__len__(obj)  # type: ignore[no-any-return]
     try:
-        return len(obj)
+        return len(cast(Sized, obj))
     except Exception:
         return -1
 

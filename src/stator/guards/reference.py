@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from .guard import Guard
-from .source import CallSource, Frame, GetAttrSource, LoadError, Source
+from .base import Guard
+from .intern import Output, sources_of
+from .source import Frame, LoadError
 
 __all__ = ["ReferenceProgram"]
 
@@ -16,7 +16,7 @@ class ReferenceProgram:
 
     __slots__ = ("guards", "outputs")
 
-    def __init__(self, guards: tuple[Guard, ...], outputs: tuple[Source | tuple[Source, ...], ...]) -> None:
+    def __init__(self, guards: tuple[Guard, ...], outputs: tuple[Output, ...]) -> None:
         self.guards = guards
         self.outputs = outputs
 
@@ -36,7 +36,7 @@ class ReferenceProgram:
         for guard in self.guards:
             if not guard.check(frame):
                 return guard.explain(frame)
-        for source in _flatten(self.outputs):
+        for source in (source for output in self.outputs for source in sources_of(output)):
             try:
                 frame.get(source)
             except LoadError as error:
@@ -51,29 +51,18 @@ class ReferenceProgram:
                 return None
             return "only the twin passes" if outputs is None else f"only the twin fails: {self.failure(func, args)}"
         for output, mine, theirs in zip(self.outputs, own, outputs, strict=True):
-            sources = output if isinstance(output, tuple) else (output,)
-            pairs = zip(sources, _as_tuple(output, mine), _as_tuple(output, theirs), strict=True)
+            pairs = zip(sources_of(output), _as_tuple(output, mine), _as_tuple(output, theirs), strict=True)
             for source, a, b in pairs:
-                if a is not b and _is_repeatable(source):
+                if a is not b and all(step.is_repeatable for step in source.chain()):
                     return f"{source.expr()} is handed over as another object"
         return None
 
 
-def _load_output(frame: Frame, output: Source | tuple[Source, ...]) -> object:
+def _load_output(frame: Frame, output: Output) -> object:
     if isinstance(output, tuple):
         return tuple(map(frame.get, output))
     return frame.get(output)
 
 
-def _as_tuple(output: Source | tuple[Source, ...], value: Any) -> tuple[object, ...]:
+def _as_tuple(output: Output, value: Any) -> tuple[object, ...]:
     return value if isinstance(output, tuple) else (value,)
-
-
-def _flatten(outputs: Iterable[Source | tuple[Source, ...]]) -> Iterable[Source]:
-    for output in outputs:
-        yield from output if isinstance(output, tuple) else (output,)
-
-
-def _is_repeatable(source: Source) -> bool:
-    """Does loading twice give one object?  Not where the user's code or a helper makes it."""
-    return not any(isinstance(step, (CallSource, GetAttrSource)) for step in source.chain())

@@ -37,7 +37,6 @@ __all__ = [
     "TypeSource",
     "WeakrefSource",
     "asked",
-    "source_from_state",
 ]
 
 
@@ -52,7 +51,7 @@ class LocalSource(Source):
     def __new__(cls, index: int, name: str) -> LocalSource:
         return interned((cls, index, name), base=None, index=index, name=name)  # type: ignore[no-any-return]
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         if self.index >= len(frame.args):
             raise LoadError(f"no argument slot {self.index}")
         return frame.args[self.index]
@@ -76,7 +75,7 @@ class FunctionSource(Source):
     def __new__(cls) -> FunctionSource:
         return interned((cls,), base=None)  # type: ignore[no-any-return]
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         return frame.func
 
     def expr(self) -> str:
@@ -94,7 +93,7 @@ class CellSource(Source):
     def __new__(cls, index: int, name: str) -> CellSource:
         return interned((cls, index, name), base=None, index=index, name=name)  # type: ignore[no-any-return]
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         closure = frame.func.__closure__ if isinstance(frame.func, FunctionType) else None
         if closure is None or self.index >= len(closure):
             raise LoadError(f"no closure cell {self.index}")
@@ -124,7 +123,7 @@ class GlobalSource(Source):
         self: GlobalSource = interned(key, base=None, globals_dict=globals_dict, name=name, module_name=module_name)
         return self
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         return _dict_item(self.globals_dict, self.name)
 
     def expr(self) -> str:
@@ -150,7 +149,7 @@ class ConstSource(Source):
     def __new__(cls, obj: object, expr: str) -> ConstSource:
         return interned((cls, id(obj), expr), base=None, obj=obj, text=expr)  # type: ignore[no-any-return]
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         return self.obj
 
     def expr(self) -> str:
@@ -218,7 +217,7 @@ class AttrSource(_NamedStep):
     __slots__ = ()
     op = "ATTR"
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         return _dict_item(present_dict(base), self.name)
 
     def expr(self) -> str:
@@ -230,8 +229,9 @@ class GetAttrSource(_NamedStep):
 
     __slots__ = ()
     op = "GETATTR"
+    is_repeatable = False
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         try:
             return getattr(base, self.name)
         except Exception as error:
@@ -247,7 +247,7 @@ class InstanceDictSource(_Step):
     __slots__ = ()
     op = "INSTANCE_DICT"
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         found = instance_dict(base)
         if not isinstance(found, dict):  # a class shows only a view of its dict
             raise LoadError("no instance dict")
@@ -263,7 +263,7 @@ class TypeSource(_Step):
     __slots__ = ()
     op = "TYPE"
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         return type(base)
 
     def expr(self) -> str:
@@ -276,7 +276,7 @@ class TypeAttrSource(_NamedStep):
     __slots__ = ()
     op = "TYPE_ATTR"
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         if not isinstance(base, type):
             raise LoadError("not a class")
         found = type_lookup(base, self.name)
@@ -294,7 +294,7 @@ class ItemSource(_IndexedStep):
     __slots__ = ()
     op = "ITEM"
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         if not isinstance(base, (tuple, list)):
             raise LoadError("neither list nor tuple")
         kind: Any = tuple if isinstance(base, tuple) else list
@@ -319,7 +319,7 @@ class DictItemSource(Source):
         intern_key = (cls, base, kind, key if kind in _PLAIN_KEYS else id(key))
         return interned(intern_key, base=base, key=key)  # type: ignore[no-any-return]
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         if not isinstance(base, dict):
             raise LoadError("not a dict")
         return _dict_item(base, self.key)
@@ -340,7 +340,7 @@ class DictKeySource(_IndexedStep):
     __slots__ = ()
     op = "DICT_KEY"
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         if not isinstance(base, dict):
             raise LoadError("not a dict")
         for key in islice(dict_keys(base), self.index, None):
@@ -357,7 +357,7 @@ class CellContentsSource(_Step):
     __slots__ = ()
     op = "CELL_CONTENTS"
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         if type(base) is not CellType:
             raise LoadError("not a cell")
         return _cell_contents(base)
@@ -372,7 +372,7 @@ class WeakrefSource(_Step):
     __slots__ = ()
     op = "WEAKREF"
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         if not isinstance(base, weakref.ref):
             raise LoadError("not a weak reference")
         found = weakref.ref.__call__(base)
@@ -389,6 +389,7 @@ class CallSource(Source):
 
     __slots__ = ("fn", "text")
     op = "CALL"
+    is_repeatable = False
     base: Source
     fn: Callable[[Any], object]
     text: str
@@ -396,7 +397,7 @@ class CallSource(Source):
     def __new__(cls, fn: Callable[[Any], object], base: Source, text: str) -> CallSource:
         return interned((cls, id(fn), base, text), base=base, fn=fn, text=text)  # type: ignore[no-any-return]
 
-    def fetch(self, base: Any, frame: Frame) -> object:
+    def fetch(self, base: object, frame: Frame) -> object:
         try:
             return self.fn(base)
         except Exception as error:
@@ -417,14 +418,14 @@ def asked(function: Callable[[], object], text: str) -> Source:
     return CallSource(_call, ConstSource(function, text), "call")
 
 
-def _call(function: Any) -> object:
+def _call(function: Callable[[], object]) -> object:
     return function()
 
 
 _PLAIN_KEYS = frozenset((str, int, bool, bytes, type(None)))
 
 
-def _dict_item(mapping: Any, key: object) -> object:
+def _dict_item(mapping: object, key: object) -> object:
     if not isinstance(mapping, (dict, MappingProxyType)):
         raise LoadError("not a dict")
     try:
@@ -441,37 +442,3 @@ def _cell_contents(cell: CellType) -> object:
         return cell.cell_contents
     except ValueError:
         raise LoadError("empty cell") from None
-
-
-def source_from_state(state: tuple[Any, ...]) -> Source:
-    """The source that ``state()`` described."""
-    kind = _KINDS[state[0]]
-    fields = [source_from_state(f) if _is_state(f) else f for f in state[1:]]
-    return kind(*fields)
-
-
-def _is_state(field: object) -> bool:
-    return type(field) is tuple and bool(field) and field[0] in _KINDS
-
-
-_KINDS: dict[object, Callable[..., Source]] = {
-    kind.__name__: kind
-    for kind in (
-        LocalSource,
-        FunctionSource,
-        CellSource,
-        GlobalSource,
-        ConstSource,
-        AttrSource,
-        GetAttrSource,
-        InstanceDictSource,
-        TypeSource,
-        TypeAttrSource,
-        ItemSource,
-        DictItemSource,
-        DictKeySource,
-        CellContentsSource,
-        WeakrefSource,
-        CallSource,
-    )
-}

@@ -21,9 +21,9 @@ def packed(dim: int) -> int:
 class TensorFacts(NamedTuple):
     """The metadata of a tensor, without its class."""
 
-    dtype: Any
-    device: Any
-    layout: Any
+    dtype: object
+    device: object
+    layout: object
     requires_grad: bool
     keys: int  # the raw dispatch key set: conjugate and negative bits, inference, subclass, functorch, …
     sizes: tuple[int, ...]
@@ -39,9 +39,9 @@ class TensorSpec:
     """
 
     cls: type
-    dtype: Any
-    device: Any
-    layout: Any
+    dtype: object
+    device: object
+    layout: object
     requires_grad: bool
     keys: int
     sizes: tuple[Dim, ...]
@@ -54,11 +54,11 @@ class TensorSpec:
         """The number of dimensions."""
         return len(self.sizes)
 
-    def matches(self, tensor: Any) -> bool:
+    def matches(self, tensor: object) -> bool:
         """Is the object a tensor as expected?"""
         return self.difference(tensor) is None
 
-    def difference(self, tensor: Any) -> str | None:
+    def difference(self, tensor: object) -> str | None:
         """The first thing in which the object is not as expected, or None."""
         if type(tensor) is not self.cls:
             return f"it is {type(tensor).__qualname__}"

@@ -12,10 +12,11 @@ from stator.bytecode import NULL_FIRST
 from stator.bytecode.canonical import CANONICAL
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import Decoded, Instr, decode
+from stator.interp.handling import Handling, Lasti
 from stator.models.functions.cell import CellValue
 from stator.space.globals_ import MadeGlobals
-from stator.space.signals import BreakHere, FrameState, Restart
-from stator.space.value import NULL, Constant, Raised, Unsupported, Value
+from stator.space.signals import BreakHere, FrameState, Mode, Restart
+from stator.space.value import NULL, Constant, Lazy, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.space.interfaces import Trace
@@ -42,26 +43,18 @@ def opcode(function: Executor) -> Executor:
     return function
 
 
-class ExcInfo(Value):
-    """What PUSH_EXC_INFO leaves on the stack: the exception that is being handled from there on."""
+class Afterlife:
+    """What becomes of a frame, as the tracebacks that it is in can show."""
 
-    __slots__ = ("current",)
+    __slots__ = ("left", "resumed", "shown")
 
-    def __init__(self, current: Value) -> None:
-        self.cls = type(None)
-        self.source = None
-        self.current = current
-
-
-class Lasti(Value):
-    """The instruction offset that an exception-table entry asks to be pushed."""
-
-    __slots__ = ("index",)
-
-    def __init__(self, index: int) -> None:
-        self.cls = int
-        self.source = None
-        self.index = index
+    def __init__(self) -> None:
+        #: whether the program goes on with it after the trace, in a frame object of its own
+        self.resumed = False
+        #: whether an exception has left it
+        self.left = False
+        #: whether a traceback may show it, and its variables
+        self.shown = False
 
 
 class Frame:
@@ -69,28 +62,24 @@ class Frame:
 
     __slots__ = (
         "_generator",
+        "afterlife",
         "begun",
         "cells",
         "code",
         "decoded",
         "function",
         "globals",
-        "handled",
-        "handlers",
+        "handling",
+        "in_tail_position",
         "index",
         "instrs",
-        "left",
         "locals",
         "namespace",
         "parent",
-        "reraised",
         "result",
         "resumable",
-        "resumed",
-        "shown",
         "space",
         "stack",
-        "tail",
         "trace",
     )
 
@@ -114,24 +103,15 @@ class Frame:
         self.index = 0
         #: the step of the trace at which it was entered, or resumed
         self.begun = trace.steps
-        #: the instruction at which the exception that has just been sent on was first raised
-        self.reraised: int | None = None
         self.result: Value | None = None
         self._generator: Callable[[], Any] | None = None
         self.parent = parent
         #: whether the result goes unchanged onto the parent's stack, or to the caller of the frame being traced
-        self.tail = tail
+        self.in_tail_position = tail
         #: whether a break inside can be resumed here
         self.resumable: bool = tail and (parent is None or parent.resumable)
-        #: whether the program goes on with it after the trace, in a frame object of its own
-        self.resumed = False
-        #: whether an exception has left it
-        self.left = False
-        #: whether a traceback may show it, and its variables
-        self.shown = False
-        self.handled: Value | None = self.handled_outside()
-        #: the stack entries of the exceptions being handled in this frame, outermost first
-        self.handlers: list[ExcInfo] = []
+        self.handling = Handling(parent)
+        self.afterlife = Afterlife()
 
     @property
     def generator(self) -> Any:
@@ -142,13 +122,10 @@ class Frame:
     def generator(self, value: Any) -> None:
         self._generator = weakref.ref(value)
 
-    def handled_outside(self) -> Value | None:
-        """What the callers are handling."""
-        return self.parent.handled if self.parent is not None else None
-
     def being_handled(self) -> Value | None:
         """The exception that is being handled, in this frame or in any of its callers."""
-        return self.handled.force() if self.handled is not None else self.trace.handled_by_callers()
+        current = self.handling.current
+        return current.force() if current is not None else self.trace.root.handled_by_callers()
 
     # -- the value stack --------------------------------------------------------------------------------------------
 
@@ -193,6 +170,7 @@ class Frame:
         trace = self.trace
         instrs = self.instrs
         table = OPCODES
+        stops = trace.stops
         trace.frame = self
         self.begun = trace.steps
         try:
@@ -203,8 +181,8 @@ class Frame:
                 trace.steps = step = trace.steps + 1
                 self.index += 1
                 try:
-                    if step >= trace.next_stop:
-                        trace.stop(instr)
+                    if step >= stops.next:
+                        stops.reached(instr)
                     table[instr.op](self, instr)
                 except Raised as e:
                     trace.frame = self
@@ -217,7 +195,7 @@ class Frame:
                 except errors.StatorError:
                     raise
                 except Exception as e:
-                    failure = trace.host_error(e)
+                    failure = trace.breaks.host_error(e, trace.frame)
                     self._break(failure, instr, saved, unchanged=trace.mutation_count == mutation_count, step=step)
             return self.result
         finally:
@@ -226,7 +204,7 @@ class Frame:
     def _break(self, e: Unsupported, instr: Instr, saved: list[Value], *, unchanged: bool, step: int) -> None:
         """Something cannot be traced: end the trace before this instruction, or let the caller's frame do so."""
         trace = self.trace
-        trace.note_break_site(self, instr)
+        trace.breaks.note_site(self, instr)
         if not self.resumable:
             try:
                 raise e
@@ -234,32 +212,8 @@ class Frame:
                 del e
         if not unchanged:
             raise Restart(step, e.brk)
-        raise BreakHere(e.brk, [FrameState(self, instr, saved, "enter" if trace.forced(e.brk) else "native")]) from None
-
-    def branch_ahead(self, negated: bool = False) -> tuple[Frame, int, int] | None:
-        """The branch that takes what the instruction being executed pushes, and is all that takes it: it comes next,
-        here or, where the value is returned, in a caller. Its frame, where it goes when the value is true, and when it
-        is false.
-
-        Args:
-            negated: whether that instruction pushes the negation of the value.
-        """
-        at, index = self, self.index
-        while True:
-            instr = at.instrs[index]
-            index += 1
-            if instr.op == "UNARY_NOT":
-                negated = not negated
-            elif instr.op == "RETURN_VALUE":
-                if not at.tail or at.parent is None:
-                    return None
-                at = at.parent
-                index = at.index
-            elif instr.op in ("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE"):
-                jumps = (instr.op == "POP_JUMP_IF_TRUE") is not negated
-                return (at, instr.arg, index) if jumps else (at, index, instr.arg)
-            elif instr.op != "TO_BOOL":
-                return None
+        mode: Mode = "enter" if isinstance(e.brk, errors.ForcedBreak) else "native"
+        raise BreakHere(e.brk, [FrameState(self, instr, saved, mode)]) from None
 
     def unwind(self, raised: Raised, instr: Instr) -> None:
         """Find the handler of an exception, as `exception_unwind` does; raises it on where there is none."""
@@ -267,15 +221,15 @@ class Frame:
         value.add_traceback(self, instr)  # type: ignore[attr-defined]
         entry = instr.handler
         if entry is None:
-            self.left = True
+            self.afterlife.left = True
             try:
                 raise raised
             finally:
                 del raised, value  # of the frame that its own traceback leads to
         del self.stack[entry.depth :]
         if entry.push_lasti:
-            self.stack.append(Lasti(instr.index if self.reraised is None else self.reraised))
-        self.reraised = None
+            self.stack.append(Lasti(instr.index if self.handling.reraised is None else self.handling.reraised))
+        self.handling.reraised = None
         self.stack.append(value)
         self.index = entry.target
 
@@ -287,20 +241,29 @@ class Frame:
 
     def last(self) -> Instr:
         """The instruction that a frame object shows: the one being executed, or at which it has raised."""
-        return self.instrs[max(self.index - 1, 0) if self.reraised is None else self.reraised]
+        reraised = self.handling.reraised
+        return self.instrs[max(self.index - 1, 0) if reraised is None else reraised]
+
+    def holds(self, host: object) -> bool:
+        """Whether a variable or a stack entry is this existing object."""
+        for value in (*self.locals.values(), *self.stack, *(c.contents for c in self.cells.values())):
+            if value is not None and (value.host if type(value) is Lazy else self.space.identity(value)) is host:
+                return True
+        return False
 
     def load_global(self, name: str) -> Value:
         """A global, else a builtin; raises NameError."""
-        value = self.trace.globals_of(self.globals).get_str(self.space, name)
+        namespaces = self.trace.namespaces
+        value = namespaces.globals_of(self.globals).get_str(self.space, name)
         if value is None:
-            value = self.trace.builtins_of(self.globals).get_str(self.space, name)
+            value = namespaces.builtins_of(self.globals).get_str(self.space, name)
         if value is None:
             raise self.name_error(f"name '{name}' is not defined", name)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def name_error(self, text: str, name: str) -> Raised:
         raised: Raised = self.space.error(NameError, text)
-        raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
+        raised.value.fill_field("name", Constant(name))  # type: ignore[attr-defined]
         return raised
 
     def unbound(self, name: str) -> Raised:

@@ -21,10 +21,10 @@ def match_keys(space: Space, subject: Value, keys: Value) -> Value:
     dummy = space.call(space.class_value(object), [], {})
     get = None
     for key in space.unpack(keys):
-        stand_in = space.key(key)
-        if stand_in in seen:
+        hash_key = space.key(key)
+        if hash_key in seen:
             raise space.error(ValueError, f"mapping pattern checks duplicate key ({space.known(key)!r})")
-        seen.add(stand_in)
+        seen.add(hash_key)
         get = get or space.getattr(subject, "get")
         value = space.call(get, [key, dummy], {}).force()
         if value is dummy:

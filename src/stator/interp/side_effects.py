@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator.models.classes.bookkeeping import Bookkeeping
+from stator.space.host_types import Host
 from stator.space.identity.aliasing import separate_changed
 from stator.space.identity.reachability import noticing
 
@@ -21,13 +22,13 @@ class Effects:
         self.count = 0
         self._mutated: dict[int, Value] = {}
         #: what the mutated objects held before the trace that notices its end
-        self._noticing: dict[int, list[Any]] = {}
-        self._deferred: list[tuple[Any, list[Value], dict[str, Value]]] = []
+        self._noticing: dict[int, list[Host]] = {}
+        self._deferred: list[tuple[Host, list[Value], dict[str, Value]]] = []
 
     def __bool__(self) -> bool:
         return bool(self._mutated or self._deferred)
 
-    def mutated(self, value: Value, watched: tuple[Any, ...] = ()) -> bool:
+    def mutated(self, value: Value, watched: tuple[Host, ...] = ()) -> bool:
         """An existing object is about to change; its final state will be written back.
 
         Returns whether it may let go of an object that notices that, as those `watched` do.
@@ -40,7 +41,7 @@ class Effects:
                 self._noticing[id(value)] = found
         return id(value) in self._noticing
 
-    def released(self) -> list[Any]:
+    def released(self) -> list[Host]:
         """The objects that notice their end and are no longer held by what has held them before the trace."""
         return [host for at, hosts in self._noticing.items() for host in self._mutated[at].dropped(hosts)]
 
@@ -52,7 +53,7 @@ class Effects:
         """The existing objects that the traced program has changed."""
         return list(self._mutated.values())
 
-    def changed_hosts(self) -> list[Any]:
+    def changed_hosts(self) -> list[Host]:
         """The existing objects that the traced program has changed, as they still are."""
         return [value.host for value in self._mutated.values() if hasattr(value, "host")]
 
@@ -64,11 +65,11 @@ class Effects:
         """Whether anything is to be done to the world outside."""
         return bool(self._deferred)
 
-    def is_deferred(self, function: Any) -> bool:
+    def is_deferred(self, function: Host) -> bool:
         """Whether a call of the function is put off."""
         return any(found is function for found, _, _ in self._deferred)
 
-    def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
+    def deferred(self, function: Host, args: list[Value], kwargs: dict[str, Value]) -> None:
         """`function(*args, **kwargs)` acts on the world outside: perform it after the graph, in order."""
         self.count += 1
         self._deferred.append((function, args, kwargs))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
-from stator._core import current_region, set_code_policy
+from stator._core import CodePolicy, current_region, set_code_policy
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -19,17 +19,17 @@ def _make_disabled(function: Callable[..., Any], recursive: bool) -> Any:
         def disabled(*args: Any, **kwargs: Any) -> Any:
             return function(*args, **kwargs)
 
-        set_code_policy(_code_of(disabled), 2)
+        set_code_policy(_code_of(disabled), CodePolicy.RUN_RECURSIVELY)
         return disabled
 
     @functools.wraps(function)
     def disabled_here(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    set_code_policy(_code_of(disabled_here), 1)
+    set_code_policy(_code_of(disabled_here), CodePolicy.SKIP)
     code = getattr(function, "__code__", None)
     if code is not None:
-        set_code_policy(code, 1)
+        set_code_policy(code, CodePolicy.SKIP)
     return disabled_here
 
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from stator.models.classes.attr_dict import AttrDict
 from stator.models.functions.cell import CellValue
+from stator.models.functions.module import ModuleValue
 from stator.models.hostcalls.proxies import call_on_proxies
 from stator.models.iterators.iterator import SequenceIterator
-from stator.models.text.repr_ import repr_of, str_of
-from stator.models.text.str_format import CONVERSIONS, format_value, text_of
+from stator.models.text.text_space import Text
 from stator.space.attributes import Attributes
 from stator.space.calls import Calls
-from stator.space.deferred import joined
 from stator.space.identity.keys import note_unlike, traced_key
 from stator.space.iteration import Iteration
 from stator.space.operators import Operators
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from stator.space.value import ObjectValue, Value
 
 
-class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls):
+class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls, Text):
     """The generic algorithms of the object space over one trace, and those steps of them that make a certain model."""
 
     def __init__(self, trace: Trace) -> None:
@@ -61,6 +60,10 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls):
             self._kept.append(host)
         return known
 
+    def module_names(self, module: types.ModuleType) -> AttrDict:
+        """The names in a module's globals."""
+        return ModuleValue.unmet(self, module).attr_dict(self)  # type: ignore[no-any-return]
+
     def sequence_iterator(self, value: Value) -> Value:
         """The iterator over an object that has `__getitem__` and no `__iter__`."""
         return SequenceIterator(value)
@@ -75,22 +78,6 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls):
         except NotKnown:
             return None
         return self.fresh(result)
-
-    def repr(self, value: Value) -> Value:
-        """`repr(value)`."""
-        return repr_of(self, value)
-
-    def format_value(self, value: Value, conversion: Any, spec: Value | None) -> Value:
-        """`f"{value!conversion:spec}"`."""
-        return format_value(self, value, conversion, spec)
-
-    def convert_value(self, value: Value, conversion: Any) -> Value:
-        """`value!conversion` in an f-string, by the number that the bytecode has."""
-        return CONVERSIONS[conversion](self, value)
-
-    def join_strings(self, parts: list[Value]) -> Value:
-        """`"".join(parts)` of what formatting gave: str or instances of its subclasses."""
-        return joined(parts, lambda part: text_of(self, part, "str.join"))
 
     def release(self) -> None:
         """The trace is over: let go of the host objects it looked at, without waiting for the garbage collector."""
@@ -107,8 +94,4 @@ class StandardSpace(Wrapping, Attributes, Operators, Iteration, Calls):
         self._mros.clear()
         self._unmet_modules.clear()
         self._class_values.clear()
-
-    # Last: what follows could not name the type.
-    def str(self, value: Value) -> Value:
-        """`str(value)`."""
-        return str_of(self, value)
+        self.compute = None

@@ -7,6 +7,7 @@ __all__ = ["install"]
 
 def install() -> None:
     """Register the models of torch's objects and functions with the lower layers: called once, by `api`."""
+    # Imported when something is compiled first: any module of this package imports it, and not all need torch yet.
     from stator.pytorch import internals
 
     internals.check()  # before any module is imported that touches a private name

@@ -23,7 +23,7 @@ def install() -> None:
     """Register them all."""
     for part in _PARTS:
         part.install()
-    if "numpy" in sys.modules:  # torch has imported it, if it is there
+    if "numpy" in sys.modules:  # torch has imported it, if it is there: else its models cannot be imported
         from stator.pytorch.numpy import arrays
 
         arrays.install()

@@ -10,14 +10,12 @@ from stator.compiler import region
 from stator.controls import resets
 from stator.interp import trace
 from stator.marks import stance
-from stator.pytorch import library
+from stator.pytorch import basic_models, library
 from stator.pytorch.graph.recorder import Recorder
-from stator.pytorch.modules import compiled_forward, nn_module, optimized_module
-from stator.pytorch.shapes import dynamism, sizes, symbols
-from stator.pytorch.state import contexts, other_tracers, policy
-from stator.pytorch.tensors import calls, constants, operators, reader, specials
+from stator.pytorch.shapes import dynamism, symbols
+from stator.pytorch.tensors import calls, reader
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import CALL_HOOKS, MODELS
+from stator.space.protocol import CALL_HOOKS, DECIDERS, INTERCEPTS, LITERAL_HOOKS, MODELS
 
 __all__ = ["register"]
 
@@ -26,27 +24,17 @@ def register() -> None:
     """Called once, when all private names of torch have been found as they should be."""
     MODELS[torch.Tensor] = TensorValue
     reader.configure()
-    constants.install()
-    contexts.install()
-    specials.install()
-    sizes.install()
-    operators.install()
-    nn_module.install()
-    policy.install()
-    other_tracers.install()
-    optimized_module.install()
-    compiled_forward.install()
+    basic_models.install()
     CALL_HOOKS.append(calls.call_hook)
     CALL_HOOKS.append(symbols.specialise)
-    trace.INTERCEPTS.append(constants.intercept_constant)
-    trace.INTERCEPTS.append(calls.intercept)
+    INTERCEPTS.append(calls.intercept)
 
     def begin(new: Any) -> None:
         new.recorder = Recorder(new)
 
     trace.TRACE_HOOKS.append(begin)
-    trace.LITERAL_HOOKS.append(symbols.literal)
-    trace.DECIDERS.append(symbols.decide)
+    LITERAL_HOOKS.append(symbols.literal)
+    DECIDERS.append(symbols.decide)
     library.install()
     stance.NOTE_FIRST_CALL.append(dynamism.note_first_call)
     stance.follow_torch()

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stator.guards.raw import is_heap_type
-from stator.interp import all_opcodes  # noqa: F401  all models are registered with them
 from stator.space.attributes import is_generic
 from stator.space.protocol import EXTERNAL_ONLY, HANDLERS, IMMUTABLE, SLOTS, is_pure, model_for
+from stator.space.rare import load_all
 from stator.space.value import Value
 
 __all__ = ["MODELLED", "STATUSES", "builtin_types", "entries", "find", "groups", "page", "status", "tables"]
@@ -57,6 +57,7 @@ _ROWS = {"tp": "slots", "am": "slots", "bf": "slots", "nb": "numbers", "sq": "it
 
 def builtin_types() -> list[type]:
     """The builtin types and the C types of the modules, iterators and views among them, ordered by name."""
+    load_all()
     for name in _MODULES:
         importlib.import_module(name)
     found = {cls for cls in _subclasses(object) if cls.__module__ in _HOMES and _made_in_c(cls) and not _internal(cls)}
@@ -129,7 +130,6 @@ def _call_status(cls: type) -> str:
 def _field_status(cls: type, name: str, entry: Any) -> str:
     """A C-level attribute: answered by a model, or read from the object where that exists already."""
     model = model_for(cls)
-    assert model is not None
     if id(entry) in HANDLERS or model.answers(cls, name):
         return MODELLED
     if name == "__dict__" and model.attr_dict is not Value.attr_dict:

@@ -104,7 +104,7 @@ class Counters:
         with self._lock:
             self.frames += 1
             self.guards += guards
-            for code in trace.traced_codes.values():
+            for code in trace.calls.codes.values():
                 self.codes.keep(code, True)
             if residual.graph is not None:
                 self.graphs += 1

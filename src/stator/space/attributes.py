@@ -7,8 +7,8 @@ from typing import Any
 
 from stator import errors
 from stator._core import is_generic_access
-from stator.guards.guard import ABSENT, Equals, MroIs, NoAttr, TypeAttrIs
-from stator.guards.raw import class_dict, full_name, is_mutable_type, mro_of, own_name, type_lookup, type_name
+from stator.guards.guard import Equals, MroIs, NoAttr, TypeAttrIs
+from stator.guards.raw import ABSENT, class_dict, full_name, is_mutable_type, mro_of, own_name, type_lookup, type_name
 from stator.guards.source import CallSource, ConstSource
 from stator.host.version_facts import NO_DICT_IS_SAID
 from stator.space.protocol import HANDLERS
@@ -48,7 +48,7 @@ class Attributes(Space):
         except KeyError:
             pass
         found = type_lookup(cls, name)
-        if self.trace.is_fresh_class(cls):
+        if self.trace.classes.is_fresh(cls):
             self._guard_bases(cls, name)
         elif is_mutable_type(cls):
             self.trace.guard(TypeAttrIs(cls, name, found))
@@ -58,7 +58,7 @@ class Attributes(Space):
     def _guard_bases(self, cls: type, name: str) -> None:
         """A class made by the traced program inherits from existing ones, which can change."""
         for base in cls.__mro__:
-            if not self.trace.is_fresh_class(base):
+            if not self.trace.classes.is_fresh(base):
                 self.host_lookup(base, name)
             if name in class_dict(base):
                 return
@@ -69,10 +69,10 @@ class Attributes(Space):
         if known is not None:
             return known
         found = mro_of(cls) or ()
-        for base in found if self.trace.is_fresh_class(cls) else (cls,):
-            if is_mutable_type(base) and not self.trace.is_fresh_class(base):
+        for base in found if self.trace.classes.is_fresh(cls) else (cls,):
+            if is_mutable_type(base) and not self.trace.classes.is_fresh(base):
                 self.trace.guard(MroIs(ConstSource(base, plain_name(base)), mro_of(base) or ()))
-        if not self.trace.is_fresh_class(cls):
+        if not self.trace.classes.is_fresh(cls):
             self._mros[cls] = found
         return found
 
@@ -82,7 +82,7 @@ class Attributes(Space):
 
     def class_name(self, cls: type) -> str:
         """`_PyType_Name`: `__name__`, whatever a metaclass says; guarded where the program can give it another."""
-        if is_mutable_type(cls) and not self.trace.is_fresh_class(cls):
+        if is_mutable_type(cls) and not self.trace.classes.is_fresh(cls):
             source = CallSource(own_name, ConstSource(cls, plain_name(cls)), "type.__name__")
             self.trace.guard(Equals(source, own_name(cls)))
         return own_name(cls)
@@ -95,7 +95,7 @@ class Attributes(Space):
     def full_name(self, cls: type) -> str:
         """`PyType_GetFullyQualifiedName`, as the messages of 3.13 name the class; guarded like its name."""
         found = full_name(cls)
-        if is_mutable_type(cls) and not self.trace.is_fresh_class(cls):
+        if is_mutable_type(cls) and not self.trace.classes.is_fresh(cls):
             source = ConstSource(cls, plain_name(cls))
             self.trace.guard(Equals(CallSource(full_name, source, "full_name"), found))
         return found
@@ -108,7 +108,7 @@ class Attributes(Space):
         except KeyError:
             pass
         for base in cls.__mro__:
-            overlay = self.trace.class_overlays.get(base)
+            overlay = self.trace.classes.overlays.get(base)
             if overlay is not None and name in overlay:
                 return overlay[name]
             if name in class_dict(base):
@@ -201,11 +201,14 @@ class Attributes(Space):
 
     def attribute_error(self, value: Value, name: str, shown: str | None = None, why: str = "") -> Raised:
         own = type_name(value.cls) if shown is None else shown
-        raised: Raised = self.error(AttributeError, f"'{own}' object has no attribute '{name}'{why}")
-        if shown is None:
-            raised.value.names_class = value.cls  # type: ignore[attr-defined]
-        raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
-        raised.value.set_field("obj", value)  # type: ignore[attr-defined]
+        text = f"'{own}' object has no attribute '{name}'{why}"
+        return self.no_attribute(value, name, text, value.cls if shown is None else None)
+
+    def no_attribute(self, value: Value, name: str, text: str, named: type | None = None) -> Raised:
+        """The AttributeError about `value.name` in these words, which have the name of the class `named`."""
+        raised: Raised = self.error(AttributeError, text)
+        raised.value.names_class = named  # type: ignore[attr-defined]
+        raised.value.name_attribute(self, value, name)  # type: ignore[attr-defined]
         return raised
 
     def is_data_descriptor(self, meta: Value) -> bool:
@@ -224,7 +227,7 @@ class Attributes(Space):
 
     def class_value(self, cls: type) -> Value:
         """The value of a class."""
-        return self.trace.fresh_class_value(cls) or self.existing(cls)
+        return self.trace.classes.fresh.get(cls) or self.existing(cls)
 
     def bind(self, function: Value, instance: Value) -> Value:
         """A special method looked up on the class, bound as the interpreter binds it."""

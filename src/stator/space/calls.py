@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import types
-from typing import Any
 
 from stator import errors
 from stator._core import has_buffer
 from stator.space.attributes import is_generic
+from stator.space.host_types import Host
 from stator.space.operators import BINARY, COMPARE, callable_name
-from stator.space.protocol import CALL_HOOKS, HANDLERS, NOT_IMPLEMENTED, bad_call, is_pure
+from stator.space.protocol import CALL_HOOKS, NOT_IMPLEMENTED, bad_call, handler_of, is_pure
 from stator.space.recursion import nested
 from stator.space.reloaded import adopt
 from stator.space.space import Space
@@ -36,9 +36,9 @@ class Calls(Space):
         with nested(self, " while calling a Python object"):
             return self.call(slot, [function, *args], kwargs, tail)
 
-    def call_builtin(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_builtin(self, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """Call a host callable: by its model, else a higher layer's, else for real on known operands, else break."""
-        handler = HANDLERS.get(id(host))
+        handler = handler_of(host)
         if handler is not None:
             result = handler(self, args, kwargs)
             if result is not None:
@@ -65,22 +65,22 @@ class Calls(Space):
             return self._generic_slot(host, args, kwargs)
         raise Unsupported(errors.UnsupportedCCall(callable_name(host)))
 
-    def _generic_slot(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def _generic_slot(self, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """The slot of attribute access under the name of another type: that of object."""
-        own: Any = vars(object)[host.__name__]
+        own: Host = vars(object)[host.__name__]
         if kwargs or len(args) != (3 if host.__name__ == "__setattr__" else 2):
             return bad_call(self, host, args, kwargs)
         return self.call_builtin(own, args, {})
 
-    def immutable_fallback(self, host: Any, args: list[Value]) -> Value | None:
+    def immutable_fallback(self, host: Host, args: list[Value]) -> Value | None:
         """A binary slot of an immutable builtin type, met with an operand of an unrelated class: NotImplemented."""
-        owner: Any = getattr(host, "__objclass__", None)
+        owner: Host = getattr(host, "__objclass__", None)
         name = getattr(host, "__name__", "")
         if len(args) == 2 and name == "__add__" and issubclass(owner, (str, bytes)):
             # `sq_concat` has the last word, and raises, unless there are bytes to be had.
             if has_buffer(args[1].force().cls):
                 return None
-            return self.run_known(host, [Known(self.stand_in(arg)) for arg in args])
+            return self.run_known(host, [Known(self.sample(arg)) for arg in args])
         if len(args) != 2 or name not in _BINARY_SLOTS or getattr(owner, "__module__", "") != "builtins":
             return None  # others may take what they can convert: a Decimal compares itself with any Rational
         other = args[1].force()

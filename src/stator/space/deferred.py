@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from stator.space.host_types import Host, HostCallable
 from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ class DeferredStr(Value):
             else:
                 function, args = part
                 # A symbol whose number is at hand is assumed to be that number.
-                texts.append(
-                    function(*[space.trace.decide(arg) if arg.symbolic else arg.as_host(space) for arg in args])
-                )
+                texts.append(function(*[space.decide(arg) if arg.symbolic else arg.as_host(space) for arg in args]))
         return "".join(texts)
 
     def describe(self) -> str:
@@ -53,7 +52,7 @@ class DeferredNumber(Value):
 
     __slots__ = ("args", "function")
 
-    def __init__(self, cls: type, function: Callable[..., Any], args: list[Value]) -> None:
+    def __init__(self, cls: type, function: HostCallable, args: list[Value]) -> None:
         self.cls = cls
         self.source = None
         self.function = function
@@ -66,7 +65,7 @@ class DeferredNumber(Value):
         return writer.assign("number", _call(writer, self.function, self.args))
 
 
-def _call(writer: Writer, function: Any, args: list[Value]) -> str:
+def _call(writer: Writer, function: Host, args: list[Value]) -> str:
     return f"{writer.const(function)}({', '.join(writer.expr(arg) for arg in args)})"
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Equals, IdIs, Predicate
 from stator.guards.source import CallSource, GetAttrSource
+from stator.space.host_types import Host
 from stator.space.wrapping import LITERALS, plain_name
 
 if TYPE_CHECKING:
@@ -63,18 +64,18 @@ FIXED: dict[type, dict[str, str]] = {
 }
 
 
-def is_fixed(host: Any, name: str) -> bool:
+def is_fixed(host: Host, name: str) -> bool:
     """Whether the attribute of the object cannot change."""
     return name in FIXED.get(type(host), ())
 
 
-def fixed(host: Any, name: str) -> Any:
+def fixed(host: Host, name: str) -> Host:
     """An attribute that cannot change during the object's life; which object it is, is guarded already."""
     assert is_fixed(host, name), f"{type(host).__qualname__}.{name} may change"
     return getattr(host, name)
 
 
-def part(space: Space, host: Any, source: Source, name: str) -> Value:
+def part(space: Space, host: Host, source: Source, name: str) -> Value:
     """A C-level attribute of an object that is just being met: see `attribute`."""
     return space.wrap(getattr(host, name), GetAttrSource(source, name))
 
@@ -84,7 +85,7 @@ def attribute(space: Space, value: Any, name: str) -> Value:
     return part(space, value.host, value.source, name)
 
 
-def constant(space: Space, value: Any, name: str) -> Any:
+def constant(space: Space, value: Any, name: str) -> Host:
     """A C-level attribute that the model itself needs: guarded to be equal, or the same object."""
     found = getattr(value.host, name)
     source = GetAttrSource(value.source, name)
@@ -92,14 +93,16 @@ def constant(space: Space, value: Any, name: str) -> Any:
     return found
 
 
-def answer(space: Space, value: Any, read: Callable[[Any], Any], text: str) -> Any:
+def answer(space: Space, value: Any, read: Callable[[Host], Host], text: str) -> Host:
     """What `read(host)` says, a literal or a tuple of such: guarded to be equal. `read` runs no code of the program."""
     found = read(value.host)
     space.trace.guard(Equals(CallSource(read, value.source, text), found))
     return found
 
 
-def holds(space: Space, value: Any, test: Callable[[Any], bool], text: str, guard: type[Predicate] = Predicate) -> bool:
+def holds(
+    space: Space, value: Any, test: Callable[[Host], bool], text: str, guard: type[Predicate] = Predicate
+) -> bool:
     """Whether `test(host)` is true: guarded if it is. Who is told that it is not has to ask for something else."""
     found = test(value.host)
     if found:

@@ -1,27 +1,30 @@
 """What models see of the parts that stand above them: the trace, its frames, its side effects, the writer.
 
-Each is a protocol of what models and the space really use; `stator.interp.trace.Trace`, `stator.interp.frame.Frame`,
-`stator.interp.side_effects.Effects` and `stator.codegen.writer.Writer` are what they meet. So a model imports nothing
-above it, and one can read here what a trace is to a model.
+Each is a protocol of what models and the space really use; `stator.interp.trace.Trace` with its parts,
+`stator.interp.frame.Frame`, `stator.interp.side_effects.Effects` and `stator.codegen.writer.Writer` are what they meet.
+So a model imports nothing above it, and one can read here what a trace is to a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from stator.space.host_types import Host
 
 if TYPE_CHECKING:
     import weakref
 
     from stator.bytecode.decode import Decoded, Instr
     from stator.config import Config
-    from stator.guards.guard import Guard
+    from stator.errors import Break
+    from stator.guards.base import Guard
     from stator.guards.source import Source
     from stator.space.space import Space
     from stator.space.value import Raised, Unsupported, Value
 
-__all__ = ["Frame", "SideEffects", "Trace", "Writer"]
+__all__ = ["CompileRegion", "Frame", "Names", "SideEffects", "Trace", "Writer"]
 
 T = TypeVar("T")
 
@@ -31,7 +34,7 @@ class Writer(Protocol):
 
     lines: list[str]
     late: list[str]
-    namespace: dict[str, Any]
+    namespace: dict[str, Host]
     outputs: list[Value]
 
     @property
@@ -74,19 +77,19 @@ class Writer(Protocol):
     def graph_output(self, value: Value) -> str:
         """The variable holding what the graph computes for this value."""
 
-    def const(self, host: Any, hint: str | None = None) -> str:
+    def const(self, host: Host, hint: str | None = None) -> str:
         """A literal, a builtin's own name, or the name of a known object embedded in the program's globals."""
 
     def new_nan(self, host: float) -> str:
         """The NaN that the traced program has computed."""
 
-    def globals(self, host: dict[str, Any]) -> str:
+    def globals(self, host: dict[str, Host]) -> str:
         """The globals of a function or frame."""
 
     def generator(self, value: Any) -> str:
         """A suspended generator of the traced program, made anew at the place where it is suspended."""
 
-    def is_literal(self, host: Any) -> bool:
+    def is_literal(self, host: Host) -> bool:
         """Whether `repr(host)` is Python source for the very object."""
 
 
@@ -95,10 +98,10 @@ class SideEffects(Protocol):
 
     count: int
 
-    def mutated(self, value: Value, watched: tuple[Any, ...] = ()) -> bool:
+    def mutated(self, value: Value, watched: tuple[Host, ...] = ()) -> bool:
         """An existing object is about to change; whether it may let go of one that notices that."""
 
-    def released(self) -> list[Any]:
+    def released(self) -> list[Host]:
         """The objects that notice their end and are no longer held by what has held them before the trace."""
 
     def is_mutated(self, value: Value) -> bool:
@@ -107,7 +110,7 @@ class SideEffects(Protocol):
     def changed(self) -> list[Value]:
         """The existing objects that the traced program has changed."""
 
-    def changed_hosts(self) -> list[Any]:
+    def changed_hosts(self) -> list[Host]:
         """The existing objects that the traced program has changed, as they still are."""
 
     def matter(self) -> bool:
@@ -116,14 +119,36 @@ class SideEffects(Protocol):
     def acts(self) -> bool:
         """Whether anything is to be done to the world outside."""
 
-    def is_deferred(self, function: Any) -> bool:
+    def is_deferred(self, function: Host) -> bool:
         """Whether a call of the function is put off."""
 
-    def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
+    def deferred(self, function: Host, args: list[Value], kwargs: dict[str, Value]) -> None:
         """`function(*args, **kwargs)` acts on the world outside: perform it after the graph, in order."""
 
     def prepare(self, writer: Writer) -> list[str]:
         """Emit what the effects need, and return the lines that perform them."""
+
+
+# -- frames ------------------------------------------------------------------------------------------------------------
+
+
+class Handling(Protocol):
+    """The exceptions being handled in a frame; see `stator.interp.handling.Handling`."""
+
+    current: Value | None
+    infos: list[Any]
+    reraised: int | None
+
+    def resume(self, parent: Any) -> None:
+        """The frame of a generator goes on: outside of its own clauses it is handling what its caller is."""
+
+
+class Afterlife(Protocol):
+    """What becomes of a frame, as the tracebacks that it is in can show; see `stator.interp.frame.Afterlife`."""
+
+    resumed: bool
+    left: bool
+    shown: bool
 
 
 class Frame(Protocol):
@@ -133,7 +158,7 @@ class Frame(Protocol):
     decoded: Decoded
     instrs: tuple[Instr, ...]
     function: Any
-    globals: dict[str, Any]
+    globals: dict[str, Host]
     locals: dict[str, Value]
     cells: dict[str, Any]
     namespace: Any
@@ -141,14 +166,8 @@ class Frame(Protocol):
     index: int
     begun: int
     result: Value | None
-    tail: bool
+    in_tail_position: bool
     resumable: bool
-    resumed: bool
-    left: bool
-    shown: bool
-    handled: Value | None
-    handlers: list[Any]
-    reraised: int | None
     generator: Any
     parent: Any
 
@@ -160,8 +179,13 @@ class Frame(Protocol):
     def space(self) -> Space:
         """The trace's space."""
 
-    def handled_outside(self) -> Value | None:
-        """What the callers are handling."""
+    @property
+    def handling(self) -> Handling:
+        """The exceptions being handled in it."""
+
+    @property
+    def afterlife(self) -> Afterlife:
+        """What becomes of it."""
 
     def being_handled(self) -> Value | None:
         """The exception that is being handled, in this frame or in any of its callers."""
@@ -184,40 +208,158 @@ class Frame(Protocol):
     def last(self) -> Instr:
         """The instruction that a frame object shows: the one being executed, or at which it has raised."""
 
+    def holds(self, host: object) -> bool:
+        """Whether a variable or a stack entry is this existing object."""
+
+
+# -- the trace and its parts -------------------------------------------------------------------------------------------
+
+
+class CompileRegion(Protocol):
+    """A `stator.compile()` call; see `stator.compiler.region.CompileRegion`."""
+
+    backend: Host
+    fullgraph: bool
+
+
+class RootFrame(Protocol):
+    """The frame being traced; see `stator.interp.root_frame.RootFrame`."""
+
+    code: CodeType
+    args: list[Host]
+    repeatable: bool
+    unresumable: Break | None
+    outer_exception: BaseException | None
+
+    def handled_by_callers(self) -> Value | None:
+        """The exception that its callers are handling."""
+
+    def dropped_by(self, frames: list[Frame]) -> bool:
+        """Whether an argument is no longer held by the frames, which the real frame keeps."""
+
+
+class InlinedCalls(Protocol):
+    """The calls that the trace has inlined; see `stator.interp.inlined_calls.InlinedCalls`."""
+
+    depth: int
+    recursion_limit: int
+    codes: dict[int, CodeType]
+
+    def inline(self, function: Any, bound: dict[str, Value], tail: bool) -> Value:
+        """Run the frame of a call inside this trace."""
+
+    def inline_class_body(self, function: Any, namespace: Value) -> Value:
+        """Execute a class body with `namespace` as its locals; returns the class cell, or None."""
+
+    def enter(self, frame: Frame) -> None:
+        """A call begins."""
+
+    def leave(self) -> None:
+        """A call has ended."""
+
+
+class Stops(Protocol):
+    """The steps before which the trace stops; see `stator.interp.stops.Stops`."""
+
+    next: int
+
+    def soon(self) -> None:
+        """Something is to be looked at before the next instruction."""
+
+    def reached(self, instr: Instr) -> None:
+        """The step `next` has come: do what is to be done before the instruction, or end the trace."""
+
+    def count_item(self, cost: int = 1) -> None:
+        """An item is taken out of an iterator, or so: a long loop may run inside of one instruction."""
+
+
+class Finalizers(Protocol):
+    """Objects whose end the program may notice; see `stator.interp.finalizers.Finalizers`."""
+
+    suspended_in_finally: weakref.WeakSet[Any]
+    pending_close: list[Any]
+    calls_back: tuple[Host, ...]
+    prologue: Callable[[], object] | None
+
+    def close_later(self, generator: Any) -> None:
+        """The program has let go of a generator that is suspended: it is closed before the next instruction."""
+
+    def settle(self, can_break: bool) -> None:
+        """What the instruction before has let go of ends before this one; `can_break`: whether the trace can."""
+
+
+class BreakReport(Protocol):
+    """Where and why the trace broke; see `stator.interp.break_report.BreakReport`."""
+
+    def note_site(self, frame: Frame, instr: Instr) -> None:
+        """Remember the user stack of the innermost frame in which a break was met."""
+
+    def host_error(self, error: Exception, frame: Frame | None) -> Unsupported:
+        """A failure of Stator's own while executing one instruction: that instruction is left to Python."""
+
+
+class ClassChanges(Protocol):
+    """Classes that the program has made or changed; see `stator.models.classes.class_changes.ClassChanges`."""
+
+    fresh: dict[type, Value]
+    overlays: dict[type, dict[str, Value]]
+    registered: list[tuple[type, type]]
+    patterns: dict[type, int]
+
+    def is_fresh(self, cls: type) -> bool:
+        """Whether the trace has made the class."""
+
+    def matches(self, cls: type, flag: int) -> bool:
+        """Whether the class counts as a sequence or mapping in patterns."""
+
+
+class Names(Protocol):
+    """What names are looked up in: the globals of code, or builtins."""
+
+    def value(self, space: Space) -> Value:
+        """The dict as the program sees it."""
+
+    def get_str(self, space: Space, name: str) -> Value | None:
+        """What the name stands for, or None."""
+
+    def set_str(self, space: Space, name: str, value: Value) -> None:
+        """Give the name a value."""
+
+    def del_str(self, space: Space, name: str) -> bool:
+        """Delete the name; whether it was there."""
+
+
+class Namespaces(Protocol):
+    """What code finds around it; see `stator.space.globals_.Namespaces`."""
+
+    def globals_of(self, host: dict[str, Host]) -> Names:
+        """The names in a function's globals: those of its module's `__dict__`, which it shares."""
+
+    def globals_from(self, value: Value) -> dict[str, Host]:
+        """The dict as the globals of code: the existing one, or what stands for one made by the program."""
+
+    def builtins_of(self, host: dict[str, Host]) -> Names:
+        """The builtins that go with a function's globals."""
+
+    def constant(self, host: object) -> Value:
+        """The value of a code constant, one per object."""
+
 
 class Trace(Protocol):
     """All that is known about one symbolic execution of one frame; see `stator.interp.trace.Trace`."""
 
     config: Config
+    region_state: dict[object, Any]
     dynamic: bool | None
-    region_state: dict[Any, Any]
-    done_first: set[Any]
-    unfinished: weakref.WeakSet[Any]
-    lost: list[Any]
-    first_guards: list[Guard]
+    done_first: set[object]
     mutation_count: int
     steps: int
-    depth: int
-    next_stop: int
-    recursion_limit: int
     frame: Any
     recorder: Any
-    shared: dict[int, tuple[Value, int, str]]
-    class_overlays: dict[type, dict[str, Value]]
-    fresh_classes: dict[type, Value]
-    registered: list[tuple[type, type]]
-    patterns: dict[type, int]
-    traced_codes: dict[int, CodeType]
-    root_code: Any
-    root_args: list[Any]
-    repeatable: bool
-    unresumable: Any
-    outer_exception: BaseException | None
-    ended_by: Value | None
-    end_wanted: bool
-    calls_back: tuple[Any, ...]
-    compute: Callable[..., Any] | None
-    host_failure: Exception | None
+
+    @property
+    def compile_region(self) -> CompileRegion:
+        """The compile() call that it is made for."""
 
     @property
     def space(self) -> Space:
@@ -228,136 +370,45 @@ class Trace(Protocol):
         """What the program did to things that existed before."""
 
     @property
-    def current_frame(self) -> Any:
-        """The innermost frame being executed."""
+    def root(self) -> RootFrame:
+        """The frame being traced."""
+
+    @property
+    def calls(self) -> InlinedCalls:
+        """The calls being inlined."""
+
+    @property
+    def stops(self) -> Stops:
+        """Where it stops."""
+
+    @property
+    def breaks(self) -> BreakReport:
+        """Where and why it broke."""
+
+    @property
+    def finalizers(self) -> Finalizers:
+        """Objects whose end the program may notice."""
+
+    @property
+    def classes(self) -> ClassChanges:
+        """Classes that the program has made or changed."""
+
+    @property
+    def namespaces(self) -> Namespaces:
+        """Globals, builtins and constants."""
 
     def guard(self, guard: Guard) -> None:
         """Assume something about the frame; equal guards are kept once."""
 
-    def defer(self, function: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
+    def defer(self, function: Host, args: list[Value], kwargs: dict[str, Value] | None = None) -> None:
         """Perform `function(*args, **kwargs)` after the graph, in order: it acts on the world outside the program."""
 
     def extension(self, cls: type[T]) -> T:
         """The one object of this class that belongs to this trace, made as `cls(trace)` when first asked for."""
 
-    def keep_shared(self, value: Value) -> None:
-        """An object is to be changed or handed out: one that others have too must then be the real one."""
+    def assumed(self, value: Value) -> bool | None:
+        """A truth value that is not known, if it may be assumed: all that the call being made does with it is to
+        decide the next branch."""
 
-    def count_item(self, cost: int = 1) -> None:
-        """An item is taken out of an iterator, or so: a long loop may run inside of one instruction."""
-
-    def decide(self, value: Value) -> Any:
-        """The host value on which control flow depends: known, or assumed of a symbol under a guard."""
-
-    def literal(self, host: Any, source: Source) -> Value | None:
-        """A number read from the frame that is to be symbolic; None for an ordinary constant."""
-
-    def intercept(self, host: Any) -> Any:
-        """The model of a Python function that is not to be traced into, or None."""
-
-    def constant(self, host: Any) -> Value:
-        """The value of a code constant, one per object."""
-
-    def inline(self, function: Any, bound: dict[str, Value], tail: bool) -> Value:
-        """Run the frame of a call inside this trace."""
-
-    def inline_class_body(self, function: Any, namespace: Value) -> Value:
-        """Execute a class body with `namespace` as its locals; returns the class cell, or None."""
-
-    def enter_frame(self, frame: Any) -> None:
-        """A call begins."""
-
-    def leave_frame(self, frame: Any) -> None:
-        """A call has ended."""
-
-    def handled_by_callers(self) -> Value | None:
-        """The exception that the callers of the frame being traced are handling."""
-
-    def is_held(self, host: Any) -> bool:
-        """Whether a variable or a stack entry of a running frame is this existing object."""
-
-    def has_dropped_arguments(self) -> bool:
-        """Whether the program has let go of an argument of the frame being traced, which the real frame keeps."""
-
-    def lose(self, generator: Any) -> None:
-        """The program has let go of a generator that is suspended: it is closed before the next instruction."""
-
-    def is_fresh_class(self, cls: type) -> bool:
-        """Whether the trace has made the class."""
-
-    def fresh_class_value(self, cls: type) -> Value | None:
-        """The value of a class that the trace has made, or None."""
-
-    def globals_of(self, host: dict[str, Any]) -> Any:
-        """The value of a function's globals: that of its module's `__dict__`, which it shares."""
-
-    def globals_from(self, value: Value) -> dict[str, Any]:
-        """The dict as the globals of code: the existing one, or what stands for one made by the program."""
-
-    def builtins_of(self, host: dict[str, Any]) -> Any:
-        """The value of the builtins that go with a function's globals."""
-
-    def is_none(self, value: Value) -> bool:
-        """`value is None`."""
-
-    def loaded(self, name: str) -> Value | None:
-        """`sys.modules[name]` as the program has left it, or None."""
-
-    def import_parts(self, full: str, module: Value, names: Iterable[Any]) -> None:
-        """Of a package, submodules that are no attributes yet are imported."""
-
-    def first_import(self, full: str) -> NoReturn:
-        """Have a module imported; a break where that was no use, or where its body could see what is not done yet."""
-
-    def forced(self, brk: Any) -> bool:
-        """Whether the break is one that executes nothing natively: tracing goes on at the same instruction."""
-
-    def stop(self, instr: Any) -> None:
-        """The step at which the trace was told to end, or may not go beyond."""
-
-    def note_break_site(self, frame: Any, instr: Any) -> None:
-        """Remember the user stack of the innermost frame in which a break was met."""
-
-    def host_error(self, error: Exception) -> Unsupported:
-        """A failure of Stator's own while executing one instruction: that instruction is left to Python."""
-
-    # -- what opcodes need besides the space --------------------------------------------------------------------------
-
-    def truth(self, frame: Any, value: Value, negated: bool = False) -> bool:
-        """The truth value that the instruction being executed pushes, or `negated` the opposite of it."""
-
-    def branch(self, frame: Any, value: Value, when_true: int, when_false: int) -> bool:
-        """The truth value on which a conditional jump depends."""
-
-    def assumed(self, frame: Any, value: Value, negated: bool = False) -> bool | None:
-        """The truth value where it is not known, if it may be assumed: all it does is to decide the next branch."""
-
-    def is_builtin(self, value: Value, host: Any) -> bool:
-        """Whether the value is this builtin object."""
-
-    def new_slice(self, start: Value, stop: Value, step: Value) -> Value:
-        """`slice(start, stop, step)`."""
-
-    def new_function(self, frame: Any, code: Value) -> Any:
-        """`MAKE_FUNCTION`: a function of the frame's globals."""
-
-    def matches_flag(self, value: Value, flag: int) -> Value:
-        """Whether the class counts as a sequence or mapping in patterns (`Py_TPFLAGS_SEQUENCE`, `_MAPPING`)."""
-
-    def star_items(self, iterable: Value) -> list[Value]:
-        """`[*iterable]`, with CPython's message for what is not iterable."""
-
-    def star_args(self, positional: Value, function: Value) -> list[Value]:
-        """`f(*positional)`."""
-
-    def keyword_args(self, keywords: Value, function: Value) -> dict[str, Value]:
-        """`f(**keywords)`."""
-
-    def merge_keywords(self, target: Value, mapping: Value, function: Value) -> None:
-        """`f(**mapping)` into the dict of keywords: no key twice, all of them strings."""
-
-    def import_name(self, frame: Any, name: str, fromlist: Value, level: Value) -> Value:
-        """`import name`: known when the module has been imported already, else a break."""
-
-    def import_from(self, module: Value, name: str) -> Value:
-        """`from module import name`."""
+    def running(self) -> list[Frame]:
+        """The frames being executed, innermost first."""

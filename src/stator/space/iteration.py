@@ -9,6 +9,7 @@ from typing import Any
 from stator.guards.raw import is_heap_type
 from stator.host.version_facts import UNPACKING_SAYS_HOW_MANY
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host
 from stator.space.space import Space
 from stator.space.value import Raised, Value
 
@@ -18,6 +19,13 @@ _STATIC = set[type]()
 
 class Iteration(Space):
     """Part of the space: iter, next, iterate, unpack."""
+
+    _end_wanted = False
+
+    def is_iterable(self, value: Value) -> bool:
+        """Whether `iter(value)` is not refused from the start."""
+        value = value.force()
+        return self.special(value, "__iter__") is not None or self.special(value, "__getitem__") is not None
 
     def iter(self, value: Value) -> Value:
         """`iter(value)`: `__iter__`, else the sequence protocol by `__getitem__`."""
@@ -34,8 +42,8 @@ class Iteration(Space):
 
     def next(self, iterator: Value) -> Value | None:
         """`next(iterator)`, or None when it is exhausted."""
-        self.trace.count_item()
-        self.trace.ended_by = None
+        self.trace.stops.count_item()
+        self.ended_by = None
         iterator = iterator.force()
         quick = self._quick_next(iterator)
         if quick is not None:
@@ -50,19 +58,18 @@ class Iteration(Space):
 
     def stopped_by(self, stop: Value) -> None:
         """An iterator has ended by raising that, which another may pass on."""
-        if self.trace.end_wanted:
-            self.trace.ended_by = stop
+        if self._end_wanted:
+            self.ended_by = stop
 
     def passed_on(self, produce: Callable[[], Value | None]) -> Value:
         """What an iterator produces; or raises, at the end, the StopIteration of the one that it has asked last."""
-        trace = self.trace
-        outer, trace.end_wanted = trace.end_wanted, True
+        outer, self._end_wanted = self._end_wanted, True
         try:
             found = produce()
-            stop: Value | None = trace.ended_by
+            stop = self.ended_by
         finally:
-            trace.end_wanted = outer
-            trace.ended_by = None
+            self._end_wanted = outer
+            self.ended_by = None
         if found is None:
             raise self.error(StopIteration) if stop is None else Raised(stop)
         return found
@@ -78,7 +85,7 @@ class Iteration(Space):
             return item
         return self._call_next(iterator)
 
-    def _quick_next(self, iterator: Value) -> Any:
+    def _quick_next(self, iterator: Value) -> Host:
         """How the model goes on, unless the class of the iterator overrides `__next__`."""
         quick = getattr(iterator, "next_value", None)
         if quick is None or iterator.cls in _STATIC:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.space.protocol import CALL_HOOKS, FALSE, TRUE
-from stator.space.value import Constant, NotKnown, Unsupported, Value
+from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.space.space import Space
@@ -49,18 +51,50 @@ def known_host(space: Space, value: Value, function: str) -> Any:
         raise Unsupported(errors.UnknownArgument(function, value.describe())) from None
 
 
-def check_kind(space: Space, value: Value, kind: type, message: str) -> Value:
-    """The value itself if it is an instance of `kind`, else TypeError in the traced program."""
+def check_kind(space: Space, value: Value, kind: type | tuple[type, ...], words: str) -> Value:
+    """The value itself if it is an instance of `kind`, else a TypeError in these words; %T is its type's name."""
     value = value.force()
-    if not issubclass(value.cls, kind):
-        raise space.error(TypeError, message)
+    if not value.isa(kind):
+        raise _type_error(space, value, words)
     return value
+
+
+def call_slot(space: Space, value: Value, method: str, words: str, *args: Value) -> Value:
+    """What the special method of the value's type gives, or a TypeError in these words (see `check_kind`)."""
+    value = value.force()
+    slot = space.special(value, method)
+    if slot is None:
+        raise _type_error(space, value, words)
+    return space.call(slot, [value, *args], {}).force()
+
+
+def _type_error(space: Space, value: Value, words: str) -> Raised:
+    return space.error(TypeError, words.replace("%T", value.type_name(space)) if "%T" in words else words)
 
 
 def strict_subclass(words: str, kind: type) -> str:
     """What is said of a conversion that gives an instance of a strict subclass."""
     deprecated = f"The ability to return an instance of a strict subclass of {kind.__name__} is deprecated"
     return f"{words}.  {deprecated}, and may be removed in a future version of Python."
+
+
+def exact_number(space: Space, result: Value, kind: type, words: str) -> Value:
+    """What `__int__`, `__float__` or `__complex__` gave, as an exact number; `words`: the error for something else."""
+    if result.cls is kind:
+        return result
+    if not result.isa(kind):
+        raise space.error(TypeError, words)
+    space.warn(DeprecationWarning, strict_subclass(words, kind))
+    return Constant(getattr(kind, f"__{kind.__name__}__")(known_host(space, result, kind.__name__)))
+
+
+@contextlib.contextmanager
+def host_errors(space: Space, *kinds: type[Exception]) -> Iterator[None]:
+    """`with host_errors(space, TypeError):` what a host function raises in the block the traced program raises."""
+    try:
+        yield
+    except kinds as e:
+        raise Raised(space.exception(e)) from None
 
 
 def hooked(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:

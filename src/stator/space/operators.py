@@ -8,7 +8,6 @@ import operator
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
 
 from stator import errors
 from stator._core import call_within
@@ -17,6 +16,7 @@ from stator.host.version_facts import INVERTED_BOOL_WARNS, NOT_IMPLEMENTED_HAS_N
 from stator.host.words import error_words
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed
+from stator.space.host_types import Host, HostCallable
 from stator.space.identity.aliasing import ShownAddresses, separate
 from stator.space.operands import strict_subclass
 from stator.space.protocol import AMBIENT, FALSE, NONE, NOT_IMPLEMENTED, RESTRICTED, TRUE, is_pure
@@ -26,7 +26,7 @@ from stator.space.value import CACHED, UNLIKE, Constant, NotKnown, Raised, Unsup
 from stator.space.warning_trap import Warned, call_trapping_warnings, left_to_run_time
 
 #: symbol → (host function, method, reflected method)
-BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
+BINARY: dict[str, tuple[Callable[[Host, Host], Host], str, str]] = {
     "+": (operator.add, "__add__", "__radd__"),
     "-": (operator.sub, "__sub__", "__rsub__"),
     "*": (operator.mul, "__mul__", "__rmul__"),
@@ -44,7 +44,7 @@ BINARY: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
 INPLACE: dict[str, str] = {f"{symbol}=": f"__i{entry[1][2:]}" for symbol, entry in BINARY.items()}
 _INPLACE_FUNCTIONS = {symbol: getattr(operator, method) for symbol, method in INPLACE.items()}
 #: symbol → (host function, method, method of the swapped comparison)
-COMPARE: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
+COMPARE: dict[str, tuple[Callable[[Host, Host], Host], str, str]] = {
     "<": (operator.lt, "__lt__", "__gt__"),
     "<=": (operator.le, "__le__", "__ge__"),
     "==": (operator.eq, "__eq__", "__eq__"),
@@ -52,7 +52,7 @@ COMPARE: dict[str, tuple[Callable[[Any, Any], Any], str, str]] = {
     ">": (operator.gt, "__gt__", "__lt__"),
     ">=": (operator.ge, "__ge__", "__le__"),
 }
-UNARY: dict[str, tuple[Callable[[Any], Any], str, str]] = {
+UNARY: dict[str, tuple[Callable[[Host], Host], str, str]] = {
     "-": (operator.neg, "__neg__", "-"),
     "+": (operator.pos, "__pos__", "+"),
     "~": (operator.invert, "__invert__", "~"),
@@ -78,9 +78,7 @@ _SEQUENCE_SLOTS = {"__len__", "__getitem__", "__contains__"}
 class Operators(Space):
     """Part of the space: unary, binary and in-place operators, comparison, truth, length, items, hash."""
 
-    def run_known(
-        self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value] | None = None
-    ) -> Value:
+    def run_known(self, function: HostCallable, args: list[Value], kwargs: dict[str, Value] | None = None) -> Value:
         """Let CPython itself compute a pure function of known operands; raises NotKnown where one is not."""
         self.computing = True
         try:
@@ -99,11 +97,12 @@ class Operators(Space):
             self.imported_by(function)
         return self.fresh(result)
 
-    def _run(self, function: Callable[..., Any], hosts: list[Any], named: dict[str, Any]) -> Any:
-        depth = self.trace.recursion_limit - self.trace.depth
-        call: Callable[..., Any] = call_trapping_warnings
-        if self.trace.compute is not None:
-            hosts, function = [function, *hosts], self.trace.compute
+    def _run(self, function: HostCallable, hosts: list[Host], named: dict[str, Host]) -> Host:
+        calls = self.trace.calls
+        depth = calls.recursion_limit - calls.depth
+        call: HostCallable = call_trapping_warnings
+        if self.compute is not None:
+            hosts, function = [function, *hosts], self.compute
         while True:
             try:
                 return call(depth, function, *hosts, **named)
@@ -113,7 +112,7 @@ class Operators(Space):
             except Exception as e:
                 raise Raised(self.exception(e)) from None
 
-    def imported_by(self, function: Callable[..., Any]) -> None:
+    def imported_by(self, function: HostCallable) -> None:
         """What CPython has computed has imported modules, a codec perhaps: the trace shall find them from the start."""
         what = f"imports of {function}"
         if what not in self.trace.done_first:
@@ -133,7 +132,7 @@ class Operators(Space):
             raise self._operand_error(shown, left, right)
         return result
 
-    def _of_constants(self, function: Callable[[Any, Any], Any], left: Constant, right: Constant) -> Value:
+    def _of_constants(self, function: Callable[[Host, Host], Host], left: Constant, right: Constant) -> Value:
         """As `run_known`; what numbers compute calls nothing that could meet the recursion limit or import a module."""
         if left.cls not in _NUMBERS or right.cls not in _NUMBERS:
             return self.run_known(function, [left, right])
@@ -287,7 +286,7 @@ class Operators(Space):
         if left.symbolic or right.symbolic:
             if left.cls is not right.cls:
                 return False
-            left, right = (Constant(self.trace.decide(v)) if v.symbolic else v for v in (left, right))
+            left, right = (Constant(self.decide(v)) if v.symbolic else v for v in (left, right))
         a, b = left.identity(self), right.identity(self)
         if a is b:
             if type(a) in CACHED and not CACHED[type(a)](a):
@@ -315,9 +314,9 @@ class Operators(Space):
             result = self.call(slot, [value], {}).force()
             if result.cls is not bool:
                 raise self.error(TypeError, f"__bool__ should return bool, returned {result.type_name(self)}")
-            return bool(self.trace.decide(result))
+            return bool(self.decide(result))
         if self.special(value, "__len__") is not None:
-            return bool(self.trace.decide(self.len(value)))
+            return bool(self.decide(self.len(value)))
         return True
 
     def len(self, value: Value) -> Value:
@@ -369,7 +368,7 @@ class Operators(Space):
         except NotKnown:
             raise Unsupported(errors.UnknownArgument("hash", result.describe())) from None
 
-    def check_nan(self, value: Value, host: Any) -> None:
+    def check_nan(self, value: Value, host: Host) -> None:
         """What is no number hashes by its address."""
         if "nan" in repr(host).lower():  # a signalling one of decimals cannot be compared
             if value.source is None and type(value) is not Constant:
@@ -454,7 +453,7 @@ class Operators(Space):
                 return TRUE
         return FALSE
 
-    def unmodelled(self, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def unmodelled(self, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """The real type has it and Stator has no model: run it for real on known operands where pure, else break."""
         if is_pure(host):
             try:
@@ -467,7 +466,7 @@ class Operators(Space):
         raise Unsupported(errors.UnsupportedCCall(callable_name(host)))
 
 
-def callable_name(host: Any) -> str:
+def callable_name(host: Host) -> str:
     """The name of a C function for messages, with its module."""
     owner = getattr(host, "__objclass__", None)
     name = getattr(host, "__qualname__", None) or repr(host)
@@ -522,8 +521,8 @@ class _Unbinder(Value):
         self.cls = slot.cls
         self.source = slot.source
 
-    def call(self, space: Any, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        return space.call(space.bind(self.slot, args[0]), args[1:], kwargs, tail)  # type: ignore[no-any-return]
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        return space.call(space.bind(self.slot, args[0]), args[1:], kwargs, tail)
 
 
 class _Bound(_Unbinder):
@@ -531,8 +530,8 @@ class _Bound(_Unbinder):
 
     __slots__ = ()
 
-    def call(self, space: Any, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        return space.call(self.slot, args[1:], kwargs, tail)  # type: ignore[no-any-return]
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        return space.call(self.slot, args[1:], kwargs, tail)
 
 
 _COMPARISONS = frozenset(entry[1] for entry in COMPARE.values())

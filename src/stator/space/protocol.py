@@ -2,19 +2,26 @@
 
 CPython resolves `a + b` to a descriptor in `type(a).__mro__`; so does Stator, and then looks that descriptor up here.
 A callable with no model runs for real where it is pure and its operands are known, and is a graph break otherwise.
+
+Models that few programs need are imported when they are first asked for (`rare.py`). So whoever wants to know whether
+there is a model asks `handler_of`, `model_for`, `is_immutable` or `is_pure`, and not the tables.
 """
 
 from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator.guards.raw import owner_of
+from stator.space.host_types import Host, HostCallable
+from stator.space.rare import load
 from stator.space.value import Constant, Raised, Value
 
 if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.space.interfaces import Trace
     from stator.space.space import Space
 
 #: a model: (space, args, kwargs) → the result, or None where it declines and the next way of doing the call is tried
@@ -37,7 +44,7 @@ class TailCall(Value):
 
 
 V = TypeVar("V", bound=type[Value])
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=HostCallable)
 
 #: host type → the Value class that models its instances (looked up along the MRO: CPython's solid base)
 MODELS: dict[type, type[Value]] = {}
@@ -45,22 +52,30 @@ MODELS: dict[type, type[Value]] = {}
 HANDLERS: dict[int, Handler] = {}
 #: ids of host callables without side effects, that run for real when their operands are known
 PURE: set[int] = set()
+#: host type → what a call of it gives where its model breaks the graph and the result goes straight onto the stack
+LAST_RESORTS: dict[type, Handler] = {}
 #: ids of methods of immutable host types that depend on more than their operands: a break
 IMPURE: set[int] = set()
 #: ids of host callables whose models answer for objects that existed before the trace only
 EXTERNAL_ONLY: set[int] = set()
 #: ids of pure host callables against what looks at their operands first: it raises Unsupported where they are not pure
-RESTRICTED: dict[int, Callable[[Any, list[Any], dict[str, Any]], None]] = {}
+RESTRICTED: dict[int, Callable[[Space, list[Host], dict[str, Host]], None]] = {}
 #: host types whose operations depend on more than their operands, against what guards that, or raises Unsupported
-AMBIENT: dict[type, Callable[[Any], None]] = {}
+AMBIENT: dict[type, Callable[[Space], None]] = {}
 #: immutable host types: all their methods are pure, their instances are Constants
 IMMUTABLE: set[type] = set()
 #: layers above (tensors) may answer for callables nobody modelled: (space, host, args, kwargs) → Value | None
-CALL_HOOKS: list[Callable[[Any, Any, list[Value], dict[str, Value]], Value | None]] = []
+CALL_HOOKS: list[Callable[[Space, Host, list[Value], dict[str, Value]], Value | None]] = []
+#: layers above may have models for Python functions, which are traced into otherwise: host function → model, or None
+INTERCEPTS: list[Callable[[Host], Handler | None]] = []
 #: layers above may answer for host objects met for the first time: host type → (space, host, source) → Value
-REALISERS: dict[type, Callable[[Any, Any, Any], Value]] = {}
+REALISERS: dict[type, Callable[[Space, Host, Source], Value]] = {}
+#: layers above may take a number read from the frame for a symbol: (trace, host, source) → Value, or None
+LITERAL_HOOKS: list[Callable[[Trace, Host, Source], Value | None]] = []
+#: layers above may decide a symbolic number or truth value, and guard that: (trace, value) → host value, or None
+DECIDERS: list[Callable[[Trace, Value], Host]] = []
 
-_KEEP: list[Any] = []
+_KEEP: list[Host] = []
 
 #: C name of each slot against the methods that make it up, in CPython's order: what `stator slots` reports on. The
 #: sequence slots share their methods with those of numbers
@@ -129,26 +144,29 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "sq_inplace_repeat": (),
 }
 
+#: the slots of comparisons, each with its operator
+COMPARISONS = {"__lt__": "<", "__le__": "<=", "__eq__": "==", "__ne__": "!=", "__gt__": ">", "__ge__": ">="}
 
-def register(host: Any, handler: Handler) -> None:
+
+def register(host: Host, handler: Handler) -> None:
     """Make `handler` the model of the host callable `host`."""
     HANDLERS[id(host)] = handler
     _KEEP.append(host)
 
 
-def models(*classes: type, inherited: Iterable[str] = ()) -> Callable[[V], V]:
+def models(*classes: type) -> Callable[[V], V]:
     """Class decorator: the Value class models instances of these host types.
 
-    Each method of the Value class that the host type has too becomes the model of the host type's descriptor. The model
-    of a special method `__x__` is named `tp_x` (`tp_len`, `tp_add`, `tp_init`): the special methods of a Value class
-    itself are what Python calls on the Value, not on what it stands for.
-
-    Args:
-        inherited: names of methods that the class has from its bases, and that are models as well.
+    Each method of the Value class, inherited ones included, that the host type itself has too becomes the model of the
+    host type's descriptor. The model of a special method `__x__` is named `tp_x` (`tp_len`, `tp_add`, `tp_init`), and
+    `tp_richcompare` is that of all six comparisons: the special methods of a Value class itself are what Python calls
+    on the Value, not on what it stands for.
     """
 
     def decorate(value_class: V) -> V:
-        methods = {name: getattr(value_class, name, None) for name in inherited} | vars(value_class)
+        methods = {name: method for base in _modelling(value_class) for name, method in vars(base).items()}
+        if "call" in methods:
+            methods.setdefault("tp_call", _explicit_call)
         for cls in classes:
             MODELS[cls] = value_class
             for name, method in methods.items():
@@ -158,7 +176,23 @@ def models(*classes: type, inherited: Iterable[str] = ()) -> Callable[[V], V]:
     return decorate
 
 
-def _register_method(cls: type, value_class: type[Value], name: str, method: Any) -> None:
+def _modelling(value_class: type[Value]) -> list[type]:
+    """The classes along the MRO whose methods are models, the last one first."""
+    general = (Value.__module__, object.__module__)
+    return [base for base in reversed(value_class.__mro__) if base.__module__ not in general]
+
+
+def _explicit_call(self: Any, space: Space, /, *args: Value, **kwargs: Value) -> Value:
+    """`type(x).__call__(x, …)` of a value with a `call`."""
+    return self.call(space, list(args), kwargs, False)  # type: ignore[no-any-return]
+
+
+def _register_method(cls: type, value_class: type[Value], name: str, method: Host) -> None:
+    if name == "tp_richcompare":
+        for slot, symbol in COMPARISONS.items():
+            if slot in vars(cls):
+                register(vars(cls)[slot], _comparison_adaptor(vars(cls)[slot], value_class, method, symbol))
+        return
     if name.startswith("__") or not isinstance(method, types.FunctionType | staticmethod):
         return
     host_name = f"__{name[3:]}__" if name.startswith("tp_") else name
@@ -182,7 +216,7 @@ _CONSTRUCTED = {"__new__": "__self__", "__init__": "__objclass__"}
 class _Signature:
     """Which calls the model of a host callable can take."""
 
-    def __init__(self, host: Any, function: types.FunctionType, skip: int) -> None:
+    def __init__(self, host: Host, function: types.FunctionType, skip: int) -> None:
         self.host = host
         self.name = getattr(host, "__name__", "")
         code = function.__code__
@@ -216,7 +250,7 @@ class _Signature:
         return all(name in parameters and parameters[name].kind is _BY_NAME for name in names)
 
 
-def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionType) -> Handler:
+def _method_adaptor(host: Host, value_class: type[Value], method: Host) -> Handler:
     signature = _Signature(host, method, 2)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -232,7 +266,16 @@ def _method_adaptor(host: Any, value_class: type[Value], method: types.FunctionT
     return handler
 
 
-def _plain_adaptor(host: Any, function: Any) -> Handler:
+def _comparison_adaptor(host: Host, value_class: type[Value], method: Host, symbol: str) -> Handler:
+    """The model of one of the six comparisons: `tp_richcompare(self, space, symbol, other)`."""
+
+    def compare(self: Value, space: Space, other: Value, /) -> Value:
+        return method(self, space, symbol, other.force())  # type: ignore[no-any-return]
+
+    return _method_adaptor(host, value_class, compare)
+
+
+def _plain_adaptor(host: Host, function: Host) -> Handler:
     signature = _Signature(host, function, 1)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -243,7 +286,7 @@ def _plain_adaptor(host: Any, function: Any) -> Handler:
     return handler
 
 
-def builtin(*hosts: Any) -> Callable[[F], F]:
+def builtin(*hosts: Host) -> Callable[[F], F]:
     """Function decorator: `function(space, *args, **kwargs)` models the builtin callable(s)."""
 
     def decorate(function: F) -> F:
@@ -254,21 +297,21 @@ def builtin(*hosts: Any) -> Callable[[F], F]:
     return decorate
 
 
-def pure(*hosts: Any) -> None:
+def pure(*hosts: Host) -> None:
     """Declare host callables free of side effects and dependent on their operands only."""
     for host in hosts:
         PURE.add(id(host))
         _KEEP.append(host)
 
 
-def impure(*hosts: Any) -> None:
+def impure(*hosts: Host) -> None:
     """Declare methods of immutable host types that may not run for real after all."""
     for host in hosts:
         IMPURE.add(id(host))
         _KEEP.append(host)
 
 
-def folds_if(*hosts: Any) -> Callable[[F], F]:
+def folds_if(*hosts: Host) -> Callable[[F], F]:
     """Function decorator: `function(space, args, kwargs)` looks at host operands before the callables run for real."""
 
     def decorate(function: F) -> F:
@@ -280,17 +323,17 @@ def folds_if(*hosts: Any) -> Callable[[F], F]:
     return decorate
 
 
-def of_existing(*hosts: Any) -> None:
+def of_existing(*hosts: Host) -> None:
     """Declare that the models of host callables answer for objects that existed before the trace only."""
     EXTERNAL_ONLY.update(map(id, hosts))
     _KEEP.extend(hosts)
 
 
-def bad_call(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A call whose arguments do not fit: CPython itself words the TypeError, on stand-ins it rejects unread."""
-    stand_ins = [space.stand_in(a) for a in args]
+def bad_call(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A call whose arguments do not fit: CPython itself words the TypeError, on samples, which it rejects unread."""
+    samples = [space.sample(a) for a in args]
     try:
-        host(*stand_ins, **{k: space.stand_in(v) for k, v in kwargs.items()})
+        host(*samples, **{k: space.sample(v) for k, v in kwargs.items()})
     except TypeError as e:
         raise Raised(space.exception(e)) from None
     except Exception:
@@ -298,12 +341,14 @@ def bad_call(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value
     return space.unmodelled(host, args, kwargs)
 
 
-def is_pure(host: Any) -> bool:
+def is_pure(host: Host) -> bool:
     """Whether the callable may run for real on known operands."""
     if id(host) in PURE:
         return True
     if id(host) in IMPURE:
         return False
+    if load(host):
+        return is_pure(host)
     owner = owner_of(host)
     if owner is None and not issubclass(type(host), type):
         owner = getattr(host, "__self__", None)
@@ -314,13 +359,28 @@ def is_pure(host: Any) -> bool:
     return owner in IMMUTABLE
 
 
-def model_for(cls: type) -> type[Value] | None:
+def handler_of(host: Host) -> Handler | None:
+    """The model of a host callable."""
+    handler = HANDLERS.get(id(host))
+    if handler is None and load(host):
+        handler = HANDLERS.get(id(host))
+    return handler
+
+
+def is_immutable(cls: type) -> bool:
+    """Whether instances of the host type are Constants."""
+    return cls in IMMUTABLE or (cls not in MODELS and load(cls) and cls in IMMUTABLE)
+
+
+def model_for(cls: type) -> type[Value]:
     """The model of instances of `cls`: that of the first class along the MRO that has one."""
     for base in cls.__mro__:
         model = MODELS.get(base)
+        if model is None and load(base):
+            model = MODELS.get(base)
         if model is not None:
             return model
-    return None
+    raise AssertionError("object has a model")
 
 
 NOT_IMPLEMENTED = Constant(NotImplemented)

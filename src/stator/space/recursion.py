@@ -6,6 +6,7 @@ of its own.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import NoneType
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from stator._core import C_RECURSION_LIMIT
 from stator.host.version_facts import C_STACK_IS_MEASURED
 from stator.space.deferred import DeferredStr, concatenated
+from stator.space.host_types import Host
 from stator.space.signals import NearRecursionLimit
-from stator.space.value import Constant, Value
+from stator.space.value import Constant, NotKnown, Value
 
 if TYPE_CHECKING:
     from stator.space.interfaces import Trace
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+V = TypeVar("V", bound=Any)
 
 #: how many items taken out of an iterator a nested call is worth, by the time that it takes to trace
 _COST = 5
@@ -53,7 +56,7 @@ def entered(space: Space, value: Value) -> Iterator[bool]:
 
 
 def _check_depth(space: Space, depth: int, where: str) -> None:
-    left = C_RECURSION_LIMIT or space.trace.recursion_limit - space.trace.depth
+    left = C_RECURSION_LIMIT or space.trace.calls.recursion_limit - space.trace.calls.depth
     if depth > left:
         raise _too_deep(space, where)
 
@@ -76,7 +79,7 @@ def nested(space: Space, where: str) -> Iterator[None]:
     """What is between `Py_EnterRecursiveCall(where)` and `Py_LeaveRecursiveCall()`."""
     nesting = space.trace.extension(Nesting)
     nesting.depth += 1
-    space.trace.count_item(_COST)
+    space.trace.stops.count_item(_COST)
     try:
         _check_depth(space, nesting.depth, where)
         yield
@@ -108,6 +111,22 @@ def compared(space: Space, left: Value, right: Value, call: Callable[[], T]) -> 
             begun[pair] = outer
 
 
+def acyclic(method: Callable[[V, Space], T]) -> Callable[[V, Space], T]:
+    """Decorates what gives the host object of a container by those of its items: it is not known if it holds itself."""
+
+    @functools.wraps(method)
+    def guarded(self: V, space: Space) -> T:
+        if self._busy:
+            raise NotKnown(self)
+        self._busy = True
+        try:
+            return method(self, space)
+        finally:
+            self._busy = False
+
+    return guarded
+
+
 def repr_piece(space: Space, value: Value) -> str | DeferredStr:
     """`repr(value)` as a piece of a longer text."""
     value = value.force()
@@ -131,7 +150,7 @@ def enumeration(opening: str, pieces: Iterable[str | DeferredStr], closing: str)
     return concatenated(opening, *parts[1:], closing)
 
 
-def _is_short(host: Any) -> bool:
+def _is_short(host: Host) -> bool:
     """A number or None; a long int's `repr` may be refused."""
     kind = type(host)
     return kind in (bool, float, NoneType) or (kind is int and host.bit_length() < 1000)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator import errors
-from stator.space.protocol import HANDLERS, IMMUTABLE, MODELS, PURE, REALISERS, pure, register
+from stator.space.host_types import Host
+from stator.space.protocol import HANDLERS, IMMUTABLE, MODELS, PURE, REALISERS, handler_of, pure, register
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _module_of = type.__dict__["__module__"].__get__
 _STATEFUL = frozenset({"decimal", "_decimal"})
 
 
-def adopt(host: Any) -> bool:
+def adopt(host: Host) -> bool:
     """Give a C callable the model of the one it is a second copy of; whether there is one."""
     owner = getattr(host, "__objclass__", None) or getattr(host, "__self__", None)
     if isinstance(owner, type):
@@ -80,11 +81,11 @@ def _alike(cls: type, first: type) -> bool:
     return not any(isinstance(member, types.FunctionType) for member in vars(cls).values())
 
 
-def _take(host: Any, first: Any) -> bool:
+def _take(host: Host, first: Host) -> bool:
     """The model, and the purity, of `first` for `host`."""
     if host is first:
         return False
-    handler = HANDLERS.get(id(first))
+    handler = handler_of(first)
     if handler is not None:
         register(host, handler)
     if id(first) in PURE:

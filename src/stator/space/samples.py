@@ -13,9 +13,10 @@ import sys
 import types
 import weakref
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
-__all__ = ["stand_in_of"]
+from stator.space.host_types import Host
+
+__all__ = ["sample_of"]
 
 
 def _generator() -> Iterator[None]:
@@ -26,7 +27,7 @@ async def _coroutine() -> None:
     pass
 
 
-def _function() -> Any:
+def _function() -> Host:
     return lambda: None
 
 
@@ -34,14 +35,14 @@ class _Sequence:
     def __len__(self) -> int:
         return 0
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> Host:
         raise IndexError
 
 
-def _samples() -> Iterator[Any]:
+def _samples() -> Iterator[Host]:
     """New and empty ones: where the call is not an error after all, nothing has happened."""
-    mapping: dict[Any, Any] = {}
-    ordered = collections.OrderedDict[Any, Any]()
+    mapping: dict[Host, Host] = {}
+    ordered = collections.OrderedDict[Host, Host]()
     views = [mapping.keys(), mapping.values(), mapping.items(), ordered.keys(), ordered.values(), ordered.items()]
     yield from views
     yield from map(reversed, ([], mapping, mapping.values(), mapping.items(), collections.deque()))  # type: ignore[arg-type]
@@ -68,17 +69,17 @@ async def _asynchronous() -> AsyncIterator[None]:
     yield
 
 
-def _closed() -> Any:
+def _closed() -> Host:
     made = _coroutine()
     made.close()  # it would warn that nothing has awaited it
     return made
 
 
-def _groups() -> tuple[Any, ...]:
+def _groups() -> tuple[Host, ...]:
     return BaseExceptionGroup("", [BaseException()]), ExceptionGroup("", [KeyError()])
 
 
-def _from_modules() -> Iterator[Any]:
+def _from_modules() -> Iterator[Host]:
     yield from (array.array("i"), iter(array.array("i")), struct.iter_unpack("i", b""), _asynchronous())
     yield from (
         itertools.accumulate([]),
@@ -95,7 +96,7 @@ def _from_modules() -> Iterator[Any]:
     yield from (operator.attrgetter("name"), operator.itemgetter(0), operator.methodcaller("name"))
 
 
-def stand_in_of(cls: type) -> Any:
+def sample_of(cls: type) -> Host:
     """Some instance of the type, or None."""
     if cls is types.FrameType:
         return sys._getframe()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
+    from stator.errors import Break
     from stator.space.interfaces import Frame
     from stator.space.value import Value
 
@@ -33,7 +34,7 @@ class FrameState:
 class BreakHere(BaseException):
     """A graph break: `states` are the frames that will be resumed, innermost first."""
 
-    def __init__(self, brk: Any, states: list[FrameState]) -> None:
+    def __init__(self, brk: Break, states: list[FrameState]) -> None:
         super().__init__(str(brk))
         self.brk = brk
         self.states = states
@@ -47,7 +48,7 @@ class DoFirst(BaseException):
         action: does it. Where it fails, what the program does next says so.
     """
 
-    def __init__(self, what: str, action: Callable[[], Any]) -> None:
+    def __init__(self, what: str, action: Callable[[], object]) -> None:
         super().__init__(what)
         self.what = what
         self.action = action
@@ -60,7 +61,7 @@ class NearRecursionLimit(BaseException):
 class Restart(BaseException):
     """The break lies inside an instruction that has already changed something: trace again up to before it."""
 
-    def __init__(self, step: int, brk: Any) -> None:
+    def __init__(self, step: int, brk: Break) -> None:
         super().__init__(str(brk))
         self.step = step
         self.brk = brk

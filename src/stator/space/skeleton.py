@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import types
 import weakref
-from typing import Any
 
 from stator.guards.raw import is_heap_type, type_lookup
+from stator.space.host_types import Host
 
 __all__ = ["HELD", "SKELETONS", "SkeletonError", "blank_class", "detach", "is_data_descriptor_of"]
 
@@ -33,13 +33,13 @@ class Held:
 HELD = Held()
 
 
-def blank_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
+def blank_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Host]) -> type:
     """`type.__new__(meta, name, bases, namespace)`, except that no code of the program's is run."""
     try:
         if all(map(_has_no_hook, bases)):
             return type.__new__(meta, name, bases, namespace)
         best = _best_base(bases)
-        first = best if _has_no_hook(best) else _stand_in(bases)
+        first = best if _has_no_hook(best) else _layout_base(bases)
         cls: type = type.__new__(meta, name, (first,), namespace)
         type.__dict__["__bases__"].__set__(cls, bases)
     except (TypeError, ValueError) as e:
@@ -51,7 +51,7 @@ def _has_no_hook(base: type) -> bool:
     return type_lookup(base, "__init_subclass__") is _INIT_SUBCLASS
 
 
-def _stand_in(bases: tuple[type, ...]) -> type:
+def _layout_base(bases: tuple[type, ...]) -> type:
     """A base class of the same layout that has no hooks."""
     best = type("Probe", (), {"__slots__": ()}) if not bases else _best_base(bases)
     solid = best
@@ -59,7 +59,7 @@ def _stand_in(bases: tuple[type, ...]) -> type:
         base = solid.__base__
         assert base is not None
         solid = base
-    own: dict[str, Any] = {}
+    own: dict[str, Host] = {}
     if best.__dictoffset__ == 0 and best.__weakrefoffset__ == 0:
         own["__slots__"] = ()
     elif best.__dictoffset__ == 0:
@@ -85,7 +85,7 @@ def _layout(cls: type) -> type:
 def detach(cls: type) -> None:
     """Take a class that stood for one of the traced program out of the `__subclasses__()` of its bases."""
     with contextlib.suppress(TypeError):
-        type.__dict__["__bases__"].__set__(cls, (_stand_in(cls.__bases__),))
+        type.__dict__["__bases__"].__set__(cls, (_layout_base(cls.__bases__),))
 
 
 def is_data_descriptor_of(meta: type, name: str) -> bool:

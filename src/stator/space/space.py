@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
-    from stator.space.interfaces import Trace
+    from stator.space.interfaces import Names, Trace
     from stator.space.value import ObjectValue, Raised, Value
 
 
@@ -31,6 +31,10 @@ class Space(ABC):
     _unmet_modules: dict[int, Any]
     _mros: dict[type, tuple[type, ...]]
     _class_values: dict[tuple[type, str], Any]
+    #: the StopIteration by which the iterator asked last has ended, where another iterator wants to pass it on
+    ended_by: Value | None = None
+    #: how host functions are called, `compute(function, *args, **kwargs)`, where it depends on the traced program
+    compute: Callable[..., Any] | None = None
     #: whether host operands are being collected for CPython: what only stands for something must not be among them
     computing: bool = False
 
@@ -79,7 +83,13 @@ class Space(ABC):
     def known(self, value: Value) -> Any: ...
 
     @abstractmethod
-    def stand_in(self, value: Value) -> Any: ...
+    def decide(self, value: Value) -> Any: ...
+
+    @abstractmethod
+    def module_names(self, module: types.ModuleType) -> Names: ...
+
+    @abstractmethod
+    def sample(self, value: Value) -> Any: ...
 
     @abstractmethod
     def identity(self, value: Value) -> Any: ...
@@ -157,6 +167,9 @@ class Space(ABC):
 
     @abstractmethod
     def attribute_error(self, value: Value, name: str, shown: str | None = None, why: str = "") -> Raised: ...
+
+    @abstractmethod
+    def no_attribute(self, value: Value, name: str, text: str, named: type | None = None) -> Raised: ...
 
     @abstractmethod
     def is_data_descriptor(self, meta: Value) -> bool: ...
@@ -268,6 +281,9 @@ class Space(ABC):
 
     @abstractmethod
     def iterate(self, value: Value) -> Iterator[Value]: ...
+
+    @abstractmethod
+    def is_iterable(self, value: Value) -> bool: ...
 
     @abstractmethod
     def unpack(self, value: Value) -> list[Value]: ...

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stator import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from stator.guards.source import Source
     from stator.space.interfaces import Writer
@@ -31,6 +31,10 @@ class Raised(Exception):
     def __init__(self, value: Value) -> None:
         self.value = value.force()
 
+    def matches(self, kind: type[BaseException] | tuple[type[BaseException], ...]) -> bool:
+        """`except kind:` of builtin classes."""
+        return self.value.isa(kind)
+
 
 class Value:
     """A traced value: its class, where it came from, and (in subclasses) its payload.
@@ -46,10 +50,13 @@ class Value:
     lazy: ClassVar[bool] = False
     #: true for values whose number is only known as a symbol (SymInt …)
     symbolic: ClassVar[bool] = False
-    #: C-level attributes that `get_field` answers of objects that the trace has made, too
-    FIELDS: ClassVar[frozenset[str]] = frozenset()
+    #: C-level attributes (`tp_getset`, `tp_members`): name → what gives the value of one, for existing objects None
+    #: where it is to be read from the object
+    FIELDS: ClassVar[Mapping[str, Callable[[Any, Space], Value | None]]] = {}
     #: whether caches refer weakly to such objects, and call back: their end is nothing that the program notices
     CACHED_WEAKLY: ClassVar[bool] = False
+    #: whether what the tracer computes for real may be taken for an object that existed before: nothing changes it
+    ALWAYS_EXISTING: ClassVar[bool] = False
     #: the object whose `__dict__` this value is, where it is one
     dict_owner: Any = None
 
@@ -59,6 +66,14 @@ class Value:
     def type_name(self, space: Space) -> str:
         """The name that CPython's messages give the class."""
         return space.type_name(self.cls)
+
+    def isa(self, kind: type | tuple[type, ...]) -> bool:
+        """Whether the object is laid out as instances of `kind`: `__class__` and `__instancecheck__` are not asked."""
+        return issubclass(self.cls, kind)
+
+    def is_none(self) -> bool:
+        """Whether the object is None."""
+        return self.cls is type(None)
 
     def force(self) -> Value:
         """The realised value; installs the guards that realising needs."""
@@ -77,7 +92,7 @@ class Value:
         return space.traced_key(self)
 
     def reconstruct(self, writer: Writer) -> str:
-        """Emit code that makes this (fresh) object at run time; returns the expression naming it."""
+        """Emit code that gives this object at run time; returns the expression naming it."""
         raise Unsupported(errors.NotReconstructible(self.describe()))
 
     def shell(self, writer: Writer) -> str:
@@ -93,9 +108,33 @@ class Value:
         return False
 
     @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        """The value of an object that existed before the trace, under the guards that its model needs."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Any) -> Value:
+        """The value of an object that the tracer has just computed for real, where the model can take it over."""
+        if cls.ALWAYS_EXISTING:
+            return space.existing(host)
+        raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        """A C-level attribute, or None: read it from the existing object."""
+        getter = self.FIELDS.get(name)
+        return None if getter is None else getter(self, space)
+
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
+        """Assign to a C-level attribute, or delete it (None); False where that has no model."""
+        return False
+
+    @classmethod
     def answers(cls, host: type, name: str) -> bool:
-        """Whether `get_field` answers for a C-level attribute of `host`, of whatever instance."""
-        return name in cls.FIELDS
+        """Whether a C-level attribute of `host` is answered for whatever instance, by what the program can pass on.
+
+        A frame of the trace (`tb_frame`, `gi_frame` …) does not leave it.
+        """
+        return name in cls.FIELDS and not name.endswith("_frame")
 
     def held(self) -> Iterable[Value]:
         """Values that this one keeps alive, as far as the trace has met them; others may be missing."""
@@ -239,10 +278,28 @@ class ObjectValue(Value):
 
     __slots__ = ("host",)
 
-    host: Any
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+        self.source = None
+        #: the existing object
+        self.host: Any = None
+
+    @classmethod
+    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+        """The value of an existing object, of which nothing but its class is looked at."""
+        self = cls(space.guard_type(host, source))
+        self.host, self.source = host, source
+        return self
 
     def identity(self, space: Space) -> Any:
         return self if self.source is None else self.host
+
+    def reconstruct(self, writer: Writer) -> str:
+        return self.rebuilt(writer) if self.source is None else writer.source(self.source)
+
+    def rebuilt(self, writer: Writer) -> str:
+        """Emit code that makes the object that the trace has made; returns the expression naming it."""
+        raise Unsupported(errors.NotReconstructible(self.describe()))
 
 
 class ExtensibleValue(ObjectValue):
@@ -250,7 +307,9 @@ class ExtensibleValue(ObjectValue):
 
     __slots__ = ("_attrs",)
 
-    _attrs: Any
+    def __init__(self, cls: type) -> None:
+        super().__init__(cls)
+        self._attrs: Any = None
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None and self.cls.__dictoffset__ != 0:

@@ -11,7 +11,7 @@ import contextlib
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator import errors
 from stator._core import call_within
@@ -19,6 +19,7 @@ from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
 from stator.guards.source import AttrSource, ConstSource, GlobalSource
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host, HostCallable
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
@@ -57,10 +58,10 @@ class _Nothing(metaclass=_Listening):
     pass
 
 
-_LISTENER: tuple[Any, ...] = ("ignore", None, _Nothing, None, 0)
+_LISTENER: tuple[object, ...] = ("ignore", None, _Nothing, None, 0)
 
 
-def filters() -> Any:
+def filters() -> Host:
     """Python's filters of warnings; from 3.14 on those of the context, where it has some."""
     return getattr(warnings, "_get_filters", lambda: warnings.filters)()
 
@@ -82,7 +83,7 @@ def _end(category: type) -> bool:
     raise Warned(category)
 
 
-def call_trapping_warnings(depth: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def call_trapping_warnings(depth: int, function: HostCallable, /, *args: Host, **kwargs: Host) -> Host:
     """As `call_within`; raises Warned in place of a warning."""
     with _heard(_end):
         return call_within(depth, function, *args, **kwargs)
@@ -120,7 +121,7 @@ class _Ignored(Interned):
     def __init__(self, category: type) -> None:
         self.category = category
 
-    def __call__(self, module: Any) -> bool:
+    def __call__(self, module: Host) -> bool:
         return _is_ignored(self.category)
 
 

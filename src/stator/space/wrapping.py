@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from stator import errors
 from stator.guards.guard import Equals, IdIs, SameObject, TypeIs
 from stator.guards.raw import may_change_class
 from stator.guards.source import ConstSource
 from stator.host.version_facts import TUPLES_KEEP_THEIR_HASH, UNHASHABLE_KEYS_ARE_NAMED
+from stator.space.cached_results import CachedResults
+from stator.space.host_types import Host
 from stator.space.operands import refuse_use
-from stator.space.protocol import FALSE, IMMUTABLE, MODELS, NONE, REALISERS, TRUE, model_for
+from stator.space.protocol import (
+    DECIDERS,
+    FALSE,
+    IMMUTABLE,
+    LITERAL_HOOKS,
+    MODELS,
+    NONE,
+    REALISERS,
+    TRUE,
+    is_immutable,
+    model_for,
+)
+from stator.space.rare import load
 from stator.space.reloaded import adopt_type
-from stator.space.samples import stand_in_of
+from stator.space.samples import sample_of
 from stator.space.space import Space
-from stator.space.value import Constant, Known, Lazy, NotKnown, Raised, Unsupported, Value
+from stator.space.value import Constant, Known, Lazy, NotKnown, Raised, Value
 
 if TYPE_CHECKING:
     from stator.guards.source import Source
@@ -34,30 +47,31 @@ class Wrapping(Space):
 
     # -- existing objects -------------------------------------------------------------------------------------------
 
-    def wrap(self, host: Any, source: Source) -> Value:
+    def wrap(self, host: Host, source: Source) -> Value:
         """The value of an object that existed before the trace; nothing is guarded until something uses it."""
         value = Lazy(self, host, source)
         self._unread.append(value)
         return value
 
-    def existing(self, host: Any, expr: str | None = None) -> Value:
+    def existing(self, host: Host, expr: str | None = None) -> Value:
         """The value of an object that is what it is for as long as the process lives (a module, a C function …)."""
         known = self._by_id.get(id(host))
         if known is not None:
             return known  # type: ignore[no-any-return]
         return self.realise(host, ConstSource(host, expr or _name_of(host)))
 
-    def realise(self, host: Any, source: Source) -> Value:
+    def realise(self, host: Host, source: Source) -> Value:
         """Look at an existing object: guard its type (or value), and model it."""
         cls = type(host)
         if cls in LITERALS:
             if type(source) is not ConstSource:
-                literal = self.trace.literal(host, source)
-                if literal is not None:
-                    return literal
+                for hook in LITERAL_HOOKS:
+                    symbol = hook(self.trace, host, source)
+                    if symbol is not None:
+                        return symbol
                 self.trace.guard(IdIs(source, host) if host is None else Equals(source, _equal(host)))
             return Constant(host, source)
-        if cls in IMMUTABLE:
+        if is_immutable(cls):
             realiser = REALISERS.get(cls)
             if realiser is not None:  # equal objects of the type may still differ
                 return realiser(self, host, source)
@@ -74,18 +88,20 @@ class Wrapping(Space):
         self._kept.append(host)
         return value
 
-    def _realise_new(self, cls: type, host: Any, source: Source) -> Value:
+    def _realise_new(self, cls: type, host: Host, source: Source) -> Value:
         for base in cls.__mro__:
-            adopt_type(base)
+            if base not in MODELS:
+                load(base)
+                adopt_type(base)
             realiser = REALISERS.get(base)
             if realiser is not None:
                 return realiser(self, host, source)
             model = MODELS.get(base)
             if model is not None:
-                return model.from_host(self, host, source)  # type: ignore[attr-defined, no-any-return]
+                return model.from_host(self, host, source)
         raise AssertionError("object has a model")
 
-    def guard_type(self, host: Any, source: Source) -> type:
+    def guard_type(self, host: Host, source: Source) -> type:
         """The class of an existing object, guarded: the program may give another one to what is embedded, too."""
         cls = type(host)
         if type(source) is not ConstSource or may_change_class(host):
@@ -97,28 +113,24 @@ class Wrapping(Space):
         if value.source is not None:
             self.guard_identity_of(value.source, value.identity(self))
 
-    def guard_identity_of(self, source: Source | None, host: Any) -> None:
+    def guard_identity_of(self, source: Source | None, host: Host) -> None:
         """The trace depended on `host` being what is found at `source`."""
         if source is not None and type(source) is not ConstSource:
             self.trace.guard(IdIs(source, host))
 
     # -- fresh objects ----------------------------------------------------------------------------------------------
 
-    def fresh(self, host: Any) -> Value:
+    def fresh(self, host: Host) -> Value:
         """The value of an object the tracer has just computed for real."""
         cls = type(host)
-        if cls in IMMUTABLE:
+        if is_immutable(cls):
             if host is None or host is True or host is False:
                 return _SINGLETONS[host]
             return Constant(host)
         known = self._by_id.get(id(host))
         if known is not None:
             return known  # type: ignore[no-any-return]
-        model = model_for(cls)
-        maker = getattr(model, "from_fresh", None)
-        if maker is not None:
-            return maker(self, host)  # type: ignore[no-any-return]
-        raise Unsupported(errors.OpaqueResult(f"{cls.__module__}.{cls.__qualname__}"))
+        return model_for(cls).from_fresh(self, host)
 
     def new_list(self, items: list[Value]) -> Value:
         return MODELS[list](items)  # type: ignore[call-arg]
@@ -134,14 +146,14 @@ class Wrapping(Space):
 
     # -- known operands ---------------------------------------------------------------------------------------------
 
-    def known(self, value: Value) -> Any:
+    def known(self, value: Value) -> Host:
         """The host object for a value, or the host class NotKnown itself where there is none."""
         try:
             return value.as_host(self)
         except NotKnown:
             return NotKnown
 
-    def stand_in(self, value: Value) -> Any:
+    def sample(self, value: Value) -> Host:
         """Some host object of the value's class, or of one of that name, for wording an error message only."""
         try:
             return value.as_host(self)
@@ -149,21 +161,21 @@ class Wrapping(Space):
             self.type_name(value.cls)  # the words may have it
             # Only C code runs: the constructor of the type that lays the object out.
             cls = value.cls
-            made = stand_in_of(cls)
+            made = sample_of(cls)
             if made is not None:
                 return made
-            native: Any = next(b for b in cls.__mro__ if getattr(b.__dict__.get("__new__"), "__self__", None) is b)
+            native: Host = next(b for b in cls.__mro__ if getattr(b.__dict__.get("__new__"), "__self__", None) is b)
             try:
                 if any("__del__" in base.__dict__ for base in cls.__mro__):
-                    cls = type(cls.__name__, (native,), {})  # the stand-in is going to die
+                    cls = type(cls.__name__, (native,), {})  # the sample is going to die
                 return native.__new__(cls)
             except Exception:
                 return type(value.type_name(self), (), {})()
 
-    def identity(self, value: Value) -> Any:
+    def identity(self, value: Value) -> Host:
         return value.force().identity(self)
 
-    def key(self, value: Value) -> Any:
+    def key(self, value: Value) -> Host:
         key = value.force().key(self)
         before = self.trace.mutation_count
         hash(key)
@@ -171,7 +183,7 @@ class Wrapping(Space):
             raise refuse_use("hash", "of a tuple whose items have a __hash__ with side effects")
         return key
 
-    def key_as(self, value: Value, role: str) -> Any:
+    def key_as(self, value: Value, role: str) -> Host:
         """The key of what a dict or a set is to have: they may word the error for one without a hash."""
         if not UNHASHABLE_KEYS_ARE_NAMED:
             return self.key(value)
@@ -189,7 +201,17 @@ class Wrapping(Space):
         if isinstance(number, int):
             return number
         result = self.index(value)
-        return int(self.trace.decide(result))
+        return int(self.decide(result))
+
+    def decide(self, value: Value) -> Host:
+        """The host value on which control flow depends: known, or assumed of a symbol under a guard."""
+        value = value.force()
+        if value.symbolic:
+            for decider in DECIDERS:
+                decided = decider(self.trace, value)
+                if decided is not None:
+                    return decided
+        return value.as_host(self)
 
     def str_(self, value: Value) -> str:
         """The host str of a value that must be one."""
@@ -201,7 +223,7 @@ class Wrapping(Space):
         """The traced exception for one that a host operation has raised."""
         return MODELS[BaseException].raised_by(self, host)  # type: ignore[attr-defined, no-any-return]
 
-    def error(self, cls: type[BaseException], *args: Any) -> Raised:
+    def error(self, cls: type[BaseException], *args: Host) -> Raised:
         """`raise space.error(TypeError, "…")`: an exception in the traced program; its arguments may be values."""
         args = tuple(arg.host if type(arg) is Constant else arg for arg in args)
         if not any(isinstance(arg, Value) for arg in args):
@@ -217,13 +239,12 @@ class Wrapping(Space):
         """`value` is about to be mutated: note it, in order, if it existed before the trace."""
         trace = self.trace
         trace.mutation_count += 1
-        if trace.shared:
-            trace.keep_shared(value)
-        if value.source is not None and trace.effects.mutated(value, trace.calls_back):
-            trace.next_stop = 0  # after this instruction
+        trace.extension(CachedResults).keep(value)
+        if value.source is not None and trace.effects.mutated(value, trace.finalizers.calls_back):
+            trace.stops.soon()
 
 
-def _equal(host: Any) -> Any:
+def _equal(host: Host) -> Host:
     """What a guard compares the object with: not bytes themselves, which `sys.getrefcount` would show that it holds."""
     return bytes(memoryview(host)) if type(host) is bytes else host
 
@@ -240,7 +261,7 @@ _type_qualname = type.__dict__["__qualname__"].__get__
 _type_module = type.__dict__["__module__"].__get__
 
 
-def plain_name(host: Any) -> str:
+def plain_name(host: Host) -> str:
     """A name for any object, found without running code of the program's."""
     cls = type(host)
     if issubclass(cls, type):
@@ -252,7 +273,7 @@ def plain_name(host: Any) -> str:
     return str(_type_qualname(cls))
 
 
-def _name_of(host: Any) -> str:
+def _name_of(host: Host) -> str:
     cls = type(host)
     name = plain_name(host)
     if cls is types.ModuleType:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from stator.bytecode.decode import Instr
 from stator.interp import matching
 from stator.interp.frame import Frame, opcode
+from stator.models.containers.slice_ import SliceValue
+from stator.models.functions.arguments import merge_keywords, star_items
+from stator.models.functions.function import FunctionValue
+from stator.models.functions.imports import import_from, import_name
 from stator.models.text.template_ import InterpolationValue, TemplateValue
+from stator.space.protocol import FALSE, NONE, TRUE
 from stator.space.value import NULL, Constant, Value
 
 
@@ -51,7 +56,7 @@ def BUILD_STRING(f: Frame, instr: Instr) -> None:
 def BUILD_SLICE(f: Frame, instr: Instr) -> None:
     """start:stop:step"""
     parts = f.popn(instr.arg)
-    f.push(f.trace.new_slice(parts[0], parts[1], parts[2] if instr.arg == 3 else Constant(None)))
+    f.push(SliceValue(parts[0], parts[1], parts[2] if instr.arg == 3 else NONE))
 
 
 @opcode
@@ -85,7 +90,7 @@ def MAP_ADD(f: Frame, instr: Instr) -> None:
 def LIST_EXTEND(f: Frame, instr: Instr) -> None:
     """[*iterable]"""
     iterable = f.pop()
-    items = f.trace.star_items(iterable)
+    items = star_items(f.space, iterable)
     f.peek(instr.arg).force().extend(f.space, f.space.new_tuple(items))  # type: ignore[attr-defined]
 
 
@@ -111,7 +116,7 @@ def DICT_MERGE(f: Frame, instr: Instr) -> None:
     mapping = f.pop().force()
     below = instr.arg + 2
     function = f.peek(below if f.peek(below) is not NULL else below + 1)  # 3.13 has the NULL above the callable
-    f.trace.merge_keywords(f.peek(instr.arg).force(), mapping, function)
+    merge_keywords(f.space, f.peek(instr.arg).force(), mapping, function)
 
 
 @opcode
@@ -165,7 +170,7 @@ def MAKE_FUNCTION(f: Frame, instr: Instr) -> None:
     for flag in (8, 4, 2, 1):
         if instr.arg & flag:
             parts[flag] = f.pop()
-    function = f.trace.new_function(f, code)
+    function = FunctionValue.made(f.space, code.as_host(f.space), f.globals)
     for flag, value in parts.items():
         function.set_part(f.space, flag, value)
     f.push(function)
@@ -182,7 +187,7 @@ def SET_FUNCTION_ATTRIBUTE(f: Frame, instr: Instr) -> None:
 @opcode
 def LOAD_BUILD_CLASS(f: Frame, instr: Instr) -> None:
     """class name: …"""
-    value = f.trace.builtins_of(f.globals).get_str(f.space, "__build_class__")
+    value = f.trace.namespaces.builtins_of(f.globals).get_str(f.space, "__build_class__")
     if value is None:
         raise f.name_error("__build_class__ not found", "__build_class__")
     f.push(value)
@@ -198,25 +203,33 @@ def LOAD_COMMON_CONSTANT(f: Frame, instr: Instr) -> None:
 def IMPORT_NAME(f: Frame, instr: Instr) -> None:
     """import name"""
     fromlist, level = f.pop(), f.pop()
-    f.push(f.trace.import_name(f, instr.arg, fromlist, level))
+    f.push(import_name(f.space, f.globals, instr.arg, fromlist, level))
 
 
 @opcode
 def IMPORT_FROM(f: Frame, instr: Instr) -> None:
     """from module import name"""
-    f.push(f.trace.import_from(f.peek(), instr.arg))
+    f.push(import_from(f.space, f.peek(), instr.arg))
+
+
+#: `Py_TPFLAGS_SEQUENCE` and `Py_TPFLAGS_MAPPING`
+_SEQUENCE, _MAPPING = 1 << 5, 1 << 6
+
+
+def _matches(f: Frame, flag: int) -> Value:
+    return TRUE if f.trace.classes.matches(f.peek().force().cls, flag) else FALSE
 
 
 @opcode
 def MATCH_SEQUENCE(f: Frame, instr: Instr) -> None:
     """case [a, b]:"""
-    f.push(f.trace.matches_flag(f.peek(), 1 << 5))
+    f.push(_matches(f, _SEQUENCE))
 
 
 @opcode
 def MATCH_MAPPING(f: Frame, instr: Instr) -> None:
     """case {"a": b}:"""
-    f.push(f.trace.matches_flag(f.peek(), 1 << 6))
+    f.push(_matches(f, _MAPPING))
 
 
 @opcode

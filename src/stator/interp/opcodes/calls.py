@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stator.bytecode.decode import Instr
 from stator.interp.frame import Frame, opcode
+from stator.models.functions.arguments import keyword_args, star_args
 from stator.space.value import NULL, Value
 
 
@@ -35,8 +36,8 @@ def CALL_FUNCTION_EX(f: Frame, instr: Instr) -> None:
     keywords = f.pop() if instr.arg else NULL
     positional = f.pop()
     function, receiver = f.pop_callable()
-    args = receiver + f.trace.star_args(positional, function)
-    kwargs = {} if keywords is NULL else f.trace.keyword_args(keywords.force(), function)
+    args = receiver + star_args(f.space, positional, function)
+    kwargs = {} if keywords is NULL else keyword_args(f.space, keywords.force(), function)
     f.push(f.space.call(function, args, kwargs, True))
 
 

@@ -9,7 +9,8 @@ from stator._core import raise_unchanged
 from stator.bytecode.continuation import caught
 from stator.bytecode.decode import Instr
 from stator.host.version_facts import EXCEPT_STAR_COPIES_THE_REST
-from stator.interp.frame import ExcInfo, Frame, Lasti, opcode
+from stator.interp.frame import Frame, opcode
+from stator.interp.handling import Lasti
 from stator.models.exceptions import exception
 from stator.space.protocol import FALSE, NONE, TRUE, builtin, register
 from stator.space.value import Raised, Unsupported, Value
@@ -22,7 +23,7 @@ def _raise_unchanged(space: Space, args: list[Value], kwargs: dict[str, Value]) 
     exc = args[0].force()
     if not issubclass(exc.cls, BaseException):
         given_up = errors.FrameGivenUp("a continuation", "an exception comes up in the handler")
-        space.trace.unresumable = given_up
+        space.trace.root.unresumable = given_up
         raise Unsupported(given_up)
     raise Raised(exc)
 
@@ -39,21 +40,14 @@ def _caught(space: Space, exc: Value, /) -> Value:
 def PUSH_EXC_INFO(f: Frame, instr: Instr) -> None:
     """except: the exception becomes the one being handled."""
     value = f.pop()
-    info = ExcInfo(value)
-    f.handlers.append(info)
-    f.push(info)
+    f.push(f.handling.begin(value))
     f.push(value)
-    f.handled = value
 
 
 @opcode
 def POP_EXCEPT(f: Frame, instr: Instr) -> None:
     """The end of an except clause."""
-    info = f.pop()
-    assert isinstance(info, ExcInfo)
-    f.handlers.remove(info)
-    # Around a handler of a generator, what those are handling who resume it now.
-    f.handled = f.handlers[-1].current if f.handlers else f.handled_outside()
+    f.handling.end(f.pop(), f.parent)
 
 
 @opcode
@@ -79,8 +73,10 @@ _WRAPPED_IS_TRACED = _wrapped_is_traced()
 @opcode
 def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
     """except* pattern:"""
+    from stator.models.rare.exceptions import exception_group  # rare: loaded when met
+
     pattern, value = f.pop(), f.pop()
-    rest, match = exception.match_group(f.space, value, pattern)
+    rest, match = exception_group.match(f.space, value, pattern)
     if _WRAPPED_IS_TRACED and match is not NONE and not issubclass(value.cls, BaseExceptionGroup):
         match.add_traceback(f, instr)  # type: ignore[attr-defined]
     if match is NONE and not EXCEPT_STAR_COPIES_THE_REST:
@@ -88,14 +84,16 @@ def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
     f.push(rest)
     f.push(match)
     if match is not NONE:
-        f.handled = f.handlers[-1].current = match
+        f.handling.narrow(match)
 
 
 @opcode
 def PREP_RERAISE_STAR(f: Frame, instr: Instr) -> None:
     """The end of the except* clauses: what is left to be raised, or None."""
+    from stator.models.rare.exceptions import exception_group  # rare: loaded when met
+
     raised, original = f.pop(), f.pop()
-    f.push(exception.prepare_reraise(f.space, original, raised))
+    f.push(exception_group.prepare_reraise(f.space, original, raised))
 
 
 @opcode
@@ -104,7 +102,7 @@ def RERAISE(f: Frame, instr: Instr) -> None:
     value = f.pop()
     raised_at = f.peek(instr.arg) if instr.arg else None
     if isinstance(raised_at, Lasti):
-        f.reraised = raised_at.index
+        f.handling.reraised = raised_at.index
     raise Raised(value)
 
 
@@ -121,7 +119,7 @@ def RAISE_VARARGS(f: Frame, instr: Instr) -> None:
     value = exception.normalize(space, f.pop())
     if cause is not None:
         exception.set_cause(space, value, cause)
-    exception.set_context(space, value, f.handled)
+    exception.set_context(space, value, f.handling.current)
     raise Raised(value)
 
 

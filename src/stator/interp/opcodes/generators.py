@@ -7,7 +7,6 @@ import inspect
 from stator.bytecode.decode import Instr
 from stator.interp.frame import Frame, opcode
 from stator.models.functions import generator
-from stator.models.functions.async_generator import Wrapped
 from stator.models.functions.suspendable import stop_value
 from stator.space.protocol import NONE
 from stator.space.value import Raised
@@ -88,6 +87,8 @@ def YIELD_VALUE(f: Frame, instr: Instr) -> None:
 @opcode
 def ASYNC_GEN_WRAP(f: Frame, instr: Instr) -> None:
     """yield value, in an async generator"""
+    from stator.models.rare.functions.async_generator import Wrapped  # rare: loaded when met
+
     f.push(Wrapped(f.pop()))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from stator.bytecode.decode import Instr
+from stator.interp.branches import branch, truth
 from stator.interp.frame import Frame, opcode
-from stator.space.protocol import FALSE, TRUE
+from stator.models.containers.slice_ import SliceValue
+from stator.space.protocol import FALSE, NONE, TRUE
 from stator.space.value import Constant, Value
 
 
@@ -41,13 +43,13 @@ def UNARY_INVERT(f: Frame, instr: Instr) -> None:
 @opcode
 def UNARY_NOT(f: Frame, instr: Instr) -> None:
     """not value"""
-    f.push(_bool(not f.trace.truth(f, f.pop(), negated=True)))
+    f.push(_bool(not truth(f, f.pop(), negated=True)))
 
 
 @opcode
 def TO_BOOL(f: Frame, instr: Instr) -> None:
     """bool(value)"""
-    f.push(_bool(f.trace.truth(f, f.pop())))
+    f.push(_bool(truth(f, f.pop())))
 
 
 @opcode
@@ -99,22 +101,22 @@ def DELETE_SUBSCR(f: Frame, instr: Instr) -> None:
     f.space.delitem(container, key)
 
 
-def _slice(f: Frame, start: Value, stop: Value) -> Value:
-    return f.trace.new_slice(start, stop, Constant(None))
+def _slice(start: Value, stop: Value) -> Value:
+    return SliceValue(start, stop, NONE)
 
 
 @opcode
 def BINARY_SLICE(f: Frame, instr: Instr) -> None:
     """container[start:stop]"""
     container, start, stop = f.popn(3)
-    f.push(f.space.getitem(container, _slice(f, start, stop), True))
+    f.push(f.space.getitem(container, _slice(start, stop), True))
 
 
 @opcode
 def STORE_SLICE(f: Frame, instr: Instr) -> None:
     """container[start:stop] = value"""
     value, container, start, stop = f.popn(4)
-    f.space.setitem(container, _slice(f, start, stop), value)
+    f.space.setitem(container, _slice(start, stop), value)
 
 
 @opcode
@@ -126,28 +128,28 @@ def JUMP(f: Frame, instr: Instr) -> None:
 @opcode
 def POP_JUMP_IF_FALSE(f: Frame, instr: Instr) -> None:
     """if value:"""
-    if not f.trace.branch(f, f.pop(), f.index, instr.arg):
+    if not branch(f, f.pop(), f.index, instr.arg):
         f.index = instr.arg
 
 
 @opcode
 def POP_JUMP_IF_TRUE(f: Frame, instr: Instr) -> None:
     """if not value:"""
-    if f.trace.branch(f, f.pop(), instr.arg, f.index):
+    if branch(f, f.pop(), instr.arg, f.index):
         f.index = instr.arg
 
 
 @opcode
 def POP_JUMP_IF_NONE(f: Frame, instr: Instr) -> None:
     """if value is not None:"""
-    if f.trace.is_none(f.pop()):
+    if f.pop().is_none():
         f.index = instr.arg
 
 
 @opcode
 def POP_JUMP_IF_NOT_NONE(f: Frame, instr: Instr) -> None:
     """if value is None:"""
-    if not f.trace.is_none(f.pop()):
+    if not f.pop().is_none():
         f.index = instr.arg
 
 

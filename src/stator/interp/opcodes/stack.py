@@ -12,7 +12,7 @@ from stator.space.value import NULL, Constant, Raised, Value
 @opcode
 def LOAD_CONST(f: Frame, instr: Instr) -> None:
     """A constant."""
-    f.stack.append(f.trace.constant(instr.arg))
+    f.stack.append(f.trace.namespaces.constant(instr.arg))
 
 
 @opcode
@@ -120,13 +120,13 @@ def LOAD_GLOBAL(f: Frame, instr: Instr) -> None:
 @opcode
 def STORE_GLOBAL(f: Frame, instr: Instr) -> None:
     """global name; name = value"""
-    f.trace.globals_of(f.globals).set_str(f.space, instr.arg, f.pop())
+    f.trace.namespaces.globals_of(f.globals).set_str(f.space, instr.arg, f.pop())
 
 
 @opcode
 def DELETE_GLOBAL(f: Frame, instr: Instr) -> None:
     """global name; del name"""
-    if not f.trace.globals_of(f.globals).del_str(f.space, instr.arg):
+    if not f.trace.namespaces.globals_of(f.globals).del_str(f.space, instr.arg):
         raise f.name_error(f"name '{instr.arg}' is not defined", instr.arg)
 
 
@@ -213,7 +213,7 @@ def LOAD_SUPER_ATTR(f: Frame, instr: Instr) -> None:
     """super().name"""
     name, is_method, two_arg = instr.arg
     super_, cls, self_ = f.popn(3)
-    bound = f.space.call(super_, [cls, self_] if two_arg or f.trace.is_builtin(super_, super) else [], {})
+    bound = f.space.call(super_, [cls, self_] if two_arg or f.space.identity(super_) is super else [], {})
     value = f.space.getattr(bound, name, not is_method)
     if is_method:
         f.push_callable(value)

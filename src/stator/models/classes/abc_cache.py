@@ -67,16 +67,14 @@ def remembers(answer: bool | None) -> Any:
     return _TESTS[answer]
 
 
-def _yes(classes: type, cls: type) -> bool:
-    return known(classes, cls) is True
+class _Is:
+    """The test for one of the answers."""
+
+    def __init__(self, answer: bool | None) -> None:
+        self.answer = answer
+
+    def __call__(self, classes: type, cls: type) -> bool:
+        return known(classes, cls) is self.answer
 
 
-def _no(classes: type, cls: type) -> bool:
-    return known(classes, cls) is False
-
-
-def _nothing(classes: type, cls: type) -> bool:
-    return known(classes, cls) is None
-
-
-_TESTS: dict[bool | None, Any] = {True: _yes, False: _no, None: _nothing}
+_TESTS: dict[bool | None, Any] = {answer: _Is(answer) for answer in (True, False, None)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import weakref
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from stator.guards.guard import HasKey, NoAttr
 from stator.guards.raw import class_dict, instance_dict, is_heap_type, set_instance_dict
@@ -12,11 +12,10 @@ from stator.guards.source import AttrSource, InstanceDictSource, Source
 from stator.models.classes.instance import dict_text
 from stator.models.containers.dict_ import DictValue
 from stator.models.containers.dict_table import Table
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 class AttrTable(Table):
@@ -51,7 +50,7 @@ class AttrDict(DictValue):
     #: whether the program has assigned the dict to `__dict__`
     assigned: ClassVar[bool] = False
 
-    def __init__(self, owner: Value, host: Any = None) -> None:
+    def __init__(self, owner: Value, host: Host = None) -> None:
         super().__init__()
         self.dict_owner = owner
         #: the same dict, met as a dict before it was met as the attributes of its object
@@ -186,7 +185,7 @@ def _is_fixed(cls: type) -> bool:
 def assign_dict(space: Space, owner: Any, value: Value | None) -> bool:
     """`owner.__dict__ = value`; False where that has no model."""
     given = None if value is None else value.force()
-    if given is not None and not issubclass(given.cls, dict):
+    if given is not None and not given.isa(dict):
         text = f"__dict__ must be set to a dictionary, not a '{given.type_name(space)}'"
         raise space.error(TypeError, text)
     if _is_fixed(owner.cls):

@@ -6,7 +6,7 @@ that has been done returns what it would return afterwards.
 
 from __future__ import annotations
 
-from typing import Any
+from stator.space.host_types import Host
 
 __all__ = ["Bookkeeping"]
 
@@ -14,5 +14,5 @@ __all__ = ["Bookkeeping"]
 class Bookkeeping:
     """A deferred call that only fills a memory; what anyone computes is the same before and after."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, *args: Host, **kwargs: Host) -> None:
         raise NotImplementedError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import _abc  # type: ignore[import-not-found]
 import builtins
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.raw import is_subtype
@@ -18,7 +18,7 @@ from stator.models.classes.class_annotations import (
     set_annotate,
     set_annotations,
 )
-from stator.models.classes.descriptors import ClassMethod, StaticMethod
+from stator.models.classes.descriptors import ClassMethod, StaticMethod, is_abstract
 from stator.models.classes.type_ import ClassValue
 from stator.models.containers.mappingproxy import MappingProxyValue
 from stator.models.exceptions import exception
@@ -27,14 +27,13 @@ from stator.models.functions.function import FunctionValue
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.globals_ import name_in
+from stator.space.interfaces import Writer
+from stator.space.operands import check_kind, host_errors
 from stator.space.protocol import NONE, builtin
 from stator.space.recursion import repr_piece
 from stator.space.skeleton import HELD, SKELETONS, SkeletonError, blank_class, is_data_descriptor_of
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _CONFLICT = (
     "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the metaclasses "
@@ -65,17 +64,16 @@ def build_class(space: Space, function: Value, name: Value, /, *bases: Value, **
     function = function.force()
     if not isinstance(function, FunctionValue):
         raise space.error(TypeError, "__build_class__: func must be a function")
-    if not issubclass(name.force().cls, str):
-        raise space.error(TypeError, "__build_class__: name is not a string")
+    check_kind(space, name, str, "__build_class__: name is not a string")
     given = [base.force() for base in bases]
     resolved = _resolve_bases(space, given)
     meta = kwargs.pop("metaclass", None)
     meta = _default_metaclass(space, resolved) if meta is None else meta.force()
-    if issubclass(meta.cls, type):
+    if meta.isa(type):
         meta = _winner(space, meta, resolved)
     bases_value = space.new_tuple(resolved)
     namespace = _prepare(space, meta, name, bases_value, kwargs)
-    cell = space.trace.inline_class_body(function, namespace)
+    cell = space.trace.calls.inline_class_body(function, namespace)
     if len(given) != len(resolved) or any(a is not b for a, b in zip(given, resolved, strict=True)):
         space.setitem(namespace, Constant("__orig_bases__"), space.new_tuple(given))
     made = space.call(meta, [name, bases_value, namespace], kwargs).force()
@@ -87,13 +85,12 @@ def _resolve_bases(space: Space, bases: list[Value]) -> list[Value]:
     """`update_bases`: what `__mro_entries__` puts in place of bases that are no classes."""
     resolved: list[Value] = []
     for base in bases:
-        entries = None if issubclass(base.cls, type) else space.getattr_or_none(base, "__mro_entries__")
+        entries = None if base.isa(type) else space.getattr_or_none(base, "__mro_entries__")
         if entries is None:
             resolved.append(base)
             continue
         found = space.call(entries, [space.new_tuple(bases)], {}).force()
-        if not issubclass(found.cls, tuple):
-            raise space.error(TypeError, "__mro_entries__ must return a tuple")
+        check_kind(space, found, tuple, "__mro_entries__ must return a tuple")
         resolved += [item.force() for item in space.unpack(found)]
     return resolved
 
@@ -145,15 +142,15 @@ def _shown(space: Space, value: Value) -> str:
 # -- type.__new__ -----------------------------------------------------------------------------------------------------
 
 
-def type_new(space: Space, meta: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+@builtin(type.__new__)
+def type_new(space: Space, meta: Value, /, *args: Value, **kwargs: Value) -> Value:
     """`type.__new__(meta, name, bases, namespace, **kwargs)`."""
+    meta = meta.force()
     if len(args) != 3:
         raise space.error(TypeError, f"type.__new__() takes exactly 3 arguments ({len(args)} given)")
     name, bases, namespace = (a.force() for a in args)
     for index, (value, kind) in enumerate(((name, str), (bases, tuple), (namespace, dict)), 1):
-        if not issubclass(value.cls, kind):
-            text = f"type.__new__() argument {index} must be {kind.__name__}, not {value.type_name(space)}"
-            raise space.error(TypeError, text)
+        check_kind(space, value, kind, f"type.__new__() argument {index} must be {kind.__name__}, not %T")
     base_values = _checked_bases(space, bases)
     winner = _winner(space, meta, base_values)
     if winner is not meta:
@@ -169,15 +166,14 @@ def type_new(space: Space, meta: Value, args: list[Value], kwargs: dict[str, Val
 def _checked_bases(space: Space, bases: Value) -> list[Value]:
     values = [item.force() for item in space.unpack(bases)]
     for base in values:
-        if not issubclass(base.cls, type):
+        if not base.isa(type):
             if space.getattr_or_none(base, "__mro_entries__") is not None:
                 text = "type() doesn't support MRO entry resolution; use types.new_class()"
                 raise space.error(TypeError, text)
             if issubclass(type, base.cls):
                 raise space.error(TypeError, "bases must be types")
             # `_PyType_CalculateMetaclass` comes before the look at the bases themselves.
-            words = "metaclass conflict: the metaclass of a derived class must be a (non-strict) subclass of the "
-            raise space.error(TypeError, f"{words}metaclasses of all its bases")
+            raise space.error(TypeError, _CONFLICT)
     return values or [space.class_value(object)]
 
 
@@ -225,8 +221,8 @@ class _FreshClass:
         self.value = ClassValue(self.skeleton)
         self.value.cls = meta.as_host(space)
         self.value.recipe = self
-        space.trace.fresh_classes[self.skeleton] = self.value
-        space.trace.class_overlays[self.skeleton] = self.attributes
+        space.trace.classes.fresh[self.skeleton] = self.value
+        space.trace.classes.overlays[self.skeleton] = self.attributes
         space._by_id[id(self.skeleton)] = self.value
         space._kept.append(self.skeleton)
         if cell is not None:
@@ -243,7 +239,7 @@ class _FreshClass:
         self._dict_cell: CellValue | None = None
         for key, value in namespace.pairs(space):  # type: ignore[attr-defined]
             key = key.force()
-            if not issubclass(key.cls, str):
+            if not key.isa(str):
                 raise self._refuse("its namespace has a key that is no string")
             name = space.str_(key)
             value = value.force()
@@ -255,9 +251,7 @@ class _FreshClass:
             elif name == "__classdictcell__":
                 self._dict_cell = dict_cell(space, value)
             elif name == "__qualname__":
-                if not issubclass(value.cls, str):
-                    text = f"type __qualname__ must be a str, not {value.type_name(space)}"
-                    raise space.error(TypeError, text)
+                check_kind(space, value, str, "type __qualname__ must be a str, not %T")
                 self.fields[name] = value
             else:
                 self.attributes[name] = self._converted(name, value)
@@ -316,10 +310,8 @@ class _FreshClass:
         """`cls.name = value` after the class was made."""
         space.mark_mutated(self.value)
         if value is None:
-            try:
+            with host_errors(space, AttributeError):
                 type.__delattr__(self.skeleton, name)
-            except AttributeError as e:
-                raise Raised(space.exception(e)) from None
             self.attributes.pop(name, None)
         else:
             value = value.force()
@@ -376,10 +368,8 @@ class _FreshClass:
         if name in ("__name__", "__qualname__"):
             if type(value.force()) is not Constant:
                 return False
-            try:
+            with host_errors(space, TypeError, ValueError):
                 type.__setattr__(self.skeleton, name, value.force().as_host(space))
-            except (TypeError, ValueError) as e:
-                raise Raised(space.exception(e)) from None
             space.mark_mutated(self.value)
             self.fields[name] = value
             return True
@@ -452,23 +442,16 @@ def abc_init(space: Space, cls: Value, /) -> Value:
     cls = cls.force()
     if not isinstance(cls, ClassValue) or not isinstance(cls.recipe, _FreshClass):
         raise Unsupported(errors.UnsupportedCCall("_abc._abc_init"))
-    names = [n for n, v in cls.recipe.attributes.items() if _is_abstract(space, v)]
+    names = [n for n, v in cls.recipe.attributes.items() if is_abstract(space, v)]
     for base in cls.recipe.bases:
         inherited = space.getattr_or_none(base, "__abstractmethods__")
         for item in () if inherited is None else space.unpack(inherited):
             name = space.str_(item)
             value = space.getattr_or_none(cls, name)
-            if value is not None and _is_abstract(space, value):
+            if value is not None and is_abstract(space, value):
                 names.append(name)
-    try:
+    with host_errors(space, TypeError):
         _abc._abc_init(cls.recipe.skeleton)
-    except TypeError as e:
-        raise Raised(space.exception(e)) from None
     cls.recipe._set_abstract(space, space.fresh(frozenset(names)))
     cls.recipe.is_abstract_base = True
     return NONE
-
-
-def _is_abstract(space: Space, value: Value) -> bool:
-    found = space.getattr_or_none(value, "__isabstractmethod__")
-    return found is not None and space.truth(found)

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Distinct, Predicate
 from stator.guards.raw import class_dict, is_mutable_type, is_subtype, type_lookup
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.host.version_facts import CLASS_METHODS_CHAIN, TYPES_NAMED_IN_FULL
+from stator.models.classes.attr_dict import assign_dict
 from stator.models.functions.method import BoundMethod, Named
 from stator.space.attributes import MISSING
 from stator.space.facts import fixed, part
-from stator.space.protocol import HANDLERS, NONE, folds_if, is_pure, models, pure
-from stator.space.samples import stand_in_of
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import bool_value
+from stator.space.protocol import NONE, folds_if, handler_of, is_pure, models, pure
+from stator.space.samples import sample_of
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Known, Raised, Unsupported, Value
 from stator.space.wrapping import LITERALS
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _PLAIN_READERS = (object.__getattribute__, type.__getattribute__)
 
@@ -35,23 +36,20 @@ class FieldDescriptor(Named):
     """
 
     __slots__ = ()
+    ALWAYS_EXISTING = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> FieldDescriptor:
+    def from_host(cls, space: Space, host: Host, source: Source) -> FieldDescriptor:
         self = cls(host, source)
         space.guard_identity(self)
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     def describe(self) -> str:
         return f"attribute {self.qualname}"
 
     def reconstruct(self, writer: Writer) -> str:
-        """One of a class that the program has made is found in that class: `host` is of its stand-in."""
-        fresh = writer.trace.fresh_class_value(self.owner)
+        """One of a class that the program has made is found in that class: `host` is of its skeleton."""
+        fresh = writer.trace.classes.fresh.get(self.owner)
         if fresh is None:
             return super().reconstruct(writer)
         if class_dict(self.owner).get(self.name) is not self.host:  # the program has taken it out of the class
@@ -61,8 +59,8 @@ class FieldDescriptor(Named):
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def get_field(self, space: Space, name: str) -> Value | None:
-        """The host names the stand-in of a class that the program has made; all else is told right by the host."""
-        return space.trace.fresh_class_value(self.owner) if name == "__objclass__" else None
+        """The host names the skeleton of a class that the program has made; all else is told right by the host."""
+        return space.trace.classes.fresh.get(self.owner) if name == "__objclass__" else None
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         if instance is None:
@@ -70,7 +68,7 @@ class FieldDescriptor(Named):
         instance = instance.force()
         self._check(space, instance)
         host = self.host
-        handler = HANDLERS.get(id(host))
+        handler = handler_of(host)
         if handler is not None:
             modelled = handler(space, [instance], {})
             if modelled is not None:
@@ -81,8 +79,7 @@ class FieldDescriptor(Named):
                 return attrs.value(space)  # type: ignore[no-any-return]
         if is_slot(host):
             return self._slot(space, instance)
-        getter = getattr(instance, "get_field", None)
-        value = None if getter is None else getter(space, self.name)
+        value = instance.get_field(space, self.name)
         return self.read_existing(space, instance) if value is None else value
 
     def _slot(self, space: Space, instance: Value) -> Value:
@@ -130,7 +127,7 @@ class FieldDescriptor(Named):
             raise self.unmodelled(instance)
         return space.wrap(found, self.source_in(instance.source, obj))
 
-    def source_in(self, base: Source, obj: Any) -> Source:
+    def source_in(self, base: Source, obj: Host) -> Source:
         """Where generated code and guards find the attribute."""
         cls = type(obj)
         name = self.name
@@ -144,7 +141,7 @@ class FieldDescriptor(Named):
 
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
         instance = instance.force()
-        if instance.cls is type(None):
+        if instance.is_none():
             return self
         return self.descr_get(space, instance, instance.cls, False)
 
@@ -166,13 +163,9 @@ class FieldDescriptor(Named):
         self._check(space, instance)
         if is_slot(self.host):
             return self._assign_slot(space, instance, value)
-        if self.name == "__dict__":
-            from stator.models.classes.attr_dict import assign_dict
-
-            if assign_dict(space, instance, value):
-                return NONE
-        setter = getattr(instance, "assign_field", None) or getattr(instance, "set_field", None)
-        if setter is None or not setter(space, self.name, value):
+        if self.name == "__dict__" and assign_dict(space, instance, value):
+            return NONE
+        if not instance.set_field(space, self.name, value):
             self._refuse_if_readonly(space, value)
             raise Unsupported(errors.UnsupportedMutation(f"setting '{self.name}'", instance.describe()))
         return NONE
@@ -211,7 +204,7 @@ pure(types.GetSetDescriptorType.__repr__, types.ClassMethodDescriptorType.__repr
 
 
 @folds_if(types.MemberDescriptorType.__repr__, types.GetSetDescriptorType.__repr__)
-def _name_owner(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+def _name_owner(space: Space, args: list[Host], kwargs: dict[str, Host]) -> None:
     """Their texts name the class."""
     for descriptor in args:
         if isinstance(descriptor, (types.MemberDescriptorType, types.GetSetDescriptorType)):
@@ -225,7 +218,7 @@ def _blank(cls: Any) -> Any:
     """An object of a C type, None where none can be had by its constructor alone."""
     if is_mutable_type(cls):
         return None
-    made = stand_in_of(cls)
+    made = sample_of(cls)
     if made is not None:
         return made
     for args in ((), (len,), (0,)):
@@ -241,7 +234,7 @@ def field_of(cls: type, name: str) -> Any:
     return class_dict(cls)[name]
 
 
-def is_slot(host: Any) -> bool:
+def is_slot(host: Host) -> bool:
     """Whether a member descriptor was made by `__slots__`."""
     if not isinstance(host, types.MemberDescriptorType):
         return False
@@ -249,7 +242,7 @@ def is_slot(host: Any) -> bool:
     return is_mutable_type(owner) and "__slots__" in owner.__dict__
 
 
-def is_set(descriptor: Any, obj: Any) -> bool:
+def is_set(descriptor: Host, obj: Host) -> bool:
     """Whether the slot of the object holds something."""
     try:
         descriptor.__get__(obj)
@@ -261,23 +254,23 @@ def is_set(descriptor: Any, obj: Any) -> bool:
 class Unset:
     """Check that a slot is (still) empty."""
 
-    def __init__(self, descriptor: Any) -> None:
+    def __init__(self, descriptor: Host) -> None:
         self.descriptor = descriptor
 
-    def __call__(self, obj: Any) -> bool:
+    def __call__(self, obj: Host) -> bool:
         return not is_set(self.descriptor, obj)
 
 
 class Reader:
     """`descriptor.__get__(obj)` as a load of guards and generated code."""
 
-    def __init__(self, descriptor: Any) -> None:
+    def __init__(self, descriptor: Host) -> None:
         self.descriptor = descriptor
 
-    def __call__(self, obj: Any) -> Any:
+    def __call__(self, obj: Host) -> Any:
         return self.descriptor.__get__(obj)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Host, ...]:
         return _reader_of, (self.descriptor.__objclass__, self.descriptor.__name__)
 
 
@@ -285,7 +278,7 @@ class Reader:
 _READERS: weakref.WeakValueDictionary[int, Reader] = weakref.WeakValueDictionary()
 
 
-def reader(descriptor: Any) -> Reader:
+def reader(descriptor: Host) -> Reader:
     """The reader of a descriptor, one object for each, as sources are interned by it."""
     known = _READERS.get(id(descriptor))
     if known is None:
@@ -303,6 +296,13 @@ def _same(a: Any, b: Any) -> bool:
 
 # -- staticmethod and classmethod -------------------------------------------------------------------------------------
 
+
+def is_abstract(space: Space, value: Value) -> bool:
+    """`_PyObject_IsAbstract`."""
+    found = space.getattr_or_none(value, "__isabstractmethod__")
+    return found is not None and space.truth(found)
+
+
 #: the attributes of the function that a static or class method copies
 _COPIED = tuple(vars(staticmethod(lambda: None)))
 
@@ -311,26 +311,23 @@ class _Wrapper(ExtensibleValue):
     """A callable wrapped into a static or class method."""
 
     __slots__ = ("_function", "slots")
-    FIELDS = frozenset({"__func__", "__isabstractmethod__", "__wrapped__"})
+    ALWAYS_EXISTING = True
+    FIELDS = {
+        "__func__": lambda self, space: self.function,
+        "__wrapped__": lambda self, space: self.function,
+        "__isabstractmethod__": lambda self, space: bool_value(is_abstract(space, self.function)),
+    }
 
     def __init__(self, cls: type, function: Value | None = None) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self._function = function
-        self._attrs: Any = None
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Any:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Any:
         self = cls(space.guard_type(host, source), part(space, host, source, "__func__"))
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     @property
     def function(self) -> Value:
@@ -351,20 +348,10 @@ class _Wrapper(ExtensibleValue):
                 attrs.set_str(space, name, value)
         return NONE
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name in ("__func__", "__wrapped__"):
-            return self.function
-        if name == "__isabstractmethod__":
-            found = space.getattr_or_none(self.function, name)
-            return Constant(False if found is None else space.truth(found))
-        return None
-
     def shell(self, writer: Writer) -> str:
         return f"{self.cls.__mro__[-2].__name__}.__new__({writer.const(self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self._function is None:
             return writer.shell_of(self) or writer.assign("method", self.shell(writer))
         function = writer.expr(self.function)
@@ -380,7 +367,6 @@ class StaticMethod(_Wrapper):
     """A static method."""
 
     __slots__ = ()
-    tp_init = _Wrapper.tp_init
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
@@ -403,7 +389,6 @@ class ClassMethod(_Wrapper):
     """A class method."""
 
     __slots__ = ()
-    tp_init = _Wrapper.tp_init
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
@@ -427,7 +412,7 @@ class ClassMethod(_Wrapper):
         return BoundMethod(function, owner)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
-        if owner.force().cls is type(None):
+        if owner.is_none():
             owner = space.class_value(instance.force().cls)
         return self.bound_to(space, owner)
 

@@ -6,20 +6,19 @@ import contextlib
 import enum
 import keyword
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from stator import errors
 from stator.guards.raw import instance_dict, type_lookup
+from stator.models.identity.weaklist import first_ref
 from stator.space.attributes import MISSING, is_generic
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import check_kind, host_errors
 from stator.space.protocol import models
-from stator.space.value import ExtensibleValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import ExtensibleValue, Unsupported, Value
 
 
 @models(object)
@@ -32,33 +31,21 @@ class InstanceValue(ExtensibleValue):
     __slots__ = ("class_set", "slots")
 
     def __init__(self, cls: type) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
-        self._attrs: Any = None
+        super().__init__(cls)
         #: whether the traced program has assigned `__class__`
         self.class_set = False
         #: variables in `__slots__` that the traced program has set (or, with None, deleted), by their descriptor
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> InstanceValue:
-        self = cls(space.guard_type(host, source))
-        self.host = host
-        self.source = source
-        return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
+    def from_fresh(cls, space: Space, host: Host) -> Value:
         """The result of a real computation: a member of an enumeration, or something nothing is known about."""
         if issubclass(type(host), enum.Enum):
             return space.existing(host)
-        raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
+        return super().from_fresh(space, host)
 
     def get_field(self, space: Space, name: str) -> Value | None:
         if name == "__weakref__" and self.source is None:
-            from stator.models.identity.weaklist import first_ref
-
             return first_ref(space, self)
         if self.source is None or name == "__weakref__":
             raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
@@ -67,10 +54,7 @@ class InstanceValue(ExtensibleValue):
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         if name != "__class__" or value is None:
             return False
-        value = value.force()
-        if not issubclass(value.cls, type):
-            text = f"__class__ must be set to a class, not '{value.type_name(space)}' object"
-            raise space.error(TypeError, text)
+        value = check_kind(space, value, type, "__class__ must be set to a class, not '%T' object")
         new: type = value.as_host(space)
         _check_layouts(space, self.cls, new)
         space.mark_mutated(self)
@@ -86,9 +70,7 @@ class InstanceValue(ExtensibleValue):
     def shell(self, writer: Writer) -> str:
         return f"{writer.const(object)}.__new__({writer.const(self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         name: str = writer.early(self)
         fill(self, writer, name)
         return name
@@ -108,10 +90,8 @@ def _check_layouts(space: Space, old: type, new: type) -> None:
     if any(vars(base).get("__slots__") for cls in (old, new) for base in cls.__mro__):
         # The slots of the one class hold what the slots of the other held.
         raise Unsupported(errors.UnsupportedMutation("setting '__class__'", f"a {old.__name__} object"))
-    try:
+    with host_errors(space, TypeError):
         object.__dict__["__class__"].__set__(object.__new__(old), new)
-    except TypeError as e:
-        raise Raised(space.exception(e)) from None
 
 
 def held_attributes(value: Any) -> list[Value]:
@@ -149,10 +129,10 @@ def fill(value: Any, writer: Writer, name: str) -> None:
             writer.line(f"{dict_text(writer, value.cls, name)}[{key!r}] = {writer.expr(item)}")
 
 
-def slot_text(writer: Writer, descriptor: Any) -> str:
+def slot_text(writer: Writer, descriptor: Host) -> str:
     """The expression of a slot's descriptor: of a class made by the traced program, the real class's own."""
     owner = descriptor.__objclass__
-    if not writer.trace.is_fresh_class(owner):
+    if not writer.trace.classes.is_fresh(owner):
         return writer.const(descriptor)
     return f"{writer.const(type)}.__getattribute__({writer.const(owner)}, {descriptor.__name__!r})"
 
@@ -165,7 +145,7 @@ def slot_effects(value: Any, writer: Writer) -> list[str]:
     return [f"{empty}({d}, {name})" if v is None else f"{d}.__set__({name}, {v})" for d, v in changed]
 
 
-def empty_slot(descriptor: Any, obj: Any) -> None:
+def empty_slot(descriptor: Host, obj: Host) -> None:
     """Delete what the slot holds, if anything."""
     with contextlib.suppress(AttributeError):
         descriptor.__delete__(obj)

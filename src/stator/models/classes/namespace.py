@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING
 
 from stator.models.classes.instance import InstanceValue
 from stator.space.deferred import DeferredStr, concatenated
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
 from stator.space.recursion import entered, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 @models(types.SimpleNamespace)
@@ -43,7 +40,7 @@ class NamespaceValue(InstanceValue):
             given = args[0].force()
             if given.cls is not dict:
                 given = space.call(space.existing(dict), [given], {}).force()
-            if not all(issubclass(key.force().cls, str) for key in space.unpack(given)):
+            if not all(key.isa(str) for key in space.unpack(given)):
                 raise space.error(TypeError, "keywords must be strings")
             space.call_method(attrs.value(space), "update", given)
         for name, item in kwargs.items():
@@ -62,25 +59,7 @@ class NamespaceValue(InstanceValue):
                     parts += (", " if parts else "", f"{key}=", repr_piece(space, item))
             return concatenated(f"{name}(", *parts, ")")
 
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), "==")
-
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), "<")
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), "<=")
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), ">")
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), ">=")
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), "!=")
-
-    def _compare(self, space: Space, other: Value, symbol: str) -> Value:
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
         if not isinstance(other, NamespaceValue):
             return NOT_IMPLEMENTED
         return space.compare(symbol, self.attr_dict(space).value(space), other.attr_dict(space).value(space))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import copyreg
 import struct
 import types
-import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.raw import is_heap_type
@@ -15,11 +14,10 @@ from stator.models.classes.instance import new_instance
 from stator.models.classes.type_ import class_names
 from stator.models.text.repr_ import str_of
 from stator.space.attributes import attribute_name
+from stator.space.operands import check_kind, host_errors
 from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, builtin, register
-from stator.space.value import Constant, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import Constant, Unsupported, Value
 
 _ABSTRACT = 1 << 20
 _MANAGED_DICT = 1 << 4
@@ -34,8 +32,7 @@ def _object_new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Va
     if not args:
         raise space.error(TypeError, "object.__new__(): not enough arguments")
     cls_value = args[0].force()
-    if not issubclass(cls_value.cls, type):
-        raise space.error(TypeError, f"object.__new__(X): X is not a type object ({cls_value.type_name(space)})")
+    check_kind(space, cls_value, type, "object.__new__(X): X is not a type object (%T)")
     cls: type = cls_value.as_host(space)
     if _layout(cls) is not object:
         safe = cls
@@ -79,10 +76,8 @@ def _refuse_excess_new(space: Space, cls: type) -> None:
 
 
 def _refuse_abstract(space: Space, cls: type) -> None:
-    try:
+    with host_errors(space, TypeError):
         object.__new__(cls)
-    except TypeError as e:
-        raise Raised(space.exception(e)) from None
 
 
 def _object_init(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -129,19 +124,18 @@ def object_getattribute(space: Space, self: Value, name: Value, /) -> Value:
 
 @builtin(object.__setattr__)
 def object_setattr(space: Space, self: Value, name: Value, value: Value, /) -> Value:
-    self = self.force()
-    if issubclass(self.cls, type):
-        raise space.error(TypeError, f"can't apply this __setattr__ to {self.type_name(space)} object")
-    space.generic_setattr(self, attribute_name(space, name), value)
-    return NONE
+    return _assign(space, "__setattr__", self.force(), name, value)
 
 
 @builtin(object.__delattr__)
 def object_delattr(space: Space, self: Value, name: Value, /) -> Value:
-    self = self.force()
-    if issubclass(self.cls, type):
-        raise space.error(TypeError, f"can't apply this __delattr__ to {self.type_name(space)} object")
-    space.generic_setattr(self, attribute_name(space, name), None)
+    return _assign(space, "__delattr__", self.force(), name, None)
+
+
+def _assign(space: Space, slot: str, self: Value, name: Value, value: Value | None) -> Value:
+    if self.isa(type):
+        raise space.error(TypeError, f"can't apply this {slot} to {self.type_name(space)} object")
+    space.generic_setattr(self, attribute_name(space, name), value)
     return NONE
 
 
@@ -156,7 +150,7 @@ def object_dir(space: Space, self: Value, /) -> Value:
     self = self.force()
     names: dict[str, None] = {}
     attrs = space.getattr_or_none(self, "__dict__")
-    if attrs is not None and issubclass(attrs.force().cls, dict):
+    if attrs is not None and attrs.isa(dict):
         names.update(dict.fromkeys(space.str_(name) for name in space.unpack(attrs)))
     cls = space.getattr_or_none(self, "__class__")
     if cls is not None:
@@ -186,7 +180,7 @@ def object_ne(space: Space, self: Value, other: Value, /) -> Value:
 
 
 #: types that compare for equality alone
-_UNORDERED = (object, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, memoryview, weakref.ref)
+_UNORDERED = (object, types.BuiltinFunctionType, types.MethodWrapperType)
 
 
 @builtin(*[vars(cls)[name] for cls in _UNORDERED for name in ("__lt__", "__le__", "__gt__", "__ge__")])
@@ -197,8 +191,7 @@ def object_order(space: Space, self: Value, other: Value, /) -> Value:
 @builtin(object.__format__)
 def object_format(space: Space, self: Value, spec: Value, /) -> Value:
     self, spec = self.force(), spec.force()
-    if not issubclass(spec.cls, str):
-        raise space.error(TypeError, f"__format__() argument must be str, not {spec.type_name(space)}")
+    check_kind(space, spec, str, "__format__() argument must be str, not %T")
     if space.truth(spec):
         raise space.error(TypeError, f"unsupported format string passed to {self.type_name(space)}.__format__")
     return str_of(space, self)
@@ -235,7 +228,7 @@ def _reduce(space: Space, self: Value, protocol: int) -> Value:
         items = [] if args is None else space.unpack(args)
         made = [space.existing(copyreg.__newobj__), space.new_tuple([cls, *items])]  # type: ignore[attr-defined]
     has_args = args is not None
-    required = not has_args and not issubclass(self.cls, (list, dict))
+    required = not has_args and not self.isa((list, dict))
     state = _state(space, self, required)
     return space.new_tuple([*made, state, _iterator(space, self, list), _iterator(space, self, dict)])
 
@@ -246,20 +239,18 @@ def _new_arguments(space: Space, self: Value) -> tuple[Value | None, Value | Non
     name = self.cls.__name__
     if getter is not None:
         pair = space.call(getter, [self], {}).force()
-        if not issubclass(pair.cls, tuple):
-            raise space.error(TypeError, f"__getnewargs_ex__ should return a tuple, not '{pair.type_name(space)}'")
+        check_kind(space, pair, tuple, "__getnewargs_ex__ should return a tuple, not '%T'")
         items = space.unpack(pair)
         if len(items) != 2:
             raise space.error(ValueError, f"__getnewargs_ex__ should return a tuple of length 2, not {len(items)}")
-        if not issubclass(items[0].force().cls, tuple) or not issubclass(items[1].force().cls, dict):
+        if not items[0].isa(tuple) or not items[1].isa(dict):
             raise Unsupported(errors.UnsupportedMethod(name, "__getnewargs_ex__"))
         return items[0], items[1]
     getter = space.special(self, "__getnewargs__")
     if getter is None:
         return None, None
     args = space.call(getter, [self], {}).force()
-    if not issubclass(args.cls, tuple):
-        raise space.error(TypeError, f"__getnewargs__ should return a tuple, not '{args.type_name(space)}'")
+    check_kind(space, args, tuple, "__getnewargs__ should return a tuple, not '%T'")
     return args, None
 
 
@@ -306,13 +297,13 @@ def _slot_values(space: Space, self: Value) -> list[tuple[str, Value]]:
 def _slot_names(space: Space, cls: type) -> list[str]:
     """`_PyType_GetSlotNames`."""
     names: Any = copyreg._slotnames  # type: ignore[attr-defined]
-    if not space.trace.is_fresh_class(cls):
+    if not space.trace.classes.is_fresh(cls):
         return list(names(cls))
     return [space.str_(name) for name in space.unpack(space.call(space.existing(names), [space.class_value(cls)], {}))]
 
 
 def _iterator(space: Space, self: Value, kind: type) -> Value:
-    if not issubclass(self.cls, kind):
+    if not self.isa(kind):
         return NONE
     if kind is dict:
         return space.iter(space.call_method(self, "items"))

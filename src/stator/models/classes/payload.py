@@ -7,20 +7,18 @@ real on a host instance; those its class overrides are found by the ordinary loo
 from __future__ import annotations
 
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.raw import type_lookup
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
+from stator.space.host_types import Host
 from stator.space.identity.keys import traced_key
+from stator.space.interfaces import Writer
+from stator.space.operands import host_errors, known_host
 from stator.space.protocol import MODELS
-from stator.space.value import ExtensibleValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import ExtensibleValue, Value
 
 _FIELDS = (GetSetDescriptorType, MemberDescriptorType)
 #: the plain equal of an instance is what its type makes of it; for the other types, of what `__reduce__` gives
@@ -33,45 +31,48 @@ class PayloadValue(ExtensibleValue):
 
     __slots__ = ("base", "payload", "payload_guarded")
 
-    def __init__(self, base: type, host: Any) -> None:
-        self.cls = type(host)
-        self.source: Source | None = None
+    def __init__(self, base: type, host: Host) -> None:
+        super().__init__(type(host))
         self.base = base
         self.host = host
         self.payload = plain(host)
         self.payload_guarded = False
-        self._attrs: Any = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> PayloadValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> PayloadValue:
         space.guard_type(host, source)
         self = cls(base_of(host), host)
         self.source = source
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> PayloadValue:
+    def from_fresh(cls, space: Space, host: Host) -> Value:
         """The result of a real computation, of a class that is made without the program's help."""
         if makes_itself(space, type(host)):
             return cls(base_of(host), host)
-        raise Unsupported(errors.OpaqueResult(f"{type(host).__module__}.{type(host).__qualname__}"))
+        return super().from_fresh(space, host)
+
+    @classmethod
+    def of_class(cls, space: Space, owner: type, base: type, result: Value) -> Value:
+        """What the constructor of the immutable type gives for one of its subclasses, or for itself."""
+        if owner is base:
+            return result
+        return cls.made(space, owner, base, plain(known_host(space, result, f"{base.__name__}.__new__")))
 
     @classmethod
     def made(cls, space: Space, owner: type, base: type, payload: Any) -> PayloadValue:
         """`base.__new__(owner, payload)`."""
-        try:
+        with host_errors(space, TypeError):  # `tp_new_wrapper`: not the `__new__` of this class
             return cls(base, base.__new__(owner, payload))
-        except TypeError as e:  # `tp_new_wrapper`: not the `__new__` of this class
-            raise Raised(space.exception(e)) from None
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.source is not None and not self.payload_guarded:
             self.payload_guarded = True
             if type(self.source) is not ConstSource:
                 space.trace.guard(Equals(CallSource(plain, self.source, self.base.__name__), self.payload))
         return self.host
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         for name in ("__hash__", "__eq__"):
             if space.host_lookup(self.cls, name) is not getattr(self.base, name):
                 return traced_key(space, self)
@@ -83,24 +84,19 @@ class PayloadValue(ExtensibleValue):
         field: Any = type_lookup(self.base, name)
         return space.fresh(field.__get__(self.as_host(space))) if type(field) in _FIELDS else None
 
-    def describe(self) -> str:
-        return f"a {self.cls.__qualname__} object"
-
     def shell(self, writer: Writer) -> str:
         if self.base in _LITERALS:
             return f"{self.base.__name__}.__new__({writer.const(self.cls)}, {writer.const(self.payload)})"
         return f"{writer.const(self.base)}.__new__({writer.const(self.cls)}, *{writer.const(_arguments(self.payload))})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         name: str = writer.early(self)
         if self._attrs is not None:
             self._attrs.write(writer, name)
         return name
 
 
-def base_of(host: Any) -> type:
+def base_of(host: Host) -> type:
     """The builtin type that holds the payload."""
     for base in type(host).__mro__:  # guards ask: a generator would cost three times as much
         if base in PAYLOADS:
@@ -113,13 +109,13 @@ def makes_itself(space: Space, cls: type) -> bool:
     return all(type(space.host_lookup(cls, name)) is not FunctionType for name in ("__new__", "__init__"))
 
 
-def _arguments(host: Any) -> Any:
+def _arguments(host: Host) -> Any:
     """What the constructor makes a plain equal of."""
     base: Any = base_of(host)
     return base.__reduce__(host)[1]
 
 
-def plain(host: Any) -> Any:
+def plain(host: Host) -> Any:
     """The number or text alone, whatever the subclass overrides."""
     base = base_of(host)
     if base is str:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from stator import errors
+from stator.guards.source import Source
 from stator.host.version_facts import PROPERTIES_ARE_NAMED_BY_GETTERS, PROPERTY_DOC_MUST_FIT
-from stator.models.classes.descriptors import overridden_get
+from stator.models.classes.descriptors import is_abstract, overridden_get
 from stator.space.facts import answer, attribute, part
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import bool_value
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
 
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
-_PARTS = ("fget", "fset", "fdel")
+#: the functions of a property, each with the method that calls it
+_METHODS = {"fget": "__get__", "fset": "__set__", "fdel": "__delete__"}
 
 
 @models(property)
@@ -24,31 +23,33 @@ class PropertyValue(ExtensibleValue):
     """A property, or an instance of a subclass."""
 
     __slots__ = ("_doc", "getter_doc", "name", "parts", "slots")
-    FIELDS = frozenset({"__doc__", "__isabstractmethod__", "fdel", "fget", "fset"})
+    ALWAYS_EXISTING = True
+    FIELDS = {
+        "fget": lambda self, space: self.parts["fget"],
+        "fset": lambda self, space: self.parts["fset"],
+        "fdel": lambda self, space: self.parts["fdel"],
+        "__doc__": lambda self, space: self._doc_value(space),
+        "__isabstractmethod__": lambda self, space: bool_value(
+            any(is_abstract(space, part) for part in self.parts.values())
+        ),
+        "__name__": lambda self, space: None if self.source is not None or self.name is None else Constant(self.name),
+    }
 
     def __init__(self, cls: type = property) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
-        self.parts: dict[str, Value] = dict.fromkeys(_PARTS, NONE)
+        super().__init__(cls)
+        self.parts: dict[str, Value] = dict.fromkeys(_METHODS, NONE)
         self._doc: Value = NONE
         self.getter_doc = False
         #: what `__set_name__` was told, for error messages
         self.name: str | None = None
-        self._attrs: Any = None
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> PropertyValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> PropertyValue:
         self = cls(space.guard_type(host, source))
-        self.source = source
-        self.host = host
-        self.parts = {name: part(space, host, source, name) for name in _PARTS}
+        self.host, self.source = host, source
+        self.parts = {name: part(space, host, source, name) for name in _METHODS}
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     # -- making -----------------------------------------------------------------------------------------------------
 
@@ -65,9 +66,9 @@ class PropertyValue(ExtensibleValue):
         self.parts = {"fget": fget.force(), "fset": fset.force(), "fdel": fdel.force()}
         self._doc = doc.force()
         self.getter_doc = False
-        if _none(self._doc) and not _none(fget):
+        if self._doc.is_none() and not fget.is_none():
             found = space.getattr_or_none(fget, "__doc__")
-            if found is not None and not _none(found):
+            if found is not None and not found.is_none():
                 self._doc = found
                 self.getter_doc = True
         if self.cls is not property:
@@ -81,7 +82,7 @@ class PropertyValue(ExtensibleValue):
         try:
             space.setattr(self, "__doc__", self._doc)
         except Raised as e:
-            if self.getter_doc or not issubclass(e.value.cls, AttributeError):
+            if self.getter_doc or not e.matches(AttributeError):
                 raise
 
     def getter(self, space: Space, function: Value, /) -> Value:
@@ -94,8 +95,8 @@ class PropertyValue(ExtensibleValue):
         return self._copy(space, fdel=function)
 
     def _copy(self, space: Space, **changed: Value) -> Value:
-        parts = {k: v if _none(changed.get(k, NONE)) else changed[k] for k, v in self.parts.items()}
-        doc = NONE if self._has_getter_doc(space) and not _none(parts["fget"]) else self._doc_value(space)
+        parts = {k: v if changed.get(k, NONE).is_none() else changed[k] for k, v in self.parts.items()}
+        doc = NONE if self._has_getter_doc(space) and not parts["fget"].is_none() else self._doc_value(space)
         made = space.call(space.class_value(self.cls), [*parts.values(), doc], {}).force()
         if isinstance(made, PropertyValue) and made.source is None:
             made.name = self.name if self.host is None else _host_name(self.host)
@@ -121,30 +122,25 @@ class PropertyValue(ExtensibleValue):
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
         if space.host_lookup(self.cls, "__get__") is not property.__get__:
             return overridden_get(space, self, instance, owner)
-        return self if instance is None else self._read(space, instance, tail)
+        return self if instance is None else self._apply(space, "fget", instance, tail=tail)
 
-    def _read(self, space: Space, instance: Value, tail: bool = False) -> Value:
-        function = self.parts["fget"].force()
-        if _none(function):
-            raise self._refuse(space, instance, "__get__")
-        return space.call(function, [instance], {}, tail)
+    def _apply(self, space: Space, part: str, instance: Value, *value: Value, tail: bool = False) -> Value:
+        """Call one of the three functions for the instance."""
+        function = self.parts[part].force()
+        if function.is_none():
+            raise self._refuse(space, instance, _METHODS[part])
+        return space.call(function, [instance, *value], {}, tail)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
         instance = instance.force()
-        return self if _none(instance) else self._read(space, instance)
+        return self if instance.is_none() else self._apply(space, "fget", instance)
 
     def tp_set(self, space: Space, instance: Value, value: Value, /) -> Value:
-        function = self.parts["fset"].force()
-        if _none(function):
-            raise self._refuse(space, instance, "__set__")
-        space.call(function, [instance, value], {})
+        self._apply(space, "fset", instance, value)
         return NONE
 
     def tp_delete(self, space: Space, instance: Value, /) -> Value:
-        function = self.parts["fdel"].force()
-        if _none(function):
-            raise self._refuse(space, instance, "__delete__")
-        space.call(function, [instance], {})
+        self._apply(space, "fdel", instance)
         return NONE
 
     def _shown_name(self, space: Space) -> str | None:
@@ -152,10 +148,10 @@ class PropertyValue(ExtensibleValue):
         name = self.name if self.host is None else _host_name(self.host)
         if name is not None or self.host is not None:
             return name
-        if not PROPERTIES_ARE_NAMED_BY_GETTERS or _none(self.parts["fget"]):
+        if not PROPERTIES_ARE_NAMED_BY_GETTERS or self.parts["fget"].is_none():
             return None
         found = space.getattr_or_none(self.parts["fget"], "__name__")
-        return space.str_(found) if found is not None and issubclass(found.force().cls, str) else None
+        return space.str_(found) if found is not None and found.isa(str) else None
 
     def _refuse(self, space: Space, instance: Value, method: str) -> Raised:
         """CPython words the AttributeError: a property as empty as this one, used on an object of a class so named."""
@@ -172,21 +168,6 @@ class PropertyValue(ExtensibleValue):
 
     # -- attributes, reconstruction -----------------------------------------------------------------------------------
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name in _PARTS:
-            return self.parts[name]
-        if name == "__doc__":
-            return self._doc_value(space)
-        if name == "__isabstractmethod__":
-            return Constant(any(self._is_abstract(space, part) for part in self.parts.values()))
-        if name == "__name__" and self.source is None and self.name is not None:
-            return Constant(self.name)
-        return None
-
-    def _is_abstract(self, space: Space, part: Value) -> bool:
-        found = None if _none(part) else space.getattr_or_none(part, "__isabstractmethod__")
-        return found is not None and space.truth(found)
-
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         if name != "__doc__" or self.source is not None:
             return False
@@ -197,9 +178,7 @@ class PropertyValue(ExtensibleValue):
     def shell(self, writer: Writer) -> str:
         return f"{writer.const(property)}.__new__({writer.const(self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         name: str = writer.early(self)
         parts = [writer.expr(part) for part in self.parts.values()]
         doc = "None" if self.getter_doc else writer.expr(self._doc)
@@ -209,10 +188,6 @@ class PropertyValue(ExtensibleValue):
         if self._attrs is not None:
             self._attrs.write(writer, name)
         return name
-
-
-def _none(value: Value) -> bool:
-    return value.force().cls is type(None)
 
 
 def _host_name(host: property) -> str | None:

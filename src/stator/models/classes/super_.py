@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from stator import errors
-from stator.guards.source import GetAttrSource
+from stator.guards.source import GetAttrSource, Source
 from stator.host.version_facts import SUPER_NAMES_THE_OBJECT
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import check_kind
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 @models(super)
@@ -22,23 +19,23 @@ class SuperValue(ExtensibleValue):
     """`super(this, obj)`: attributes of `obj` looked up after the class `this`."""
 
     __slots__ = ("obj", "obj_type", "slots", "this")
-    FIELDS = frozenset({"__self__", "__self_class__", "__thisclass__"})
+    FIELDS = {
+        "__self__": lambda self, space: self.obj or NONE,
+        "__thisclass__": lambda self, space: NONE if self.this is None else space.class_value(self.this),
+        "__self_class__": lambda self, space: NONE if self.obj_type is None else space.class_value(self.obj_type),
+    }
 
     def __init__(self, cls: type = super) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.this: type | None = None
         self.obj: Value | None = None
         self.obj_type: type | None = None
-        self._attrs: Any = None
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> SuperValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> SuperValue:
         self = cls(space.guard_type(host, source))
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         fields = {n: super.__dict__[n].__get__(host) for n in ("__thisclass__", "__self__", "__self_class__")}
         for name in ("__thisclass__", "__self_class__"):
             space.guard_identity_of(GetAttrSource(source, name), fields[name])
@@ -59,10 +56,9 @@ class SuperValue(ExtensibleValue):
         if this is None:
             this, obj = _from_frame(space)
         this, obj = this.force(), obj.force()
-        if not issubclass(this.cls, type):
-            raise space.error(TypeError, f"super() argument 1 must be a type, not {this.type_name(space)}")
+        check_kind(space, this, type, "super() argument 1 must be a type, not %T")
         self.this = this.as_host(space)
-        if obj.cls is not type(None):
+        if not obj.is_none():
             self.obj_type = self._check(space, obj)
             self.obj = obj
         return NONE
@@ -70,14 +66,14 @@ class SuperValue(ExtensibleValue):
     def _check(self, space: Space, obj: Value) -> type:
         """`supercheck`: the class in whose MRO the search goes on."""
         assert self.this is not None
-        if issubclass(obj.cls, type):
+        if obj.isa(type):
             host: type = obj.as_host(space)
             if space.derives(host, self.this):
                 return host
         if space.derives(obj.cls, self.this):
             return obj.cls
         claimed = space.getattr_or_none(obj, "__class__")
-        if claimed is not None and issubclass(claimed.force().cls, type):
+        if claimed is not None and claimed.isa(type):
             host = claimed.force().as_host(space)
             if host is not obj.cls and space.derives(host, self.this):
                 return host
@@ -109,7 +105,7 @@ class SuperValue(ExtensibleValue):
     def _on_class(self) -> bool:
         """Whether `super(this, cls)` was asked of the class itself, so that nothing is bound."""
         assert self.obj is not None
-        return issubclass(self.obj.cls, type) and getattr(self.obj, "host", None) is self.obj_type
+        return self.obj.isa(type) and getattr(self.obj, "host", None) is self.obj_type
 
     def _after(self, space: Space, name: str) -> Value | None:
         """The attribute in the MRO after `this`."""
@@ -117,7 +113,7 @@ class SuperValue(ExtensibleValue):
         mro = space.mro(self.obj_type)
         start = mro.index(self.this) + 1 if self.this in mro else len(mro)
         for base in mro[start:]:
-            overlay = space.trace.class_overlays.get(base)
+            overlay = space.trace.classes.overlays.get(base)
             if (overlay is not None and name in overlay) or name in base.__dict__:
                 return space.lookup(base, name)
             space.host_lookup(base, name)  # guards that this class goes on having none of its own
@@ -126,15 +122,9 @@ class SuperValue(ExtensibleValue):
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
         return self.getattr(space, attribute_name(space, name))
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name == "__self__":
-            return self.obj or NONE
-        host = {"__thisclass__": self.this, "__self_class__": self.obj_type}.get(name)
-        return NONE if host is None else space.class_value(host)
-
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
         instance = instance.force()
-        if instance.cls is type(None) or self.obj is not None:
+        if instance.is_none() or self.obj is not None:
             return self
         assert self.this is not None
         return space.call(space.class_value(self.cls), [space.class_value(self.this), instance], {})
@@ -146,11 +136,9 @@ class SuperValue(ExtensibleValue):
 
     # -- the value protocol -----------------------------------------------------------------------------------------
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self.cls is not super or self.this is None:
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         parts = [writer.const(self.this)] + ([] if self.obj is None else [writer.expr(self.obj)])
         return writer.assign("parent", f"{writer.const(super)}({', '.join(parts)})")
 
@@ -172,6 +160,6 @@ def _from_frame(space: Space) -> tuple[Value, Value]:
     if this is None:
         raise space.error(RuntimeError, "super(): empty __class__ cell")
     this = this.force()
-    if not issubclass(this.cls, type):
+    if not this.isa(type):
         raise space.error(RuntimeError, f"super(): __class__ is not a type ({this.type_name(space)})")
     return this, obj

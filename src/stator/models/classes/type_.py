@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import gc
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.raw import base_of, is_mutable_type, type_flags, type_lookup, type_name
-from stator.guards.source import CallSource, ConstSource, GetAttrSource
+from stator.guards.source import CallSource, ConstSource, GetAttrSource, Source
 from stator.models.containers.mappingproxy import MappingProxyValue
 from stator.models.functions.method import DISALLOW_INSTANTIATION
 from stator.space.attributes import MISSING, attribute_name
-from stator.space.protocol import CALL_HOOKS, FALSE, HANDLERS, IMMUTABLE, NONE, PURE, TRUE, builtin, models
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import host_errors
+from stator.space.protocol import (
+    CALL_HOOKS,
+    IMMUTABLE,
+    LAST_RESORTS,
+    NONE,
+    PURE,
+    builtin,
+    handler_of,
+    models,
+)
 from stator.space.signals import DoFirst
 from stator.space.skeleton import SKELETONS
-from stator.space.value import Constant, Known, NotKnown, Raised, Unsupported, Value
+from stator.space.space import Space
+from stator.space.value import Constant, Known, NotKnown, Unsupported, Value
 from stator.space.wrapping import plain_name
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 #: types of what a class has as `__del__` where no code of the program's is run
 _C_FINALISERS = (type(MISSING), types.WrapperDescriptorType, types.MethodDescriptorType)
@@ -39,6 +47,7 @@ class ClassValue(Known):
     """A class: an existing one, or one that the traced program has made (`host` is then its skeleton)."""
 
     __slots__ = ("changed", "namespace", "recipe")
+    ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
 
     def __init__(self, host: type, source: Source | None = None) -> None:
@@ -51,17 +60,13 @@ class ClassValue(Known):
         self.recipe: Any = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ClassValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ClassValue:
         self = cls(host, source)
         space.guard_identity(self)
         space.guard_type(host, ConstSource(host, plain_name(host)))
         return self
 
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
-
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.recipe is not None and space.computing:
             raise NotKnown(self)
         return self.host
@@ -77,7 +82,7 @@ class ClassValue(Known):
     def shell(self, writer: Writer) -> str:
         return self.recipe.shell(writer)  # type: ignore[no-any-return]
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         meta = self.cls
         if all(space.host_lookup(meta, name) is type_lookup(type, name) for name in ("__hash__", "__eq__")):
             return self.host
@@ -94,12 +99,11 @@ class ClassValue(Known):
         try:
             return instantiate(space, self, args, kwargs)
         except Unsupported:
-            if self.host is not bool or not tail or len(args) != 1:
+            resort = LAST_RESORTS.get(self.host) if tail else None
+            found = None if resort is None else resort(space, args, kwargs)
+            if found is None:
                 raise
-            decided = space.trace.assumed(space.trace.frame, args[0])
-            if decided is None:
-                raise
-            return TRUE if decided else FALSE
+            return found
 
     def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         return instantiate(space, self, list(args), kwargs)
@@ -119,11 +123,8 @@ class ClassValue(Known):
             return found
         if meta is not None:
             return meta if get is MISSING else space.descr_get(meta, self, self.cls, tail)
-        raised: Raised = space.error(AttributeError, f"type object '{type_name(self.host)}' has no attribute '{name}'")
-        raised.value.names_class = self.host  # type: ignore[attr-defined]
-        raised.value.set_field("name", Constant(name))  # type: ignore[attr-defined]
-        raised.value.set_field("obj", self)  # type: ignore[attr-defined]
-        raise raised
+        text = f"type object '{type_name(self.host)}' has no attribute '{name}'"
+        raise space.no_attribute(self, name, text, self.host)
 
     def tp_getattribute(self, space: Space, name: Value, /) -> Value:
         return self.getattr(space, attribute_name(space, name))
@@ -157,7 +158,7 @@ class ClassValue(Known):
             raise Unsupported(errors.UnsupportedMutation(f"setting '{name}'", self.describe()))
         space.host_lookup(self.host, name)
         space.mark_mutated(self)
-        space.trace.class_overlays.setdefault(self.host, {})[name] = value
+        space.trace.classes.overlays.setdefault(self.host, {})[name] = value
         space.forget_class_attribute(name)
         self.changed[name] = value
 
@@ -188,10 +189,8 @@ class ClassValue(Known):
             raise Unsupported(errors.UnsupportedAttribute("type", name))
         if name in ("__annotations__", "__annotate__") and is_mutable_type(host):
             self._made_when_asked(space, name)
-        try:
+        with host_errors(space, AttributeError):
             found = type.__dict__[name].__get__(host)
-        except AttributeError as e:
-            raise Raised(space.exception(e)) from None
         if not is_mutable_type(host) or name == "__flags__":  # bits of the flags change all the time
             return space.existing(found) if isinstance(found, type) else space.fresh(found)
         return space.wrap(found, GetAttrSource(ConstSource(host, plain_name(host)), name))
@@ -203,7 +202,7 @@ class ClassValue(Known):
         return space.existing(classes, f"{plain_name(self.host)}.{name}")
 
     def _namespace(self, space: Space) -> Value:
-        if self.host in space.trace.class_overlays:
+        if self.host in space.trace.classes.overlays:
             raise Unsupported(errors.UnsupportedAttribute("type", "__dict__"))
         if self.namespace is None:
             source = CallSource(namespace_of, ConstSource(self.host, plain_name(self.host)), "namespace_of")
@@ -226,16 +225,14 @@ class ClassValue(Known):
     # -- methods ----------------------------------------------------------------------------------------------------
 
     def mro(self, space: Space) -> Value:
-        try:
+        with host_errors(space, TypeError):
             space.mro(self.host)
             classes = type.mro(self.host)
-        except TypeError as e:
-            raise Raised(space.exception(e)) from None
         return space.new_list([space.class_value(cls) for cls in classes])
 
     def tp_subclasses(self, space: Space) -> Value:
-        found = [cls for cls in _subclasses(self.host) if cls not in SKELETONS or space.trace.is_fresh_class(cls)]
-        if any(space.trace.is_fresh_class(cls) for cls in (self.host, *found)):
+        found = [cls for cls in _subclasses(self.host) if cls not in SKELETONS or space.trace.classes.is_fresh(cls)]
+        if any(space.trace.classes.is_fresh(cls) for cls in (self.host, *found)):
             raise Unsupported(errors.LifetimeObserved("__subclasses__ of a new class"))
         source = ConstSource(self.host, plain_name(self.host))
         ids = [id(cls) for cls in found]
@@ -249,18 +246,12 @@ class ClassValue(Known):
             return Constant(type.__repr__(self.host))
         getters = (space.existing(vars(type)[name]) for name in ("__qualname__", "__module__"))
         qualname, module = (getter.descr_get(space, self, self.cls, False) for getter in getters)  # type: ignore[attr-defined]
-        if not issubclass(module.force().cls, str) or space.str_(module) == "builtins":
+        if not module.isa(str) or space.str_(module) == "builtins":
             return Constant(f"<class '{space.type_name(self.host)}'>")
         return Constant(f"<class '{space.str_(module)}.{space.str_(qualname)}'>")
 
     def tp_dir(self, space: Space) -> Value:
         return space.new_list([Constant(name) for name in class_names(space, self)])
-
-    @staticmethod
-    def tp_new(space: Space, meta: Value, /, *args: Value, **kwargs: Value) -> Value:
-        from stator.models.classes.class_build import type_new
-
-        return type_new(space, meta.force(), list(args), kwargs)
 
     def tp_init(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         if len(args) not in (1, 3):
@@ -276,8 +267,8 @@ class ClassValue(Known):
 
 def class_names(space: Space, cls: Any) -> dict[str, None]:
     """`merge_class_dict`: the names in the dicts of a class, or of what claims to be one, and of its bases."""
-    if isinstance(cls, ClassValue) and (not is_mutable_type(cls.host) or space.trace.is_fresh_class(cls.host)):
-        found: Any = vars(cls.host)
+    if isinstance(cls, ClassValue) and (not is_mutable_type(cls.host) or space.trace.classes.is_fresh(cls.host)):
+        found: Host = vars(cls.host)
         bases = [space.class_value(base) for base in cls.host.__bases__]
     else:
         namespace, parents = (space.getattr_or_none(cls, name) for name in ("__dict__", "__bases__"))
@@ -320,7 +311,7 @@ def instantiate(space: Space, cls_value: ClassValue, args: list[Value], kwargs: 
     host = cls_value.host
     if host is type:
         return _call_type(space, cls_value, args, kwargs)
-    handler = HANDLERS.get(id(host))
+    handler = handler_of(host)
     if handler is not None:
         result = handler(space, args, kwargs)
         if result is not None:
@@ -391,7 +382,7 @@ def initialise(space: Space, made: Value, args: list[Value], kwargs: dict[str, V
     if slot is None:
         raise space.error(TypeError, "'NoneType' object is not callable")
     result = space.call(slot, [made, *args], kwargs).force()
-    if result.cls is not type(None):
+    if not result.is_none():
         raise space.error(TypeError, f"__init__() should return None, not '{result.type_name(space)}'")
 
 
@@ -405,7 +396,7 @@ def type_abstractmethods(space: Space, cls: Value, /) -> Value:
             raise space.error(AttributeError, "__abstractmethods__")
         return found
     space.host_lookup(cls.host, "__abstractmethods__")
-    host_found: Any = MISSING if cls.host is type else namespace_of(cls.host).get("__abstractmethods__", MISSING)
+    host_found: Host = MISSING if cls.host is type else namespace_of(cls.host).get("__abstractmethods__", MISSING)
     if host_found is MISSING:
         raise space.error(AttributeError, "__abstractmethods__")
     return space.fresh(host_found)

@@ -6,18 +6,14 @@
 from __future__ import annotations
 
 import typing
-from typing import TYPE_CHECKING, Any
 
 from stator import errors
-from stator.guards.source import ConstSource
 from stator.host.version_facts import TYPE_PARAMETER_DEFAULTS, TYPE_PARAMETERS
 from stator.models.classes.instance import InstanceValue
+from stator.space.host_types import Host
 from stator.space.protocol import models, register
-from stator.space.value import NotKnown, Unsupported
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import NotKnown, Unsupported, Value
 
 
 @models(typing._Final)
@@ -26,16 +22,15 @@ class FormValue(InstanceValue):
 
     __slots__ = ()
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         changed = self._attrs is not None and any(self._attrs.table.plan())
         if self.source is None or self.class_set or self.slots or changed:
             raise NotKnown(self)
-        if type(self.source) is not ConstSource:
-            space.guard_identity(self)
+        space.guard_identity(self)
         return self.host
 
 
-def _forward(name: str, function: Any) -> None:
+def _forward(name: str, function: Host) -> None:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return space.call(space.existing(function), args, kwargs)
 

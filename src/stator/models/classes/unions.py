@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
 
 from stator.host.version_facts import TYPE_PARAMETERS, UNIONS_TAKE_ANYTHING
+from stator.space.host_types import Host
 from stator.space.operands import hooked
 from stator.space.protocol import NOT_IMPLEMENTED, bad_call, register
+from stator.space.space import Space
 from stator.space.value import Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 _UNITED: tuple[type, ...] = (type, types.GenericAlias, types.UnionType, type(None))
 if TYPE_PARAMETERS:
@@ -20,13 +18,13 @@ if TYPE_PARAMETERS:
     _UNITED += (typing.TypeAliasType,)  # type: ignore[attr-defined]
 
 
-def _with(host: Any, others: tuple[type, ...]) -> None:
+def _with(host: Host, others: tuple[type, ...]) -> None:
     """The slot leaves an operand of another type than these to that type's own."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if kwargs or len(args) != 2 or not issubclass(args[0].force().cls, host.__objclass__):
+        if kwargs or len(args) != 2 or not args[0].isa(host.__objclass__):
             return bad_call(space, host, args, kwargs)
-        if not issubclass(args[1].force().cls, others):
+        if not args[1].isa(others):
             return NOT_IMPLEMENTED
         return hooked(space, host, args)
 

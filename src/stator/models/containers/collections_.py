@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.models.containers.dict_ import DictValue
 from stator.space.protocol import NONE, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 _ZERO, _ONE = Constant(0), Constant(1)
 # Private, yet the very object that Counter.update calls.

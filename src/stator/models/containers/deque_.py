@@ -3,84 +3,67 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from typing import Self
 
 from stator import errors
-from stator.guards.guard import Length
-from stator.guards.source import CallSource, ItemSource
-from stator.host.version_facts import SEARCHES_SHOW_THE_ITEM
-from stator.host.words import error_words
-from stator.models.classes.instance import fill
-from stator.models.containers.sequence import MAXSIZE, Sequence, too_long
-from stator.models.iterators.iterator import IteratorValue, advanced, broken, iterator_type, over_changed, reduction
-from stator.space.deferred import concatenated
+from stator.guards.source import CallSource, ItemSource, Source
+from stator.models.containers.mutable_sequence import MutableSequence
+from stator.models.containers.sequence import MAXSIZE
+from stator.models.iterators.container_iterator import ContainerIterator, broken
+from stator.models.iterators.iterator import iterator_type, reduction
 from stator.space.facts import constant
-from stator.space.protocol import FALSE, NONE, TRUE, bad_call, models, pure
-from stator.space.recursion import IN_REPR, nested, repr_piece
-from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import bool_value
+from stator.space.protocol import NONE, bad_call, models, pure
+from stator.space.recursion import IN_REPR, nested
+from stator.space.space import Space
+from stator.space.value import Constant, Unsupported, Value
 
 __all__ = ["DequeValue"]
 
 _MUTATED = "deque mutated during iteration"
 
 
-def _not_found(space: Space, item: Value, search: Callable[[Any], Any]) -> Raised:
-    shown = concatenated(repr_piece(space, item), " is not in deque") if SEARCHES_SHOW_THE_ITEM else None
-    return space.error(ValueError, error_words(search, None) if shown is None else shown)
-
-
-def deque_items(host: Any) -> list[Any]:
+def deque_items(host: Host) -> list[Host]:
     """The items of a deque as a list, for guards and generated code."""
     return [*deque.__iter__(host)]
 
 
 @models(deque)
-class DequeValue(Sequence):
-    """A deque, or an instance of a subclass. What is only appended to an existing one waits in `_tail`, unguarded."""
+class DequeValue(MutableSequence):
+    """A deque, or an instance of a subclass."""
 
-    __slots__ = ("_limit", "_tail", "original", "state")
-    FIELDS = frozenset({"maxlen"})
+    __slots__ = ("_limit",)
+    FIELDS = {"maxlen": lambda self, space: Constant(self.limit)}
 
     kind = deque
     plain_iters = (deque.__iter__,)
 
-    def __init__(self, items: list[Value] | None = None, limit: int | None = None, cls: type = deque) -> None:
-        super().__init__([] if items is None else list(items), cls)
+    def __init__(self, items: list[Value] | None = None, cls: type | None = None, limit: int | None = None) -> None:
+        super().__init__(items, cls)
         self._limit: int | None = limit
-        self._tail: list[Value] = []
-        #: the items before the first mutation of an existing deque
-        self.original: list[Value] | None = None
-        #: as in CPython: counts what invalidates iterators
-        self.state = 0
-        self._cut()
+        self.cut()
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> DequeValue:
-        self = cls([], None, space.guard_type(host, source))
-        self._items = None
-        self.source, self.host, self.space = source, host, space
+    def from_host(cls, space: Space, host: Host, source: Source) -> Self:
+        self = super().from_host(space, host, source)
         self._limit = -1
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> DequeValue:
-        return cls([space.fresh(item) for item in deque.__iter__(host)], host.maxlen, type(host))
+    def from_fresh(cls, space: Space, host: Host) -> Self:
+        return cls([space.fresh(item) for item in deque.__iter__(host)], type(host), host.maxlen)
 
     @staticmethod
     def tp_new(space: Space, cls: Value, *args: Value, **kwargs: Value) -> Value:
-        return DequeValue([], None, cls.force().as_host(space))
+        return DequeValue([], cls.force().as_host(space))
 
     def tp_init(self, space: Space, iterable: Value | None = None, maxlen: Value = NONE) -> Value:
         limit = space.known(maxlen)
         if limit is not None:
-            if not issubclass(maxlen.force().cls, int):
+            if not maxlen.isa(int):
                 raise space.error(TypeError, "an integer is required")
             limit = space.int_(maxlen)
             if limit < 0:
@@ -94,8 +77,8 @@ class DequeValue(Sequence):
             self.extend(space, iterable)
         return NONE
 
-    def build(self, space: Space, items: list[Value]) -> Value:
-        return DequeValue(items, self.limit)
+    def build(self, items: list[Value]) -> Value:
+        return DequeValue(items, limit=self.limit)
 
     # -- state ------------------------------------------------------------------------------------------------------
 
@@ -107,29 +90,12 @@ class DequeValue(Sequence):
             self._limit = constant(self.space, self, "maxlen")
         return self._limit
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return Constant(self.limit) if name == "maxlen" else None
-
     def _child(self, index: int) -> Value:
         assert self.source is not None
         items = CallSource(deque_items, self.source, "deque_items")
-        return self.space.wrap(deque.__getitem__(self.host, index), ItemSource(items, index))  # type: ignore[no-any-return]
+        return self.space.wrap(deque.__getitem__(self.host, index), ItemSource(items, index))
 
-    def _load(self) -> list[Value]:
-        assert self.source is not None
-        hosts = deque_items(self.host)
-        too_long(len(hosts))
-        self.space.trace.guard(Length(self.source, len(hosts)))
-        items = CallSource(deque_items, self.source, "deque_items")
-        self._items = [self.space.wrap(host, ItemSource(items, i)) for i, host in enumerate(hosts)]
-        if self._tail:
-            self.original = list(self._items)
-            self._items += self._tail
-            self._tail = []
-            self._cut()
-        return self._items
-
-    def _cut(self) -> None:
+    def cut(self) -> None:
         limit = self._limit if self.source is None else self.limit
         items = self._items
         if limit is not None and items is not None and len(items) > limit:
@@ -140,36 +106,14 @@ class DequeValue(Sequence):
             self._load()
         return super().item(index)
 
-    def mutable(self, space: Space) -> list[Value]:
-        """The items, about to be mutated."""
-        items = self.items
-        space.mark_mutated(self)
-        self.state += 1
-        if self.source is not None and self.original is None:
-            self.original = list(items)
-        return items
+    def grow(self, space: Space, items: list[Value]) -> None:
+        super().grow(space, items)
+        self.cut()
 
-    @property
-    def changed(self) -> bool:
-        """Whether the traced program has changed this existing deque."""
-        return self.original is not None or bool(self._tail)
-
-    def as_host(self, space: Space) -> Any:
-        if self.cls is not deque:
-            raise NotKnown(self)
-        return deque(self.host_items(space), self.limit)
+    def as_host(self, space: Space) -> Host:
+        return deque(super().as_host(space), self.limit)
 
     # -- both ends --------------------------------------------------------------------------------------------------
-
-    def append(self, space: Space, item: Value, /) -> Value:
-        if self._items is None:
-            space.mark_mutated(self)
-            self.state += 1
-            self._tail.append(item)
-            return NONE
-        self.mutable(space).append(item)
-        self._cut()
-        return NONE
 
     def appendleft(self, space: Space, item: Value, /) -> Value:
         items = self.mutable(space)
@@ -184,7 +128,7 @@ class DequeValue(Sequence):
     def extendleft(self, space: Space, iterable: Value, /) -> Value:
         return self._extend(space, iterable, self.appendleft)
 
-    def _extend(self, space: Space, iterable: Value, add: Any) -> Value:
+    def _extend(self, space: Space, iterable: Value, add: Callable[[Space, Value], Value]) -> Value:
         iterable = iterable.force()
         for item in list(self.items) if iterable is self else space.iterate(iterable):
             add(space, item)
@@ -200,11 +144,6 @@ class DequeValue(Sequence):
             raise space.error(IndexError, "pop from an empty deque")
         return self.mutable(space).pop(0)
 
-    def clear(self, space: Space) -> Value:
-        if self.items:
-            self.mutable(space).clear()
-        return NONE
-
     def rotate(self, space: Space, n: Value = Constant(1), /) -> Value:  # noqa: B008 (immutable)
         steps = space.int_(n)
         if len(self.items) > 1:
@@ -214,9 +153,9 @@ class DequeValue(Sequence):
         return NONE
 
     def reverse(self, space: Space) -> Value:
-        state = self.state
+        version = self.version
         self.mutable(space).reverse()
-        self.state = state
+        self.version = version
         return NONE
 
     # -- anywhere ---------------------------------------------------------------------------------------------------
@@ -231,7 +170,7 @@ class DequeValue(Sequence):
     def remove(self, space: Space, item: Value, /) -> Value:
         found = self.search(space, item, 0, len(self.items), IndexError, "deque mutated during remove().")
         if found is None:
-            raise _not_found(space, item, deque().remove)
+            raise self.not_in(space, item, "remove")
         del self.mutable(space)[found]
         return NONE
 
@@ -245,10 +184,10 @@ class DequeValue(Sequence):
         words: str = _MUTATED,
     ) -> int | None:
         """The first position whose item equals `item`; a deque that changes meanwhile is an error."""
-        state = self.state
+        version = self.version
         for index in range(start, min(stop, len(self.items))):
             same = space.equal(self.items[index], item)
-            if self.state != state:
+            if self.version != version:
                 raise space.error(kind, words)
             if same:
                 return index
@@ -258,25 +197,22 @@ class DequeValue(Sequence):
         first, last = self.bounds(space, start, stop)
         found = self.search(space, item, first, last)
         if found is None:
-            raise _not_found(space, item, deque().index)
+            raise self.not_in(space, item, "index")
         return Constant(found)
 
     def count(self, space: Space, item: Value, /) -> Value:
-        state, count = self.state, 0
+        version, count = self.version, 0
         for found in list(self.items):
             count += space.equal(found, item)
-            if self.state != state:
+            if self.version != version:
                 raise space.error(RuntimeError, _MUTATED)
         return Constant(count)
 
     def tp_contains(self, space: Space, item: Value, /) -> Value:
-        return FALSE if self.search(space, item, 0, MAXSIZE) is None else TRUE
-
-    def tp_len(self, space: Space) -> Value:
-        return Constant(len(self.items))
+        return bool_value(self.search(space, item, 0, MAXSIZE) is not None)
 
     def position(self, space: Space, key: Value) -> int:
-        if not issubclass(key.cls, int) and space.special(key, "__index__") is None:
+        if not key.isa(int) and space.special(key, "__index__") is None:
             raise space.error(TypeError, f"sequence index must be integer, not '{key.type_name(space)}'")
         return space.int_(key)
 
@@ -290,9 +226,9 @@ class DequeValue(Sequence):
         return self.items[self._where(space, key)]
 
     def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
-        where, state = self._where(space, key), self.state
+        where, version = self._where(space, key), self.version
         self.mutable(space)[where] = item
-        self.state = state
+        self.version = version
         return NONE
 
     def tp_delitem(self, space: Space, key: Value, /) -> Value:
@@ -303,10 +239,10 @@ class DequeValue(Sequence):
     # -- whole deques -----------------------------------------------------------------------------------------------
 
     def tp_iter(self, space: Space) -> Value:
-        return DequeIterator(self)
+        return DequeIterator.over(self)
 
     def tp_reversed(self, space: Space) -> Value:
-        return DequeReverseIterator(self)
+        return DequeReverseIterator.over(self)
 
     def copy(self, space: Space) -> Value:
         return self._copied(space)
@@ -321,7 +257,7 @@ class DequeValue(Sequence):
     def _copied(self, space: Space) -> DequeValue:
         """`deque_copy`: a subclass makes its own copy, of which only the kind is checked."""
         if self.cls is deque:
-            return DequeValue(self.items, self.limit)
+            return DequeValue(self.items, limit=self.limit)
         args = [self] if self.limit is None else [self, Constant(self.limit)]
         result = space.call(space.class_value(self.cls), list(args), {}).force()
         if not isinstance(result, DequeValue):
@@ -337,55 +273,15 @@ class DequeValue(Sequence):
         result.extend(space, other)
         return result
 
-    def tp_iadd(self, space: Space, iterable: Value, /) -> Value:
-        self.extend(space, iterable)
-        return self
-
     def tp_mul(self, space: Space, count: Value, /) -> Value:
         times = self.repetitions(space, count)
-        result = self._copied(space)
-        result.repeat(space, times)
-        return result
+        return self._copied(space).tp_imul(space, Constant(times))
 
-    def tp_rmul(self, space: Space, count: Value, /) -> Value:
-        return self.tp_mul(space, count)
-
-    def tp_imul(self, space: Space, count: Value, /) -> Value:
-        self.repeat(space, self.repetitions(space, count))
-        return self
-
-    def repeat(self, space: Space, times: int) -> None:
-        """`self *= times`"""
-        items = self.mutable(space)
-        items *= times
-        self._cut()
-
-    def _ordered(self, space: Space, symbol: str, other: Value) -> Value:
-        other = other.force()
-        if symbol in ("==", "!=") and isinstance(other, DequeValue):
-            if other is self:
-                return TRUE if symbol == "==" else FALSE
-            if len(self.items) != len(other.items):
-                return TRUE if symbol == "!=" else FALSE
-        return self.compared(space, symbol, other)
-
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self._ordered(space, "==", other)
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self._ordered(space, "!=", other)
-
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return self._ordered(space, "<", other)
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return self._ordered(space, "<=", other)
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return self._ordered(space, ">", other)
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return self._ordered(space, ">=", other)
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        at_once = symbol in ("==", "!=") and isinstance(other, DequeValue)
+        if at_once and (other is self or len(self.items) != len(other.items)):  # type: ignore[attr-defined]
+            return bool_value((other is self) is (symbol == "=="))
+        return super().tp_richcompare(space, symbol, other)
 
     def tp_repr(self, space: Space) -> Value:
         with nested(space, IN_REPR):
@@ -395,64 +291,22 @@ class DequeValue(Sequence):
         end = "" if self.limit is None else f", maxlen={self.limit}"
         return Constant(f"{space.class_name(self.cls)}({inner}{end})")
 
-    # -- residual ---------------------------------------------------------------------------------------------------
+    # -- generated code ---------------------------------------------------------------------------------------------
 
-    def shell(self, writer: Writer) -> str:
-        name = writer.const(deque)
-        end = "" if self.limit is None else f"(), {self.limit}"
-        return f"{name}({end})" if self.cls is deque else f"{name}.__new__({writer.const(self.cls)})"
+    def display(self, writer: Writer, items: str) -> str:
+        return f"{writer.const(deque)}([{items}]{'' if self.limit is None else f', {self.limit}'})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
-        parts = ", ".join([writer.expr(item) for item in self.items])
-        shell = writer.shell_of(self)
-        maker = writer.const(deque)
-        if self.cls is deque:
-            if shell is None:
-                end = "" if self.limit is None else f", {self.limit}"
-                return writer.assign("items", f"{maker}([{parts}]{end})")
-            writer.line(f"{shell}.extend([{parts}])")
-            return shell
-        name = shell or writer.assign(self.cls.__name__.lower(), self.shell(writer))
-        writer.name_value(self, name)
-        writer.line(f"{maker}.__init__({name}, [{parts}], {self.limit})")
-        fill(self, writer, name)
-        return name
+    def filling(self, writer: Writer, name: str, items: str) -> str:
+        return f"{writer.const(deque)}.__init__({name}, [{items}], {self.limit})"
 
-    def effects(self, writer: Writer) -> list[str]:
-        return [*self.slot_effects(writer), *self._item_effects(writer)]
-
-    def _item_effects(self, writer: Writer) -> list[str]:
-        assert self.source is not None
-        name = writer.source(self.source)
-        if self._items is None:
-            return self._calls(writer, name, [], self._tail)
-        if self.original is None:
-            return []
-        old, new = self.original, self._items
-        if self.state == 0:  # iterators go on over what was only replaced
+    def rewrites(self, writer: Writer, name: str, old: list[Value], new: list[Value]) -> list[str]:
+        if self.version == 0:  # iterators go on over what was only replaced
             changed = [(str(i), writer.expr(item)) for i, item in enumerate(new) if item is not old[i]]
-            return [self._call(writer, name, "__setitem__", *places) for places in changed]
+            return [self.native_call(writer, name, "__setitem__", *places) for places in changed]
         gone = next(k for k in range(len(old) + 1) if _continues(old, k, new))
-        added = new[len(old) - gone :]
-        if gone == len(old) and old:
-            return self._calls(writer, name, ["clear"], added)
-        return self._calls(writer, name, ["popleft"] * gone, added)
-
-    def _calls(self, writer: Writer, name: str, first: list[str], added: list[Value]) -> list[str]:
-        parts = [writer.expr(item) for item in added]
-        lines = [self._call(writer, name, method) for method in first]
-        if len(parts) == 1:
-            lines.append(self._call(writer, name, "append", parts[0]))
-        elif parts:
-            lines.append(self._call(writer, name, "extend", f"[{', '.join(parts)}]"))
-        return lines
-
-    def _call(self, writer: Writer, name: str, method: str, *args: str) -> str:
-        if self.cls is deque:
-            return f"{name}.{method}({', '.join(args)})"
-        return f"{writer.const(deque)}.{method}({', '.join((name, *args))})"
+        first = ["clear"] if gone == len(old) and old else ["popleft"] * gone
+        added = self.additions(writer, name, new[len(old) - gone :])
+        return [*(self.native_call(writer, name, method) for method in first), *added]
 
 
 def _continues(old: list[Value], gone: int, new: list[Value]) -> bool:
@@ -461,64 +315,53 @@ def _continues(old: list[Value], gone: int, new: list[Value]) -> bool:
     return left <= len(new) and all(old[gone + i] is new[i] for i in range(left))
 
 
-class _DequeIterator(IteratorValue):
+class _DequeIterator(ContainerIterator):
     """An iterator over a deque, broken by any change of it."""
 
-    __slots__ = ("deque", "index", "size", "state")
+    __slots__ = ()
 
-    host_type: ClassVar[Any]
+    shown: DequeValue
     backwards = False
 
-    def __init__(self, items: DequeValue) -> None:
-        super().__init__(self.host_type)
-        self.deque = items
-        self.index = 0
-        self.size = len(items.items)
-        self.state = items.state
+    @classmethod
+    def over(cls, items: DequeValue, steps: int = 0) -> Self:
+        """A new one, some steps on."""
+        size = len(items.items)
+        return cls.of(cls.host_type, shown=items, size=size, version=items.version, position=min(max(steps, 0), size))
 
     @classmethod
-    def begin(cls, space: Space, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
-        """`dequeiter_new`: some steps on; names of arguments are not looked at."""
+    def begin(cls, space: Space, args: tuple[Value, ...]) -> Value:
+        """`dequeiter_new`: names of arguments are not looked at."""
         items = args[0].force() if args else None
         if not isinstance(items, DequeValue) or len(args) > 2:
             return bad_call(space, cls.host_type, list(args), {})
-        steps = space.int_(args[1]) if len(args) > 1 else 0
-        made = cls(items)
-        made.index = min(max(steps, 0), made.size)
-        return made
+        return cls.over(items, space.int_(args[1]) if len(args) > 1 else 0)
 
-    def tp_length_hint(self, space: Space) -> Value:
-        if self.source is not None:
-            self.open(space)
-        return Constant(max(self.size - self.index, 0))
+    def left(self, space: Space) -> int:
+        return self.size - self.position
 
-    def reduced(self, space: Space) -> Value:
-        left = max(self.size - self.index, 0)
-        return reduction(space, self.cls, [self.deque, Constant(len(self.deque.items) - left)])
+    def arguments(self, space: Space) -> list[Value]:
+        left = max(self.size - self.position, 0)
+        return [self.shown, Constant(len(self.shown.items) - left)]
 
     def produce(self, space: Space) -> Value | None:
-        items = self.deque.items
-        if self.deque.state != self.state:
+        items = self.shown.items
+        if self.shown.version != self.version:
             space.mark_mutated(self)
-            self.index = MAXSIZE
+            self.position = MAXSIZE
             raise space.error(RuntimeError, _MUTATED)
-        if self.index >= len(items):
+        if self.position >= len(items):
             return None
         space.mark_mutated(self)
-        self.index += 1
-        return items[-self.index] if self.backwards else items[self.index - 1]
+        self.position += 1
+        return items[-self.position] if self.backwards else items[self.position - 1]
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
-        method = writer.const(deque.__reversed__ if self.backwards else deque.__iter__)
-        if self.deque.state != self.state:
-            items = f"{writer.const(deque)}([None]) * {max(self.size - self.index, 0)}"
-            return broken(writer, items, lambda other: f"{method}({other})", ".append(None)")
-        made = f"{method}({writer.expr(self.deque)})"
-        if self.deque.changed or writer.is_unfinished(self.deque):
-            return over_changed(writer, made, self.index)
-        return advanced(writer, made, self.index)
+    def broken(self, writer: Writer) -> str:
+        items = f"{writer.const(deque)}([None]) * {max(self.size - self.position, 0)}"
+        return broken(writer, items, lambda other: self.iterated(writer, other), ".append(None)")
+
+    def iterated(self, writer: Writer, target: str) -> str:
+        return f"{writer.const(deque.__reversed__ if self.backwards else deque.__iter__)}({target})"
 
 
 @iterator_type(type(iter(deque())))
@@ -526,11 +369,10 @@ class DequeIterator(_DequeIterator):
     """`iter(deque())`."""
 
     __slots__ = ()
-    host_type: ClassVar[Any] = type(iter(deque()))
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
-        return DequeIterator.begin(space, args, kwargs)
+        return DequeIterator.begin(space, args)
 
 
 @iterator_type(type(reversed(deque())))
@@ -538,12 +380,11 @@ class DequeReverseIterator(_DequeIterator):
     """`reversed(deque())`."""
 
     __slots__ = ()
-    host_type: ClassVar[Any] = type(reversed(deque()))
     backwards = True
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
-        return DequeReverseIterator.begin(space, args, kwargs)
+        return DequeReverseIterator.begin(space, args)
 
 
 pure(deque.__dict__["__class_getitem__"])

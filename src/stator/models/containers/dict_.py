@@ -2,64 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
-from stator import errors
 from stator._core import write_dict
-from stator.models.classes.instance import fill, held_attributes, slot_effects
+from stator.models.classes.instance import fill, slot_effects
+from stator.models.containers.dict_base import DICT_KEY, DictBase
 from stator.models.containers.dict_iterators import KeyIterator, ReverseKeyIterator
 from stator.models.containers.dict_merge import merge
-from stator.models.containers.dict_table import Table, key_error
+from stator.models.containers.dict_table import key_error
 from stator.models.containers.dict_views import ItemsView, KeysView, ValuesView
 from stator.space.attributes import MISSING
 from stator.space.deferred import DeferredStr, concatenated
-from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, model_for, models
-from stator.space.recursion import compared, entered, repr_piece
-from stator.space.value import ExtensibleValue, NotKnown, Raised, Unsupported, Value
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import bool_value, refuse
+from stator.space.protocol import NONE, NOT_IMPLEMENTED, bad_call, model_for, models
+from stator.space.recursion import acyclic, compared, entered, repr_piece
+from stator.space.space import Space
+from stator.space.value import Constant, NotKnown, Raised, Value
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+def unions(
+    begin: Callable[[Space, DictValue, DictValue], Value], merge: Callable[[Space, DictValue, Value], None]
+) -> tuple[Callable[..., Value], Callable[..., Value]]:
+    """`|` and its reflection: what `begin` makes of the left operand gets the entries of the right one by `merge`."""
+
+    def union(space: Space, self: DictValue, left: Value, right: Value) -> Value:
+        if not isinstance(left, DictValue) or not isinstance(right, DictValue):
+            return NOT_IMPLEMENTED
+        result = begin(space, left, self).force()
+        assert isinstance(result, DictValue)
+        merge(space, result, right)
+        return result
+
+    def tp_or(self: DictValue, space: Space, other: Value, /) -> Value:
+        return union(space, self, self, other.force())
+
+    def tp_ror(self: DictValue, space: Space, other: Value, /) -> Value:
+        return union(space, self, other.force(), self)
+
+    return tp_or, tp_ror
 
 
 @models(dict)
-class DictValue(ExtensibleValue):
-    """A dict or an instance of a subclass; `table` is what it contains."""
+class DictValue(DictBase):
+    """A dict or an instance of a subclass."""
 
-    __slots__ = ("_busy", "slots", "table")
+    __slots__ = ()
 
-    plain_iters: tuple[Any, ...] = (dict.__iter__,)
-    #: the builtin type whose methods act on the real object without meeting overrides
-    solid: type = dict
-
-    def __init__(self, cls: type = dict) -> None:
-        self.cls = cls
-        self.source = None
-        self.host: Any = None
-        self.table = Table()
-        self._attrs: Any = None
-        self.slots: dict[Any, Value | None] = {}
-        self._busy = False
-
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> DictValue:
-        self = cls(space.guard_type(host, source))
-        self.host = host
-        self.source = source
-        self.table = Table(host, source)
-        return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> DictValue:
-        self = cls(type(host))
-        space._by_id[id(host)] = self
-        space._kept.append(host)
-        for key, item in host.items():
-            self.store(space, space.fresh(key), space.fresh(item))
-        return self
+    plain_iters: tuple[Host, ...] = (dict.__iter__,)
 
     @classmethod
     def from_pairs(cls, space: Space, pairs: list[tuple[Value, Value]]) -> DictValue:
@@ -68,42 +59,6 @@ class DictValue(ExtensibleValue):
         for key, item in pairs:
             self.store(space, key, item)
         return self
-
-    # -- for other models -------------------------------------------------------------------------------------------
-
-    def store(self, space: Space, key: Value, item: Value) -> None:
-        """`dict.__setitem__`, without noting the mutation."""
-        self.table.put(space, space.key_as(key, "dict key"), key, item)
-
-    def find(self, space: Space, key: Value) -> Value | None:
-        """`dict.get` as a host function: None where the key is missing."""
-        entry = self.table.locate(space, space.key_as(key, "dict key"))
-        return None if entry is None else entry.item
-
-    def mark_mutated(self, space: Space) -> None:
-        """Note that the dict is about to be changed."""
-        space.mark_mutated(self)
-
-    def pairs(self, space: Space) -> list[tuple[Value, Value]]:
-        """Keys and items, in order."""
-        return [(e.key, e.item) for e in self.table.finish(space).values() if e.item is not None]
-
-    def unpack(self, space: Space) -> list[Value]:
-        """The keys, in order."""
-        return [e.key for e in self.table.finish(space).values()]
-
-    def stored(self, space: Space) -> list[tuple[Any, Value]]:
-        """The keys with their stand-ins, in order: nothing needs to be hashed again."""
-        return [(key, entry.key) for key, entry in self.table.finish(space).items()]
-
-    def str_items(self, space: Space) -> dict[str, Value]:
-        """The items by name, as the call `f(**d)` needs them."""
-        named: dict[str, Value] = {}
-        for key, item in self.pairs(space):
-            if not issubclass(key.force().cls, str):
-                raise space.error(TypeError, "keywords must be strings")
-            named[space.str_(key)] = item
-        return named
 
     def duplicate(self, space: Space, result: DictValue) -> DictValue:
         """Copy the entries into a fresh dict, without hashing or comparing keys again."""
@@ -114,27 +69,15 @@ class DictValue(ExtensibleValue):
             result.table.laid_out_anew()
         return result
 
-    # -- the value protocol -----------------------------------------------------------------------------------------
-
-    def as_host(self, space: Space) -> Any:
-        if self.cls is not dict or self._busy:
+    @acyclic
+    def as_host(self, space: Space) -> Host:
+        if self.cls is not self.solid:
             raise NotKnown(self)
-        self._busy = True
-        try:
-            return {key.as_host(space): item.as_host(space) for key, item in self.pairs(space)}
-        finally:
-            self._busy = False
+        return self.host_of(space, [(key.as_host(space), item.as_host(space)) for key, item in self.pairs(space)])
 
-    def dropped(self, hosts: list[Any]) -> list[Any]:
-        return self.table.dropped(hosts)
-
-    def held(self) -> Iterable[Value]:
-        return (*self.table.held(), *held_attributes(self))
-
-    def describe(self) -> str:
-        if self.table.complete:
-            return f"a {self.cls.__qualname__} of {len(self.table.entries)}"
-        return super().describe()
+    def host_of(self, space: Space, items: list[tuple[Host, Host]]) -> Host:
+        """A real dict of its type with these items."""
+        return self.solid(items)
 
     # -- generated code ---------------------------------------------------------------------------------------------
 
@@ -144,9 +87,7 @@ class DictValue(ExtensibleValue):
             return "{}"
         return f"{writer.const(self.solid)}.__new__({class_text(writer, self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         if self.cls is not dict:
             return self._rebuild(writer, writer.early(self))
         entries = self.pairs(writer.trace.space)
@@ -205,11 +146,15 @@ class DictValue(ExtensibleValue):
 
     @staticmethod
     def tp_new(space: Space, cls_value: Value, /, *args: Value, **kwargs: Value) -> Value:
-        return empty(space, cls_value)
+        cls = space.known(cls_value)
+        if cls is NotKnown:
+            raise refuse("dict.__new__")
+        if not isinstance(cls, type) or not issubclass(cls, dict):
+            return bad_call(space, dict.__new__, [cls_value], {})
+        return model_for(cls)(cls)  # type: ignore[call-arg]
 
     def tp_init(self, space: Space, other: Value | None = None, /, **kwargs: Value) -> Value:
-        merge(space, self, other, kwargs)
-        return NONE
+        return DictValue.update(self, space, other, **kwargs)
 
     @staticmethod
     def fromkeys(space: Space, cls_value: Value, iterable: Value, value: Value = NONE, /) -> Value:
@@ -217,8 +162,8 @@ class DictValue(ExtensibleValue):
         source = iterable.force()
         if type(result) is DictValue and result.cls is dict and source.cls in (dict, set, frozenset):
             result.mark_mutated(space)
-            for stand_in, key in source.stored(space):  # type: ignore[attr-defined]
-                result.table.put(space, stand_in, key, value)
+            for hash_key, key in source.stored(space):  # type: ignore[attr-defined]
+                result.table.put(space, hash_key, key, value)
             return result
         for key in space.iterate(iterable):
             if isinstance(result, DictValue) and result.cls is dict:
@@ -233,7 +178,7 @@ class DictValue(ExtensibleValue):
         return space.fresh(self.table.size(space))
 
     def tp_contains(self, space: Space, key: Value, /) -> Value:
-        return TRUE if self.table.locate(space, space.key_as(key, "dict key")) is not None else FALSE
+        return bool_value(self.table.locate(space, space.key_as(key, DICT_KEY)) is not None)
 
     def tp_getitem(self, space: Space, key: Value, /) -> Value:
         found = self.find(space, key)
@@ -244,19 +189,6 @@ class DictValue(ExtensibleValue):
             if missing is not None:
                 return space.call(missing, [self, key], {})
         raise key_error(space, key)
-
-    def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
-        stand_in = space.key_as(key, "dict key")
-        self.mark_mutated(space)
-        self.table.put(space, stand_in, key, item)
-        return NONE
-
-    def tp_delitem(self, space: Space, key: Value, /) -> Value:
-        stand_in = space.key_as(key, "dict key")
-        self.mark_mutated(space)
-        if self.table.take(space, stand_in) is None:
-            raise key_error(space, key)
-        return NONE
 
     def tp_iter(self, space: Space) -> Value:
         return KeyIterator(space, self)
@@ -273,19 +205,12 @@ class DictValue(ExtensibleValue):
                 parts += (", ", repr_piece(space, key), ": ", repr_piece(space, item))
             return concatenated("{", *parts[1:], "}")
 
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        if not isinstance(other, DictValue):
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        if symbol not in ("==", "!=") or not isinstance(other, DictValue):
             return NOT_IMPLEMENTED
-        return TRUE if self.same_items(space, other) else FALSE
+        return bool_value(self.same_items(space, other) is (symbol == "=="))
 
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        if not isinstance(other, DictValue):
-            return NOT_IMPLEMENTED
-        return FALSE if self.same_items(space, other) else TRUE
-
-    def same_items(self, space: Space, other: DictValue) -> bool:
+    def same_items(self, space: Space, other: DictBase) -> bool:
         """`dict_equal`."""
         if self.table.size(space) != other.table.size(space):
             return False
@@ -298,26 +223,10 @@ class DictValue(ExtensibleValue):
                 return False
         return True
 
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return NOT_IMPLEMENTED
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return NOT_IMPLEMENTED
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return NOT_IMPLEMENTED
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return NOT_IMPLEMENTED
-
-    def tp_or(self, space: Space, other: Value, /) -> Value:
-        return union(space, self, other)
-
-    def tp_ror(self, space: Space, other: Value, /) -> Value:
-        return union(space, other.force(), self)
+    tp_or, tp_ror = unions(lambda space, left, self: left.duplicate(space, DictValue()), merge)
 
     def tp_ior(self, space: Space, other: Value, /) -> Value:
-        merge(space, self, other, {})
+        merge(space, self, other)
         return self
 
     # -- methods ----------------------------------------------------------------------------------------------------
@@ -327,30 +236,33 @@ class DictValue(ExtensibleValue):
         return default if found is None else found
 
     def setdefault(self, space: Space, key: Value, default: Value = NONE, /) -> Value:
-        entry, added = self.table.setdefault(space, space.key_as(key, "dict key"), key, default)
+        entry, added = self.table.setdefault(space, space.key_as(key, DICT_KEY), key, default)
         if added:
             self.mark_mutated(space)
         assert entry.item is not None
         return entry.item
 
     def pop(self, space: Space, key: Value, default: Value | None = None, /) -> Value:
+        return self.taken(space, key, self._pop_key(space, key), default)
+
+    def taken(self, space: Space, key: Value, hash_key: Host, default: Value | None) -> Value:
+        """`d.pop(key, default)`; MISSING stands for a key that is not looked for."""
         taken = None
-        stand_in = self._pop_key(space, key)
-        if stand_in is not MISSING:
+        if hash_key is not MISSING:
             self.mark_mutated(space)
-            taken = self.table.take(space, stand_in)
+            taken = self.table.take(space, hash_key)
         if taken is not None and taken.item is not None:
             return taken.item
         if default is None:
             raise key_error(space, key)
         return default
 
-    def _pop_key(self, space: Space, key: Value) -> Any:
-        """The key's stand-in; MISSING where the dict is empty, as then the key is not even hashed."""
+    def _pop_key(self, space: Space, key: Value) -> Host:
+        """The hash key; MISSING where the dict is empty, as then the key is not even hashed."""
         if self.table.complete:
-            return space.key_as(key, "dict key") if self.table.entries else MISSING
+            return space.key_as(key, DICT_KEY) if self.table.entries else MISSING
         try:
-            return space.key_as(key, "dict key")
+            return space.key_as(key, DICT_KEY)
         except Raised:
             if self.table.size(space):
                 raise
@@ -367,7 +279,12 @@ class DictValue(ExtensibleValue):
         return space.new_tuple([entry.key, entry.item])
 
     def update(self, space: Space, other: Value | None = None, /, **kwargs: Value) -> Value:
-        merge(space, self, other, kwargs)
+        if other is not None:
+            merge(space, self, other)
+        if kwargs:
+            self.mark_mutated(space)
+            for name, item in kwargs.items():
+                self.table.put(space, name, Constant(name), item)
         return NONE
 
     def clear(self, space: Space) -> Value:
@@ -388,32 +305,9 @@ class DictValue(ExtensibleValue):
         return ItemsView(self)
 
 
-def empty(space: Space, cls_value: Value) -> DictValue:
-    """A fresh, empty instance of a dict class."""
-    cls = space.known(cls_value)
-    if cls is NotKnown:
-        raise Unsupported(errors.UnsupportedCCall("dict.__new__"))
-    if not isinstance(cls, type) or not issubclass(cls, dict):
-        shown = space.class_name(cls) if isinstance(cls, type) else "X"
-        raise space.error(TypeError, f"dict.__new__({shown}): {shown} is not a subtype of dict")
-    model = model_for(cls)
-    assert model is not None
-    return model(cls)  # type: ignore[call-arg, return-value]
-
-
-def union(space: Space, left: Value, right: Value) -> Value:
-    """`left | right` of dicts: a plain dict."""
-    right = right.force()
-    if not isinstance(left, DictValue) or not isinstance(right, DictValue):
-        return NOT_IMPLEMENTED
-    result = left.duplicate(space, DictValue())
-    merge(space, result, right, {})
-    return result
-
-
 def class_text(writer: Writer, cls: type) -> str:
     """The expression of a class in generated code."""
     return writer.expr(writer.trace.space.class_value(cls))
 
 
-__all__ = ["DictValue", "class_text", "empty", "union"]
+__all__ = ["DictValue", "class_text", "unions"]

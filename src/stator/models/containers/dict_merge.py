@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator import errors
 from stator.host.version_facts import MERGING_ADDS_A_NOTE
+from stator.models.containers.dict_base import DictBase
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
 
-if TYPE_CHECKING:
-    from stator.models.containers.dict_ import DictValue
-    from stator.space.space import Space
 
-
-def merge(space: Space, target: DictValue, other: Value | None, kwargs: dict[str, Value]) -> None:
-    """Put the entries of a mapping or of an iterable of pairs, then those of the keywords, into the dict."""
-    if other is not None:
-        _merge_any(space, target, other.force())
-    if kwargs:
-        target.mark_mutated(space)
-        for name, item in kwargs.items():
-            target.table.put(space, name, Constant(name), item)
-
-
-def _merge_any(space: Space, target: DictValue, other: Value) -> None:
-    if plain_dict(space, other):
-        _merge_dict(space, target, other)  # type: ignore[arg-type]
+def merge(space: Space, target: DictBase, other: Value) -> None:
+    """Put the entries of a mapping or of an iterable of pairs into the dict."""
+    other = other.force()
+    # CPython reads the entries of a dict directly, unless its class has changed how it is iterated.
+    if isinstance(other, DictBase) and space.host_lookup(other.cls, "__iter__") is dict.__iter__:
+        _merge_dict(space, target, other)
         return
     keys = space.getattr_or_none(other, "keys")
     if keys is not None:
@@ -35,14 +24,7 @@ def _merge_any(space: Space, target: DictValue, other: Value) -> None:
         _merge_pairs(space, target, other)
 
 
-def plain_dict(space: Space, value: Value) -> bool:
-    """Whether CPython reads the dict's entries directly: its class has not changed how it is iterated."""
-    from stator.models.containers.dict_ import DictValue
-
-    return isinstance(value, DictValue) and space.host_lookup(value.cls, "__iter__") is dict.__iter__
-
-
-def _merge_dict(space: Space, target: DictValue, other: DictValue) -> None:
+def _merge_dict(space: Space, target: DictBase, other: DictBase) -> None:
     if other is target or (other.table.complete and not other.table.entries):
         return
     entries = list(other.table.finish(space).items())
@@ -58,7 +40,7 @@ def _merge_dict(space: Space, target: DictValue, other: DictValue) -> None:
             _refuse_changed(space, other, len(entries))
 
 
-def _refuse_changed(space: Space, other: DictValue, size: int) -> None:
+def _refuse_changed(space: Space, other: DictBase, size: int) -> None:
     """A comparison of keys has changed the dict that is being read."""
     if other.table.size(space) >= size or not other.table.entries:
         raise space.error(RuntimeError, "dict mutated during update")
@@ -68,19 +50,13 @@ def _refuse_changed(space: Space, other: DictValue, size: int) -> None:
 
 def _listed(space: Space, other: Value, keys: Value) -> list[Value]:
     """`PyMapping_Keys`: all keys before the first is looked up."""
-    if space.special(keys, "__iter__") is None and space.special(keys, "__getitem__") is None:
+    if not space.is_iterable(keys):
         text = f"{other.type_name(space)}.keys() returned a non-iterable (type {keys.type_name(space)})"
         raise space.error(TypeError, text)
     return space.unpack(keys)
 
 
-def merge_mapping(space: Space, target: DictValue, other: Value, keys: Value) -> None:
-    """Copy through `keys()` and `other[key]`, as for any mapping."""
-    for key in space.iterate(space.call(keys, [], {})):
-        target.tp_setitem(space, key, space.getitem(other, key))
-
-
-def _merge_pairs(space: Space, target: DictValue, other: Value) -> None:
+def _merge_pairs(space: Space, target: DictBase, other: Value) -> None:
     for index, element in enumerate(space.iterate(other)):
         pair = _pair(space, index, element)
         if len(pair) != 2:
@@ -96,7 +72,7 @@ def _pair(space: Space, index: int, element: Value) -> list[Value]:
     try:
         return space.unpack(element)
     except Raised as e:
-        if not issubclass(e.value.cls, TypeError):
+        if not e.value.isa(TypeError):
             raise
         if not MERGING_ADDS_A_NOTE:
             raise space.error(TypeError, text) from None

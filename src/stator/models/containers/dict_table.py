@@ -1,6 +1,6 @@
 """The contents of a traced dict: what is known of the existing one, and what the traced program did to it.
 
-A table is *complete* when `entries` holds everything, in order, as a host dict keyed by hashable stand-ins: CPython's
+A table is *complete* when `entries` holds everything, in order, as a host dict keyed by hash keys: CPython's
 own algorithm then runs on it. The table of an existing dict begins partial: single keys are looked up, and guarded, one
 by one, and what is written goes into `overlay`; only order and size make it complete.
 """
@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from stator import errors
 from stator._core import dict_hashes, write_dict
 from stator.guards.guard import Equals, HasKey, KeysAre, Length, NoKey
 from stator.guards.raw import ABSENT, dict_get, dict_keys, dict_values
 from stator.guards.source import CallSource, DictItemSource, DictKeySource, Source
+from stator.space.host_types import Host
 from stator.space.identity.keys import (
     OF_IDS,
     IdentityKey,
@@ -28,12 +30,8 @@ from stator.space.identity.keys import (
     written_hash,
 )
 from stator.space.identity.reachability import missing
+from stator.space.space import Space
 from stator.space.value import Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from stator.space.space import Space
 
 #: the number of entries that the smallest dict has room for, with those deleted meanwhile
 _FIRST_ROOM = 5
@@ -48,11 +46,18 @@ class Entry:
         self.key = key
         self.item = item
 
+    def part(self, space: Space, view: str) -> Value:
+        """What the views show of it: `keys`, `values` or `items`."""
+        if view == "keys":
+            return self.key
+        assert self.item is not None
+        return self.item if view == "values" else space.new_tuple([self.key, self.item])
+
 
 class Original(NamedTuple):
     """An entry as it was before the trace."""
 
-    key: Any
+    key: Host
     key_value: Value
     item: Value | None
 
@@ -83,42 +88,42 @@ class Table:
         "version",
     )
 
-    def __init__(self, host: dict[Any, Any] | None = None, source: Source | None = None) -> None:
+    def __init__(self, host: dict[Host, Host] | None = None, source: Source | None = None) -> None:
         self.host = host
         self.source = source
         self.complete = host is None
         #: the contents, once complete
-        self.entries: dict[Any, Entry] = {}
+        self.entries: dict[Host, Entry] = {}
         #: partial: what was assigned or deleted, by key, in the order in which new keys would appear
-        self.overlay: dict[Any, Entry] = {}
+        self.overlay: dict[Host, Entry] = {}
         #: partial: keys of the overlay that were deleted and assigned again, and so are last in order
-        self.moved: set[Any] = set()
+        self.moved: set[Host] = set()
         #: the entries before the trace, once an existing dict is complete
         self.before: list[Original] = []
         self.cleared = False
         #: counts insertions and deletions: what invalidates iterators
         self.version = 0
-        self._seen: dict[Any, Entry | None] = {}
+        self._seen: dict[Host, Entry | None] = {}
         self._quiet: bool | None = None
         self._text = True
 
     # -- where the parts of an existing dict are found ---------------------------------------------------------------
 
-    def item_source(self, key: Any) -> Source:
+    def item_source(self, key: Host) -> Source:
         assert self.source is not None
         return DictItemSource(self.source, key)
 
-    def guard_presence(self, space: Space, key: Any, present: bool) -> None:
+    def guard_presence(self, space: Space, key: Host, present: bool) -> None:
         assert self.source is not None
         space.trace.guard(HasKey(self.source, key) if present else NoKey(self.source, key))
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    def _grounded(self, space: Space, key: Any) -> Any:
+    def _grounded(self, space: Space, key: Host) -> Host:
         """The key as the keys of an existing dict are compared with it."""
         return grounded(space, key) if self.host is not None and dict.__len__(self.host) else key
 
-    def locate(self, space: Space, key: Any) -> Entry | None:
+    def locate(self, space: Space, key: Host) -> Entry | None:
         """The entry under a key (from `space.key`), or None."""
         if type(key) in OF_IDS:
             key = self._grounded(space, key)
@@ -130,12 +135,12 @@ class Table:
                 return entry if entry.item is not None else None
         return self.original(space, key)
 
-    def _overlaid(self, space: Space, key: Any) -> Entry | None:
+    def _overlaid(self, space: Space, key: Host) -> Entry | None:
         if not self._direct(key):
             return self.finish(space).get(key)
         return self.overlay.get(key)
 
-    def original(self, space: Space, key: Any) -> Entry | None:
+    def original(self, space: Space, key: Host) -> Entry | None:
         """The entry of the dict as it was before the trace; its presence or absence is guarded."""
         try:
             return self._seen[key]
@@ -153,7 +158,7 @@ class Table:
         self._seen[key] = entry
         return entry
 
-    def is_known(self, key: Any) -> bool:
+    def is_known(self, key: Host) -> bool:
         """Whether the trace depends on what the existing dict has, or has not, under the key."""
         return self.complete or key in self._seen
 
@@ -164,19 +169,19 @@ class Table:
             entries = {key: entry for key, entry in self._seen.items() if entry is not None} | self.overlay
         return [part for entry in entries.values() if entry.item is not None for part in (entry.key, entry.item)]
 
-    def dropped(self, hosts: list[Any]) -> list[Any]:
+    def dropped(self, hosts: list[Host]) -> list[Host]:
         """Which of the existing objects that the dict held before the trace are neither keys nor items any more."""
         if self.complete:
             return missing(hosts, self.held())
         assert self.host is not None
-        gone: list[Any] = []
+        gone: list[Host] = []
         for key, entry in self.overlay.items():
             host_key = key.anchor if type(key) is IdentityKey else key
             kept = [] if entry.item is None else [entry.key, entry.item]
             gone += missing([host_key, dict_get(self.host, host_key)], kept)
         return [host for host in hosts if any(host is other for other in gone)]
 
-    def _direct(self, key: Any) -> bool:
+    def _direct(self, key: Host) -> bool:
         """Whether the host dict itself may be asked for the key: no code of the program's would run."""
         if type(key) is IdentityKey:
             if not is_lasting(key.anchor):
@@ -197,7 +202,7 @@ class Table:
             return size
         return len(self.finish(space))
 
-    def finish(self, space: Space) -> dict[Any, Entry]:
+    def finish(self, space: Space) -> dict[Host, Entry]:
         """The entries, all of them, in order; keys and order of an existing dict are guarded."""
         if self.complete:
             return self.entries
@@ -252,23 +257,22 @@ class Table:
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def put(self, space: Space, key: Any, key_value: Value, item: Value) -> None:
+    def put(self, space: Space, key: Host, key_value: Value, item: Value) -> None:
         """`d[key] = item`."""
         if type(key) in OF_IDS:
             key = self._grounded(space, key)
-        if not self.complete:
-            if self._direct(key):
-                self._put_overlay(key, key_value, item)
-                return
-            self.finish(space)
+        if not self.complete and self._direct(key):
+            self._put_overlay(key, key_value, item)
+            return
         new = Entry(key_value, item)
-        old = self.entries.setdefault(key, new)
+        entries = self.entries if self.complete else self.finish(space)
+        old = entries.setdefault(key, new)
         if old is new:
             self._added(key_value)
         else:
             old.item = item
 
-    def setdefault(self, space: Space, key: Any, key_value: Value, item: Value) -> tuple[Entry, bool]:
+    def setdefault(self, space: Space, key: Host, key_value: Value, item: Value) -> tuple[Entry, bool]:
         """The entry under the key, and whether it had to be added: the key is looked for once."""
         new = Entry(key_value, item)
         if self.complete or not self._direct(key):
@@ -282,31 +286,28 @@ class Table:
         self._put_overlay(key, key_value, item)
         return new, True
 
-    def _put_overlay(self, key: Any, key_value: Value, item: Value) -> None:
+    def _put_overlay(self, key: Host, key_value: Value, item: Value) -> None:
         old = self.overlay.get(key)
-        if old is None:
-            self.overlay[key] = Entry(key_value, item)
-        elif old.item is None:
-            del self.overlay[key]
-            self.overlay[key] = Entry(key_value, item)
-            self.moved.add(key)
-        else:
+        if old is not None and old.item is not None:
             old.item = item
+            return
+        if old is not None:  # deleted: it comes back at the end
+            del self.overlay[key]
+            self.moved.add(key)
+        self.overlay[key] = Entry(key_value, item)
 
-    def take(self, space: Space, key: Any) -> Entry | None:
+    def take(self, space: Space, key: Host) -> Entry | None:
         """Remove and return the entry, or None if there is none."""
         if type(key) in OF_IDS:
             key = self._grounded(space, key)
-        if not self.complete:
-            if self._direct(key):
-                return self._take_overlay(space, key)
-            self.finish(space)
-        entry = self.entries.pop(key, None)
+        if not self.complete and self._direct(key):
+            return self._take_overlay(space, key)
+        entry = self.finish(space).pop(key, None)
         if entry is not None:
             self.version += 1
         return entry
 
-    def _take_overlay(self, space: Space, key: Any) -> Entry | None:
+    def _take_overlay(self, space: Space, key: Host) -> Entry | None:
         old = self.overlay.get(key)
         if old is not None and old.item is None:
             return None
@@ -348,7 +349,7 @@ class Table:
         for entry in self.entries.values():
             self._added(entry.key)
 
-    def remove_stored(self, key: Any) -> Entry:
+    def remove_stored(self, key: Host) -> Entry:
         """Remove an entry of a complete table by its own stored key: nothing is compared."""
         self.version += 1
         if next(reversed(self.entries)) is key:
@@ -357,7 +358,7 @@ class Table:
         self._arrange([*range(index), *range(index + 1, len(self.entries))])
         return entry
 
-    def move(self, key: Any, to_end: bool) -> None:
+    def move(self, key: Host, to_end: bool) -> None:
         """Move an entry of a complete table to one of the ends."""
         self.version += 1
         index = next(i for i, k in enumerate(self.entries) if k is key)
@@ -368,7 +369,7 @@ class Table:
         entries, hashes = list(self.entries.items()), dict_hashes(self.entries)
         self.entries = filled([entries[i] for i in order], [hashes[i] for i in order])
 
-    def copied(self) -> dict[Any, Entry]:
+    def copied(self) -> dict[Host, Entry]:
         """Entries for a dict that is to have the same keys and items, with the same hashes."""
         return filled([(k, Entry(e.key, e.item)) for k, e in self.entries.items()], dict_hashes(self.entries))
 
@@ -418,18 +419,18 @@ class Table:
         return kept
 
 
-def stored_hashes(host: dict[Any, Any]) -> tuple[int, ...]:
+def stored_hashes(host: dict[Host, Host]) -> tuple[int, ...]:
     """The hashes of the keys, as the dict has stored them."""
     return dict_hashes(host)
 
 
-def filled(entries: list[tuple[Any, Entry]], hashes: Sequence[int | None]) -> dict[Any, Entry]:
-    """A dict of the stand-ins and entries: those that hash alike are not compared."""
-    made: dict[Any, Entry] = write_dict({}, (), [k for k, _ in entries], [e for _, e in entries], hashes)
+def filled(entries: list[tuple[Host, Entry]], hashes: Sequence[int | None]) -> dict[Host, Entry]:
+    """A dict of the hash keys and entries: those that hash alike are not compared."""
+    made: dict[Host, Entry] = write_dict({}, (), [k for k, _ in entries], [e for _, e in entries], hashes)
     return made
 
 
-def _stable_key(space: Space, host: Any) -> Value:
+def _stable_key(space: Space, host: Host) -> Value:
     return space.existing(host) if is_lasting(host) else space.fresh(host)
 
 
@@ -451,10 +452,10 @@ class _NthItem:
     def __init__(self, index: int) -> None:
         self.index = index
 
-    def __call__(self, mapping: dict[Any, Any]) -> Any:
+    def __call__(self, mapping: dict[Host, Host]) -> Host:
         return next(islice(dict_values(mapping), self.index, None))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Host, ...]:
         return nth_item, (self.index,)
 
 

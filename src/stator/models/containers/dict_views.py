@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar, Self
 
 from stator.guards.source import CallSource, Source
+from stator.models.containers.dict_base import DictBase
 from stator.models.containers.dict_iterators import (
     DictIterator,
     ItemIterator,
@@ -16,74 +17,60 @@ from stator.models.containers.dict_iterators import (
     ReverseValueIterator,
     ValueIterator,
 )
-from stator.models.containers.dict_table import Entry
-from stator.space.protocol import FALSE, MODELS, NOT_IMPLEMENTED, TRUE, models
+from stator.models.containers.mappingproxy import MappingProxyValue, viewed
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import bool_value
+from stator.space.protocol import NOT_IMPLEMENTED, TRUE, models
 from stator.space.recursion import entered, enumeration, list_pieces
+from stator.space.space import Space
 from stator.space.value import ObjectValue, Value
 
-if TYPE_CHECKING:
-    from stator.models.containers.dict_ import DictValue
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
-_D: dict[Any, Any] = {}
+_D: dict[Host, Host] = {}
+_OD: OrderedDict[Host, Host] = OrderedDict()
 _KEYS, _VALUES, _ITEMS = type(_D.keys()), type(_D.values()), type(_D.items())
-_OD: OrderedDict[Any, Any] = OrderedDict()
 _O_KEYS, _O_VALUES, _O_ITEMS = type(_OD.keys()), type(_OD.values()), type(_OD.items())
 
 
-def viewed(view: Any) -> Any:
-    """The dict that a view or mappingproxy shows."""
-    return gc.get_referents(view)[0]
-
-
-@models(_KEYS, _VALUES, _ITEMS, _O_KEYS, _O_VALUES, _O_ITEMS)
 class DictView(ObjectValue):
     """A view of a dict."""
 
     __slots__ = ("shown",)
 
-    plain_iters: tuple[Any, ...] = tuple(t.__iter__ for t in (_KEYS, _VALUES, _ITEMS, _O_KEYS, _O_VALUES, _O_ITEMS))
+    plain_iters: tuple[Host, ...] = tuple(t.__iter__ for t in (_KEYS, _VALUES, _ITEMS, _O_KEYS, _O_VALUES, _O_ITEMS))
     #: host types: over a dict, over an OrderedDict
     hosts: ClassVar[tuple[type, type]]
-    method: ClassVar[str]
     forward: ClassVar[type[DictIterator]]
     backward: ClassVar[type[DictIterator]]
 
-    def __init__(self, shown: DictValue) -> None:
-        self.cls = self.hosts[shown.solid is OrderedDict]
-        self.source: Source | None = None
-        self.host: Any = None
+    def __init__(self, shown: DictBase) -> None:
+        super().__init__(self.hosts[shown.solid is OrderedDict])
         self.shown = shown
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> DictView:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Self:
         space.guard_type(host, source)
-        shown: Any = space.wrap(viewed(host), CallSource(viewed, source, "viewed")).force()
-        self = cls(shown)
-        self.host = host
-        self.source = source
+        self = cls(space.wrap(viewed(host), CallSource(viewed, source, "viewed")).force())  # type: ignore[arg-type]
+        self.source, self.host = source, host
         return self
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
-        target = writer.expr(self.shown)
-        if self.shown.cls is dict:
-            return writer.assign(self.method, f"{target}.{self.method}()")
-        return writer.assign(self.method, f"{writer.const(self.shown.solid)}.{self.method}({target})")
-
-    def project(self, space: Space, entry: Entry) -> Value:
-        """What the view shows of an entry."""
-        raise NotImplementedError
+    def rebuilt(self, writer: Writer) -> str:
+        shown, method = self.shown, self.forward.view
+        target = writer.expr(shown)
+        plain = f"{target}.{method}()"
+        return writer.assign(method, plain if shown.cls is dict else f"{writer.const(shown.solid)}.{method}({target})")
 
     def unpack(self, space: Space) -> list[Value]:
         if self.shown.solid is OrderedDict:
             return self.forward(space, self.shown).unpack(space)
-        return [self.project(space, entry) for entry in list(self.shown.table.finish(space).values())]
+        return [entry.part(space, self.forward.view) for entry in list(self.shown.table.finish(space).values())]
+
+    def size(self, space: Space) -> int:
+        """How many entries there are."""
+        return self.shown.table.size(space)
 
     def tp_len(self, space: Space) -> Value:
-        return space.fresh(self.shown.table.size(space))
+        return space.fresh(self.size(space))
 
     def tp_iter(self, space: Space) -> Value:
         return self.forward(space, self.shown)
@@ -92,8 +79,6 @@ class DictView(ObjectValue):
         return self.backward(space, self.shown)
 
     def mapping(self, space: Space) -> Value:
-        from stator.models.containers.mappingproxy import MappingProxyValue
-
         return MappingProxyValue(self.shown)
 
     def tp_repr(self, space: Space) -> Value:
@@ -103,121 +88,75 @@ class DictView(ObjectValue):
             return enumeration(f"{self.cls.__name__}([", list_pieces(space, self.unpack(space)), "])")
 
 
-@models(_KEYS, _ITEMS)
+def _updating(method: str) -> tuple[Callable[..., Value], Callable[..., Value]]:
+    """An operator and its reflection: `set(left)`, then its method called with the right operand, any iterable."""
+
+    def combined(space: Space, left: Value, right: Value) -> Value:
+        result = space.new_set(space.unpack(left))
+        getattr(result, method)(space, right)
+        return result
+
+    def operator(self: Value, space: Space, other: Value, /) -> Value:
+        return combined(space, self, other)
+
+    def reflected(self: Value, space: Space, other: Value, /) -> Value:
+        return combined(space, other, self)
+
+    return operator, reflected
+
+
 class SetLikeView(DictView):
     """What the views of keys and items have in common with sets."""
 
     __slots__ = ()
 
     def tp_contains(self, space: Space, item: Value, /) -> Value:
-        raise NotImplementedError
+        return bool_value(self.holds(space, item))
 
     def holds(self, space: Space, item: Value) -> bool:
-        return self.tp_contains(space, item) is TRUE
+        """Whether the view has the item."""
+        raise NotImplementedError
 
-    def as_set(self, space: Space) -> Any:
-        return MODELS[set].from_items(space, self.unpack(space))  # type: ignore[attr-defined]
-
-    # -- comparison: dictview_richcompare ---------------------------------------------------------------------------
-
-    def _sizes(self, space: Space, other: Value) -> tuple[int, int] | None:
-        if not issubclass(other.cls, (set, frozenset, _KEYS, _ITEMS)):
-            return None
-        return self.shown.table.size(space), space.int_(space.len(other))
-
-    def _within(self, space: Space, other: Value) -> bool:
-        return all(space.contains(other, item) is TRUE for item in space.iterate(self))
-
-    def _contains_all(self, space: Space, other: Value) -> bool:
-        return all(self.holds(space, item) for item in space.iterate(other))
-
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        sizes = self._sizes(space, other := other.force())
-        if sizes is None:
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        """`dictview_richcompare`: sizes first, then whether all of one are in the other."""
+        if not other.isa((set, frozenset, _KEYS, _ITEMS)):
             return NOT_IMPLEMENTED
-        return _truth(sizes[0] == sizes[1] and self._within(space, other))
+        mine, theirs = self.size(space), space.int_(space.len(other))
+        if symbol in (">", ">="):
+            fits = mine > theirs or (symbol == ">=" and mine == theirs)
+            return bool_value(fits and all(self.holds(space, item) for item in space.iterate(other)))
+        fits = mine == theirs if symbol in ("==", "!=") else mine < theirs or (symbol == "<=" and mine == theirs)
+        within = fits and all(space.contains(other, item) is TRUE for item in space.iterate(self))
+        return bool_value(within != (symbol == "!="))
 
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        sizes = self._sizes(space, other := other.force())
-        if sizes is None:
-            return NOT_IMPLEMENTED
-        return _truth(not (sizes[0] == sizes[1] and self._within(space, other)))
-
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        sizes = self._sizes(space, other := other.force())
-        return NOT_IMPLEMENTED if sizes is None else _truth(sizes[0] < sizes[1] and self._within(space, other))
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        sizes = self._sizes(space, other := other.force())
-        return NOT_IMPLEMENTED if sizes is None else _truth(sizes[0] <= sizes[1] and self._within(space, other))
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        sizes = self._sizes(space, other := other.force())
-        return NOT_IMPLEMENTED if sizes is None else _truth(sizes[0] > sizes[1] and self._contains_all(space, other))
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        sizes = self._sizes(space, other := other.force())
-        return NOT_IMPLEMENTED if sizes is None else _truth(sizes[0] >= sizes[1] and self._contains_all(space, other))
-
-    # -- operators: the left operand of the reflected ones may be any iterable ---------------------------------------
+    tp_or, tp_ror = _updating("update")
+    tp_sub, tp_rsub = _updating("difference_update")
+    tp_xor, tp_rxor = _updating("symmetric_difference_update")
 
     def tp_and(self, space: Space, other: Value, /) -> Value:
-        return _intersection(space, self, other.force())
+        """`_PyDictView_Intersect`: the shorter operand is run over, the other asked."""
+        other = other.force()
+        if isinstance(other, SetLikeView) and other.size(space) > self.size(space):
+            return other._intersection(space, self)
+        return self._intersection(space, other)
 
     def tp_rand(self, space: Space, other: Value, /) -> Value:
-        return _intersection(space, other.force(), self)
+        other = other.force()
+        return other.tp_and(space, self) if isinstance(other, SetLikeView) else self._intersection(space, other)
 
-    def tp_or(self, space: Space, other: Value, /) -> Value:
-        return _updated(space, self, "update", other)
-
-    def tp_ror(self, space: Space, other: Value, /) -> Value:
-        return _updated(space, other, "update", self)
-
-    def tp_sub(self, space: Space, other: Value, /) -> Value:
-        return _updated(space, self, "difference_update", other)
-
-    def tp_rsub(self, space: Space, other: Value, /) -> Value:
-        return _updated(space, other, "difference_update", self)
-
-    def tp_xor(self, space: Space, other: Value, /) -> Value:
-        return _updated(space, self, "symmetric_difference_update", other)
-
-    def tp_rxor(self, space: Space, other: Value, /) -> Value:
-        return _updated(space, other, "symmetric_difference_update", self)
+    def _intersection(self, space: Space, other: Value) -> Value:
+        if other.cls is set and space.int_(space.len(other)) >= self.size(space):
+            return space.call_builtin(set.intersection, [other, self], {})
+        return space.new_set([item for item in space.iterate(other) if self.holds(space, item)])
 
     def isdisjoint(self, space: Space, other: Value, /) -> Value:
         other = other.force()
-        mine = self.shown.table.size(space)
         if other is self:
-            return _truth(mine == 0)
+            return bool_value(self.size(space) == 0)
         sized = other.cls in (set, frozenset) or isinstance(other, SetLikeView)
-        if sized and space.int_(space.len(other)) > mine:
-            return _truth(not any(space.contains(other, item) is TRUE for item in space.iterate(self)))
-        return _truth(not any(self.holds(space, item) for item in space.iterate(other)))
-
-
-def _truth(flag: bool) -> Value:
-    return TRUE if flag else FALSE
-
-
-def _updated(space: Space, left: Value, method: str, right: Value) -> Value:
-    """`set(left)`, then its method called with the right operand."""
-    result = MODELS[set].from_items(space, space.unpack(left))  # type: ignore[attr-defined]
-    getattr(result, method)(space, right)
-    return result  # type: ignore[no-any-return]
-
-
-def _intersection(space: Space, left: Value, right: Value) -> Value:
-    """`_PyDictView_Intersect`: the shorter operand is run over, the other asked."""
-    if not isinstance(left, SetLikeView) or (
-        isinstance(right, SetLikeView) and right.shown.table.size(space) > left.shown.table.size(space)
-    ):
-        left, right = right, left
-    assert isinstance(left, SetLikeView)
-    if right.cls is set and space.int_(space.len(right)) >= left.shown.table.size(space):
-        return right.intersection(space, left)  # type: ignore[attr-defined, no-any-return]
-    found = [item for item in space.iterate(right) if left.holds(space, item)]
-    return MODELS[set].from_items(space, found)  # type: ignore[attr-defined, no-any-return]
+        if sized and space.int_(space.len(other)) > self.size(space):
+            return bool_value(not any(space.contains(other, item) is TRUE for item in space.iterate(self)))
+        return bool_value(not any(self.holds(space, item) for item in space.iterate(other)))
 
 
 @models(_KEYS, _O_KEYS)
@@ -226,15 +165,11 @@ class KeysView(SetLikeView):
 
     __slots__ = ()
     hosts = (_KEYS, _O_KEYS)
-    method = "keys"
     forward = KeyIterator
     backward = ReverseKeyIterator
 
-    def project(self, space: Space, entry: Entry) -> Value:
-        return entry.key
-
-    def tp_contains(self, space: Space, item: Value, /) -> Value:
-        return self.shown.tp_contains(space, item)
+    def holds(self, space: Space, item: Value) -> bool:
+        return self.shown.table.locate(space, space.key(item)) is not None
 
 
 @models(_VALUES, _O_VALUES)
@@ -243,13 +178,8 @@ class ValuesView(DictView):
 
     __slots__ = ()
     hosts = (_VALUES, _O_VALUES)
-    method = "values"
     forward = ValueIterator
     backward = ReverseValueIterator
-
-    def project(self, space: Space, entry: Entry) -> Value:
-        assert entry.item is not None
-        return entry.item
 
 
 @models(_ITEMS, _O_ITEMS)
@@ -258,20 +188,13 @@ class ItemsView(SetLikeView):
 
     __slots__ = ()
     hosts = (_ITEMS, _O_ITEMS)
-    method = "items"
     forward = ItemIterator
     backward = ReverseItemIterator
 
-    def project(self, space: Space, entry: Entry) -> Value:
-        assert entry.item is not None
-        return space.new_tuple([entry.key, entry.item])
-
-    def tp_contains(self, space: Space, item: Value, /) -> Value:
+    def holds(self, space: Space, item: Value) -> bool:
         item = item.force()
-        if not issubclass(item.cls, tuple):
-            return FALSE
-        pair = MODELS[tuple].unpack(item, space)  # type: ignore[attr-defined]
+        pair: list[Value] = item.items if item.isa(tuple) else []  # type: ignore[attr-defined]
         if len(pair) != 2:
-            return FALSE
+            return False
         found = self.shown.find(space, pair[0])
-        return _truth(found is not None and space.equal(found, pair[1]))
+        return found is not None and space.equal(found, pair[1])

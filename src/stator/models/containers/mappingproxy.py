@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import gc
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Self
 
 from stator.guards.source import CallSource, Source
-from stator.models.containers.dict_ import DictValue
-from stator.models.containers.dict_views import viewed
 from stator.space.deferred import concatenated
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
 from stator.space.recursion import repr_piece
+from stator.space.space import Space
 from stator.space.value import NotKnown, ObjectValue, Value
 
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+__all__ = ["MappingProxyValue", "viewed"]
+
+
+def viewed(view: Host) -> Host:
+    """The dict that a view or mappingproxy shows."""
+    return gc.get_referents(view)[0]
+
+
+def _passed_on(name: str) -> Callable[..., Value]:
+    """A method that is the mapping's own."""
+
+    def method(self: MappingProxyValue, space: Space) -> Value:
+        return space.call_method(self.shown, name)
+
+    return method
 
 
 @models(types.MappingProxyType)
@@ -25,37 +40,33 @@ class MappingProxyValue(ObjectValue):
     __slots__ = ("shown",)
 
     def __init__(self, shown: Value) -> None:
-        self.cls = types.MappingProxyType
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(types.MappingProxyType)
         self.shown = shown
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> MappingProxyValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Self:
         space.guard_type(host, source)
         self = cls(space.wrap(viewed(host), CallSource(viewed, source, "viewed")).force())
-        self.host = host
-        self.source = source
+        self.source, self.host = source, host
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> MappingProxyValue:
+    def from_fresh(cls, space: Space, host: Host) -> Self:
+        """The result of a real computation."""
         return cls(space.fresh(viewed(host)))
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.source is not None:
             return self.host
         raise NotKnown(self)
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         return writer.assign("proxy", f"{writer.const(types.MappingProxyType)}({writer.expr(self.shown)})")
 
     @staticmethod
     def tp_new(space: Space, cls_value: Value, mapping: Value, /) -> Value:
         mapping = mapping.force()
-        if space.special(mapping, "__getitem__") is None or issubclass(mapping.cls, (list, tuple)):
+        if space.special(mapping, "__getitem__") is None or mapping.isa((list, tuple)):
             text = f"mappingproxy() argument must be a mapping, not {mapping.type_name(space)}"
             raise space.error(TypeError, text)
         return MappingProxyValue(mapping)
@@ -78,38 +89,13 @@ class MappingProxyValue(ObjectValue):
     def get(self, space: Space, key: Value, default: Value = NONE, /) -> Value:
         return space.call_method(self.shown, "get", key, default)
 
-    def keys(self, space: Space) -> Value:
-        return space.call_method(self.shown, "keys")
-
-    def values(self, space: Space) -> Value:
-        return space.call_method(self.shown, "values")
-
-    def items(self, space: Space) -> Value:
-        return space.call_method(self.shown, "items")
-
-    def copy(self, space: Space) -> Value:
-        return space.call_method(self.shown, "copy")
+    keys, values, items, copy = map(_passed_on, ("keys", "values", "items", "copy"))
 
     def tp_repr(self, space: Space) -> Value:
         return concatenated("mappingproxy(", repr_piece(space, self.shown), ")")
 
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return space.compare("==", self.shown, other)
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return space.compare("!=", self.shown, other)
-
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return space.compare("<", self.shown, other)
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return space.compare("<=", self.shown, other)
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return space.compare(">", self.shown, other)
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return space.compare(">=", self.shown, other)
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        return space.compare(symbol, self.shown, other)
 
     def tp_str(self, space: Space) -> Value:
         return space.str(self.shown)
@@ -130,6 +116,3 @@ class MappingProxyValue(ObjectValue):
 def _shown(value: Value) -> Value:
     value = value.force()
     return value.shown if isinstance(value, MappingProxyValue) else value
-
-
-__all__ = ["DictValue", "MappingProxyValue"]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import TYPE_CHECKING, Any
 
+from stator.guards.source import Source
 from stator.models.containers.sequence import Sequence
+from stator.models.iterators.iterator import reduction
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import models
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = ["TupleGetter"]
 
@@ -26,21 +25,19 @@ class TupleGetter(ObjectValue):
     __slots__ = ("doc", "index")
 
     def __init__(self, index: int, doc: Value | None) -> None:
-        self.cls = _TUPLEGETTER
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(_TUPLEGETTER)
         self.index = index
         self.doc = doc
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> TupleGetter:
+    def from_host(cls, space: Space, host: Host, source: Source) -> TupleGetter:
         self = cls(_state(host)[0], None)
         self.host, self.source = host, source
         space.guard_identity(self)
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> TupleGetter:
+    def from_fresh(cls, space: Space, host: Host) -> TupleGetter:
         index, doc = _state(host)
         return cls(index, space.fresh(doc))
 
@@ -48,7 +45,7 @@ class TupleGetter(ObjectValue):
     def tp_new(space: Space, cls: Value, index: Value, doc: Value, /) -> Value:
         return TupleGetter(space.int_(index), doc)
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.source is None or self.doc is not None:
             raise NotKnown(self)
         return self.host
@@ -65,7 +62,7 @@ class TupleGetter(ObjectValue):
 
     def tp_reduce(self, space: Space) -> Value:
         doc = space.getattr(self, "__doc__")
-        return space.new_tuple([space.class_value(self.cls), space.new_tuple([Constant(self.index), doc])])
+        return reduction(space, self.cls, [Constant(self.index), doc])
 
     def tp_repr(self, space: Space) -> Value:
         doc = space.str_(space.repr(space.getattr(self, "__doc__")))
@@ -74,9 +71,7 @@ class TupleGetter(ObjectValue):
     def held(self) -> tuple[Value, ...]:
         return () if self.doc is None else (self.doc,)
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         assert self.doc is not None
         return writer.assign("field", f"{writer.const(self.cls)}({self.index}, {writer.expr(self.doc)})")
 
@@ -102,7 +97,7 @@ class TupleGetter(ObjectValue):
 
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None, /) -> Value:
         instance = instance.force()
-        if instance.cls is type(None) and owner is not None:
+        if instance.is_none() and owner is not None:
             return self
         return self.descr_get(space, instance, instance.cls, False)
 
@@ -113,7 +108,7 @@ class TupleGetter(ObjectValue):
         raise space.error(AttributeError, "can't delete attribute")
 
 
-def _state(host: Any) -> tuple[int, Any]:
+def _state(host: Host) -> tuple[int, Host]:
     """The position of the field, and its text."""
     index, doc = host.__reduce__()[1]
     return index, doc

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 from stator import errors
 from stator.host.version_facts import ORDERED_DICTS_NOTICE_CHANGES, ORDERED_DICTS_SHOW_A_DICT
-from stator.models.containers.dict_ import DictValue
-from stator.models.containers.dict_iterators import KeyIterator, ReverseKeyIterator, look_up
-from stator.models.containers.dict_merge import merge_mapping
+from stator.models.containers.dict_ import DictValue, unions
+from stator.models.containers.dict_iterators import look_up
 from stator.models.containers.dict_table import Entry, Table, key_error
-from stator.models.containers.dict_views import ItemsView, KeysView, ValuesView
+from stator.models.iterators.iterator import reduction
 from stator.space.deferred import DeferredStr, concatenated
+from stator.space.host_types import Host
 from stator.space.identity.keys import is_plain
-from stator.space.protocol import FALSE, HANDLERS, NONE, NOT_IMPLEMENTED, TRUE, models, register
+from stator.space.interfaces import Writer
+from stator.space.operands import bool_value
+from stator.space.protocol import HANDLERS, NONE, NOT_IMPLEMENTED, TRUE, models, register
 from stator.space.recursion import entered, repr_piece
-from stator.space.value import Constant, NotKnown, Unsupported, Value
+from stator.space.space import Space
+from stator.space.value import Constant, Unsupported, Value
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+def _merge(space: Space, target: DictValue, other: Value) -> None:
+    """`mutablemapping_update_arg`."""
+    other = other.force()
+    if isinstance(other, DictValue) and other.cls is dict:
+        for key, item in other.pairs(space):
+            space.setitem(target, key, item)
+        return
+    keys = space.getattr_or_none(other, "keys")
+    if keys is not None:
+        for key in space.iterate(space.call(keys, [], {})):
+            target.tp_setitem(space, key, space.getitem(other, key))
+        return
+    items = space.getattr_or_none(other, "items")
+    for pair in space.iterate(other if items is None else space.call(items, [], {})):
+        key, item = _pair(space, pair)
+        space.setitem(target, key, item)
 
 
 @models(OrderedDict)
@@ -31,20 +46,8 @@ class OrderedDictValue(DictValue):
 
     __slots__ = ()
 
-    plain_iters: tuple[Any, ...] = (OrderedDict.__iter__,)
+    plain_iters: tuple[Host, ...] = (OrderedDict.__iter__,)
     solid = OrderedDict
-
-    def __init__(self, cls: type = OrderedDict) -> None:
-        super().__init__(cls)
-
-    def as_host(self, space: Space) -> Any:
-        if self.cls is not OrderedDict or self._busy:
-            raise NotKnown(self)
-        self._busy = True
-        try:
-            return OrderedDict((key.as_host(space), item.as_host(space)) for key, item in self.pairs(space))
-        finally:
-            self._busy = False
 
     def scatter(self, space: Space, method: Callable[[], Value | None]) -> Value | None:
         """A method of dict itself changes the entries, and leaves the order as it was."""
@@ -65,23 +68,14 @@ class OrderedDictValue(DictValue):
     # -- filling: through `self[key] = item`, which a subclass may override -----------------------------------------
 
     def tp_init(self, space: Space, other: Value | None = None, /, **kwargs: Value) -> Value:
-        return self.update(space, other, **kwargs)
+        return OrderedDictValue.update(self, space, other, **kwargs)
 
     def update(self, space: Space, other: Value | None = None, /, **kwargs: Value) -> Value:
         if other is not None:
-            _update(space, self, other.force())
+            _merge(space, self, other)
         for name, item in kwargs.items():
             space.setitem(self, Constant(name), item)
         return NONE
-
-    def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
-        return DictValue.tp_setitem(self, space, key, item)
-
-    def tp_delitem(self, space: Space, key: Value, /) -> Value:
-        return DictValue.tp_delitem(self, space, key)
-
-    def clear(self, space: Space) -> Value:
-        return DictValue.clear(self, space)
 
     @staticmethod
     def fromkeys(space: Space, cls_value: Value, iterable: Value, value: Value = NONE) -> Value:
@@ -89,19 +83,12 @@ class OrderedDictValue(DictValue):
 
     # -- comparison: order counts between two OrderedDicts -----------------------------------------------------------
 
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        if not isinstance(other, DictValue):
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        if symbol not in ("==", "!=") or not isinstance(other, DictValue):
             return NOT_IMPLEMENTED
-        return TRUE if self._equal(space, other) else FALSE
+        return bool_value(self._equals(space, other) is (symbol == "=="))
 
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        if not isinstance(other, DictValue):
-            return NOT_IMPLEMENTED
-        return FALSE if self._equal(space, other) else TRUE
-
-    def _equal(self, space: Space, other: DictValue) -> bool:
+    def _equals(self, space: Space, other: DictValue) -> bool:
         if not self.same_items(space, other):
             return False
         if not isinstance(other, OrderedDictValue):
@@ -120,34 +107,7 @@ class OrderedDictValue(DictValue):
                 return False
         return True
 
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return NOT_IMPLEMENTED
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return NOT_IMPLEMENTED
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return NOT_IMPLEMENTED
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return NOT_IMPLEMENTED
-
-    # -- iteration --------------------------------------------------------------------------------------------------
-
-    def tp_iter(self, space: Space) -> Value:
-        return KeyIterator(space, self)
-
-    def tp_reversed(self, space: Space) -> Value:
-        return ReverseKeyIterator(space, self)
-
-    def keys(self, space: Space) -> Value:
-        return KeysView(self)
-
-    def values(self, space: Space) -> Value:
-        return ValuesView(self)
-
-    def items(self, space: Space) -> Value:
-        return ItemsView(self)
+    # -- text and generated code ------------------------------------------------------------------------------------
 
     def tp_repr(self, space: Space) -> Value:
         name = space.class_name(self.cls)
@@ -189,14 +149,7 @@ class OrderedDictValue(DictValue):
     # -- methods ----------------------------------------------------------------------------------------------------
 
     def pop(self, space: Space, key: Value, default: Value | None = None) -> Value:
-        stand_in = space.key(key)
-        self.mark_mutated(space)
-        taken = self.table.take(space, stand_in)
-        if taken is not None and taken.item is not None:
-            return taken.item
-        if default is None:
-            raise key_error(space, key)
-        return default
+        return self.taken(space, key, space.key(key), default)
 
     def setdefault(self, space: Space, key: Value, default: Value = NONE) -> Value:
         if self.cls is OrderedDict:
@@ -220,8 +173,8 @@ class OrderedDictValue(DictValue):
     def move_to_end(self, space: Space, key: Value, last: Value = TRUE) -> Value:
         to_end = space.truth(last)
         entries = self.table.finish(space)
-        stand_in = space.key(key)
-        found = entries.get(stand_in)
+        hash_key = space.key(key)
+        found = entries.get(hash_key)
         if found is None:
             raise key_error(space, key)
         if found is next(reversed(entries.values()) if to_end else iter(entries.values())):
@@ -241,46 +194,15 @@ class OrderedDictValue(DictValue):
             space.setitem(result, key, space.getitem(self, key))
         return result
 
-    def tp_or(self, space: Space, other: Value, /) -> Value:
-        return _union(space, self, other.force(), self.cls)
-
-    def tp_ror(self, space: Space, other: Value, /) -> Value:
-        return _union(space, other.force(), self, self.cls)
+    tp_or, tp_ror = unions(lambda space, left, self: space.call(space.class_value(self.cls), [left], {}), _merge)
 
     def tp_ior(self, space: Space, other: Value, /) -> Value:
-        _update(space, self, other.force())
+        _merge(space, self, other)
         return self
 
     def tp_reduce(self, space: Space) -> Value:
-        state = space.call_method(self, "__getstate__")
         items = space.iter(space.call_method(self, "items"))
-        return space.new_tuple([space.class_value(self.cls), space.new_tuple([]), state, NONE, items])
-
-
-def _union(space: Space, left: Value, right: Value, cls: type) -> Value:
-    if not isinstance(left, DictValue) or not isinstance(right, DictValue):
-        return NOT_IMPLEMENTED
-    result = space.call(space.class_value(cls), [left], {}).force()
-    assert isinstance(result, DictValue)
-    _update(space, result, right)
-    return result
-
-
-def _update(space: Space, target: DictValue, other: Value) -> None:
-    """`mutablemapping_update_arg`."""
-    if isinstance(other, DictValue) and other.cls is dict:
-        for key, item in other.pairs(space):
-            space.setitem(target, key, item)
-        return
-    keys = space.getattr_or_none(other, "keys")
-    if keys is not None:
-        merge_mapping(space, target, other, keys)
-        return
-    items = space.getattr_or_none(other, "items")
-    pairs = other if items is None else space.call(items, [], {})
-    for pair in space.iterate(pairs):
-        key, item = _pair(space, pair)
-        space.setitem(target, key, item)
+        return reduction(space, self.cls, [], space.call_method(self, "__getstate__"), NONE, items)
 
 
 def _pair(space: Space, pair: Value) -> list[Value]:
@@ -306,15 +228,15 @@ class ScatteredTable(Table):
         #: whether it is a method of dict that asks
         self.open = False
 
-    def finish(self, space: Space) -> dict[Any, Entry]:
+    def finish(self, space: Space) -> dict[Host, Entry]:
         self._check()
         return self.entries
 
-    def put(self, space: Space, key: Any, key_value: Value, item: Value) -> None:
+    def put(self, space: Space, key: Host, key_value: Value, item: Value) -> None:
         self._check()
         super().put(space, key, key_value, item)
 
-    def take(self, space: Space, key: Any) -> Entry | None:
+    def take(self, space: Space, key: Host) -> Entry | None:
         self._check()
         return super().take(space, key)
 
@@ -350,7 +272,7 @@ def _scattered() -> Unsupported:
     return Unsupported(errors.UnsupportedMutation("a method of dict", "an OrderedDict"))
 
 
-def _past_the_order(host: Any) -> None:
+def _past_the_order(host: Host) -> None:
     """A method of dict itself, called on an OrderedDict."""
     usual = HANDLERS[id(host)]
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.space.host_types import Host
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 __all__ = ["hash_of_parts"]
 
 
 class _Hashed:
-    """A stand-in with a given hash, so that CPython mixes the hashes of the parts."""
+    """An object with a given hash, so that CPython mixes the hashes of the parts."""
 
     __slots__ = ("number",)
 
@@ -26,7 +24,7 @@ class _Hashed:
         return self.number
 
 
-def hash_of_parts(space: Space, name: str, make: Callable[[list[Any]], Any], parts: Iterable[Value]) -> Value:
+def hash_of_parts(space: Space, name: str, make: Callable[[list[Host]], Host], parts: Iterable[Value]) -> Value:
     """The hash of what `make` makes of the parts, each of which is hashed once, in this order."""
     try:
         hashes = [_Hashed(int(space.hash(part).as_host(space))) for part in parts]

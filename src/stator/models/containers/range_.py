@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
-from stator import errors
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.models.containers.sequence import too_long
 from stator.models.iterators.iterator import IteratorValue, iterator_type, reduction
-from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, builtin, models
-from stator.space.value import Constant, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import host_errors
+from stator.space.protocol import FALSE, NOT_IMPLEMENTED, TRUE, builtin, models
+from stator.space.space import Space
+from stator.space.value import Constant, Value
 
 __all__ = ["RangeIterator", "RangeValue"]
 
@@ -35,6 +33,7 @@ class RangeValue(Value):
 
     @classmethod
     def from_host(cls, space: Space, host: range, source: Source) -> Value:
+        """An existing one is a constant."""
         if type(source) is not ConstSource:
             space.trace.guard(Equals(source, host))
         return Constant(host, source)
@@ -54,7 +53,7 @@ class RangeValue(Value):
 
     def concrete(self, space: Space) -> range:
         """The host range, its symbols decided."""
-        start, stop, step = (int(space.trace.decide(part)) for part in self.parts.values())
+        start, stop, step = (int(space.decide(part)) for part in self.parts.values())
         if step == 0:
             raise space.error(ValueError, "range() arg 3 must not be zero")
         return range(start, stop, step)
@@ -69,7 +68,7 @@ def _concrete(space: Space, value: Value) -> Value:
     return Constant(value.concrete(space)) if isinstance(value, RangeValue) else value
 
 
-def _model(host: Any) -> Any:
+def _model(host: Host) -> None:
     """The model of a method of range: CPython's own, on the range once its ends are decided."""
 
     @builtin(host)
@@ -82,10 +81,8 @@ def _model(host: Any) -> Any:
             return NOT_IMPLEMENTED
         return space.unmodelled(host, [own, *others], {})
 
-    return method
 
-
-def _searched(space: Space, host: Any, numbers: range, wanted: Value) -> Value:
+def _searched(space: Space, host: Host, numbers: range, wanted: Value) -> Value:
     """Look for something that is no known int: item by item, as CPython does."""
     if wanted.symbolic:
         return space.unmodelled(host, [Constant(numbers), Constant(space.int_(wanted))], {})
@@ -121,7 +118,7 @@ def range_reversed(space: Space, value: Value, /) -> Value:
 # -- iterators --------------------------------------------------------------------------------------------------------
 
 
-def rest_of(iterator: Any) -> range:
+def rest_of(iterator: Host) -> range:
     """What a range iterator has still to give."""
     reduced = iterator.__reduce__()
     numbers: range = reduced[1][0]
@@ -138,31 +135,23 @@ def _length(numbers: range) -> int:
 class RangeIterator(IteratorValue):
     """An iterator over a range."""
 
-    __slots__ = ("_read", "index", "numbers")
+    __slots__ = ("index", "numbers")
     moves_alone: ClassVar[bool] = True
 
     def __init__(self, numbers: range, cls: type | None = None) -> None:
         super().__init__(cls or type(iter(numbers)))
         self.numbers = numbers
         self.index = 0
-        self._read = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        self = cls(rest_of(host), space.guard_type(host, source))
-        self.source, self.host = source, host
-        self._read = False
-        return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
+    def from_fresh(cls, space: Space, host: Host) -> Value:
+        """The result of a real computation."""
         return cls(rest_of(host), type(host))
 
-    def open(self, space: Space) -> None:
-        if not self._read:
-            assert self.source is not None
-            space.trace.guard(Equals(CallSource(rest_of, self.source, "rest_of"), self.numbers))
-            self._read = True
+    def look_into(self, space: Space) -> None:
+        assert self.source is not None
+        self.numbers, self.index = rest_of(self.host), 0
+        space.trace.guard(Equals(CallSource(rest_of, self.source, "rest_of"), self.numbers))
 
     def produce(self, space: Space) -> Value | None:
         try:
@@ -174,29 +163,23 @@ class RangeIterator(IteratorValue):
         self.steps += 1
         return Constant(number)
 
-    def tp_length_hint(self, space: Space) -> Value:
-        if self.source is not None:
-            self.open(space)
-        return Constant(max(_length(self.numbers) - self.index, 0))
+    def left(self, space: Space) -> int:
+        return _length(self.numbers) - self.index
 
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
+    def restore(self, space: Space, state: Value) -> None:
         """Set the position: from the first number on in 3.11, from the present one on later."""
-        host, position = self._host(), space.stand_in(state.force())
         if self.source is not None or type(iter(self.numbers)) is not self.cls:
-            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
-        try:
+            raise self.without_state()
+        host, position = self._host(), space.sample(state)
+        with host_errors(space, Exception):
             host.__setstate__(position)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
         if type(position) not in (int, bool):
-            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
-        space.mark_mutated(self)
+            raise self.without_state()
         made = host.__reduce__()
         self.numbers, self.index = made[1][0], made[2] or 0
-        return NONE
 
-    def _host(self) -> Any:
-        host: Any = iter(self.numbers)
+    def _host(self) -> Host:
+        host: Host = iter(self.numbers)
         host.__setstate__(self.index)
         return host
 

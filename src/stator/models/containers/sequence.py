@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar, Self
 
 from stator import errors
 from stator.guards.guard import Distinct, Length
-from stator.guards.source import ConstSource, ItemSource
-from stator.models.classes.instance import held_attributes, slot_effects
-from stator.space.deferred import DeferredStr
+from stator.guards.source import ConstSource, ItemSource, Source
+from stator.host.version_facts import SEARCHES_SHOW_THE_ITEM
+from stator.host.words import error_words
+from stator.models.classes.instance import held_attributes
+from stator.space.deferred import DeferredStr, concatenated
+from stator.space.host_types import Host
 from stator.space.identity.reachability import missing
-from stator.space.protocol import FALSE, NOT_IMPLEMENTED, TRUE
-from stator.space.recursion import compared, entered, enumeration, repr_piece
-from stator.space.value import Constant, ExtensibleValue, NotKnown, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.operands import bool_value
+from stator.space.protocol import NOT_IMPLEMENTED
+from stator.space.recursion import acyclic, compared, entered, enumeration, repr_piece
+from stator.space.space import Space
+from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
 
 __all__ = ["MAXSIZE", "Sequence", "is_slice", "slice_index", "slice_of", "too_long"]
 
@@ -42,9 +42,9 @@ def is_slice(key: Value) -> bool:
 def slice_index(space: Space, value: Value, default: int | None, words: str = "integers or None or") -> int | None:
     """`_PyEval_SliceIndex`: one member of a slice, `default` for None."""
     value = value.force()
-    if value.cls is type(None) and default is None:
+    if value.is_none() and default is None:
         return None
-    if not issubclass(value.cls, int) and space.special(value, "__index__") is None:
+    if not value.isa(int) and space.special(value, "__index__") is None:
         raise space.error(TypeError, f"slice indices must be {words} have an __index__ method")
     return max(-MAXSIZE, min(MAXSIZE, space.int_(value)))
 
@@ -65,41 +65,39 @@ def slice_of(space: Space, key: Value) -> slice:
 
 
 class Sequence(ExtensibleValue):
-    """A list or a tuple. `items` of an existing one is built, and its length guarded, at the first use.
+    """A list, tuple or deque. `items` of an existing one is built, and its length guarded, at the first use.
 
     A single item at a known position is reached through `item` without a guard on the length.
     """
 
     __slots__ = ("_busy", "_items", "_slots", "space")
 
-    #: the builtin type; Any, as its methods are called on instances of subclasses
-    kind: ClassVar[Any]
+    #: the builtin type, whose methods are called on instances of subclasses, too
+    kind: ClassVar[Host]
+    space: Space
 
-    def __init__(self, items: list[Value] | None, cls: type) -> None:
-        self.cls = cls
-        self.source: Source | None = None
+    def __init__(self, items: list[Value] | None, cls: type | None = None) -> None:
+        # What the bases would set: so many are made that three calls for each would show in what tracing costs.
+        self.cls = cls or self.kind
+        self.source = self._attrs = None
+        self.host: Host = None
         self._items = items
-        self._attrs: Any = None
-        self._slots: dict[Any, Value | None] | None = None
+        self._slots: dict[Host, Value | None] | None = None
         self._busy = False
-        self.host: Any = None
-        self.space: Any = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Any:
-        """An existing list or tuple."""
+    def from_host(cls, space: Space, host: Host, source: Source) -> Self:
+        """An existing one."""
         self = cls(None, space.guard_type(host, source))
-        self.source = source
-        self.host = host
-        self.space = space
+        self.source, self.host, self.space = source, host, space
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Any:
+    def from_fresh(cls, space: Space, host: Host) -> Self:
         """The result of a real computation."""
         return cls([space.fresh(item) for item in cls.kind.__iter__(host)], type(host))
 
-    def dropped(self, hosts: list[Any]) -> list[Any]:
+    def dropped(self, hosts: list[Host]) -> list[Host]:
         return [] if self._items is None else missing(hosts, self._items)
 
     def held(self) -> Iterable[Value]:
@@ -107,7 +105,7 @@ class Sequence(ExtensibleValue):
         return items if self._attrs is None and not self._slots else (*items, *held_attributes(self))
 
     @property
-    def slots(self) -> dict[Any, Value | None]:
+    def slots(self) -> dict[Host, Value | None]:
         """Variables in `__slots__` that the traced program has set (or, with None, deleted), by their descriptor."""
         if self._slots is None:
             self._slots = {}
@@ -136,8 +134,8 @@ class Sequence(ExtensibleValue):
         assert source is not None
         child = self.kind.__getitem__(self.host, index)
         if type(source) is ConstSource and self.kind is tuple:
-            return self.space.wrap(child, ConstSource(child, f"{source.text}[{index}]"))  # type: ignore[no-any-return]
-        return self.space.wrap(child, ItemSource(source, index))  # type: ignore[no-any-return]
+            return self.space.wrap(child, ConstSource(child, f"{source.text}[{index}]"))
+        return self.space.wrap(child, ItemSource(source, index))
 
     def item(self, index: int) -> Value | None:
         """The item at a position counted from the front, or None beyond the end."""
@@ -159,19 +157,14 @@ class Sequence(ExtensibleValue):
 
     # -- the object itself ------------------------------------------------------------------------------------------
 
-    def host_items(self, space: Space) -> list[Any]:
+    @acyclic
+    def host_items(self, space: Space) -> list[Host]:
         """The items as host objects; raises NotKnown where one is not known, or holds this sequence itself."""
-        if self._busy:
-            raise NotKnown(self)
-        self._busy = True
-        try:
-            return [item.as_host(space) for item in self.items]
-        finally:
-            self._busy = False
+        return [item.as_host(space) for item in self.items]
 
-    def build(self, space: Space, items: list[Value]) -> Value:
+    def build(self, items: list[Value]) -> Value:
         """A new sequence of the builtin type itself."""
-        raise NotImplementedError
+        return type(self)(items)
 
     # -- indexing ---------------------------------------------------------------------------------------------------
 
@@ -179,7 +172,7 @@ class Sequence(ExtensibleValue):
         """`self[key]`."""
         key = key.force()
         if is_slice(key):
-            return self.build(space, self.items[slice_of(space, key)])
+            return self.build(self.items[slice_of(space, key)])
         index = self.position(space, key)
         if index >= 0:
             found = self.item(index)
@@ -194,7 +187,7 @@ class Sequence(ExtensibleValue):
         """The host int of a subscript that is no slice."""
         if type(key) is Constant and key.cls is int and -MAXSIZE <= key.host <= MAXSIZE:
             return int(key.host)
-        if not issubclass(key.cls, int) and space.special(key, "__index__") is None:
+        if not key.isa(int) and space.special(key, "__index__") is None:
             name = self.kind.__name__
             raise space.error(TypeError, f"{name} indices must be integers or slices, not {key.type_name(space)}")
         index = space.int_(key)
@@ -202,13 +195,21 @@ class Sequence(ExtensibleValue):
             raise space.error(IndexError, f"cannot fit '{key.type_name(space)}' into an index-sized integer")
         return index
 
-    def concatenated(self, space: Space, other: Value) -> Value:
-        """`self + other`."""
+    def tp_len(self, space: Space) -> Value:
+        return Constant(len(self.items))
+
+    def tp_add(self, space: Space, other: Value, /) -> Value:
         other = other.force()
         if not isinstance(other, Sequence) or other.kind is not self.kind:
             name = self.kind.__name__
             raise space.error(TypeError, f'can only concatenate {name} (not "{other.type_name(space)}") to {name}')
-        return self.build(space, self.items + other.items)
+        return self.build(self.items + other.items)
+
+    def tp_mul(self, space: Space, count: Value, /) -> Value:
+        return self.build(self.items * self.repetitions(space, count))
+
+    def tp_rmul(self, space: Space, count: Value, /) -> Value:
+        return self.tp_mul(space, count)
 
     def repetitions(self, space: Space, count: Value) -> int:
         """The host int of the other operand of `self * count`."""
@@ -241,23 +242,36 @@ class Sequence(ExtensibleValue):
                 limits[which] = max(given + len(self.items), 0) if given < 0 else given
         return limits[0], limits[1]
 
-    def occurrences(self, space: Space, item: Value) -> int:
-        """How many items equal `item`."""
+    def tp_contains(self, space: Space, item: Value, /) -> Value:
+        return bool_value(self.find(space, item) is not None)
+
+    def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:
+        found = self.find(space, item, *self.bounds(space, start, stop))
+        if found is None:
+            raise self.not_in(space, item, "index")
+        return Constant(found)
+
+    def not_in(self, space: Space, item: Value, search: str) -> Raised:
+        """The ValueError of a method such as `index`, where no item equals what is looked for."""
+        if not SEARCHES_SHOW_THE_ITEM:
+            return space.error(ValueError, error_words(getattr(self.kind(), search), None))
+        return space.error(ValueError, concatenated(repr_piece(space, item), f" is not in {self.kind.__name__}"))
+
+    def count(self, space: Space, item: Value, /) -> Value:
         count = index = 0
         while (found := self.item(index)) is not None:
             count += space.equal(found, item)
             index += 1
-        return count
+        return Constant(count)
 
     # -- comparing --------------------------------------------------------------------------------------------------
 
-    def compared(self, space: Space, symbol: str, other: Value) -> Value:
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
         """The lexicographic comparison of `list_richcompare` and `tuplerichcompare`."""
-        other = other.force()
         if not isinstance(other, Sequence) or other.kind is not self.kind:
             return NOT_IMPLEMENTED
         if symbol in ("==", "!=") and self.kind is list and len(self.items) != len(other.items):
-            return TRUE if symbol == "!=" else FALSE
+            return bool_value(symbol == "!=")
         theirs: Sequence = other
         return compared(space, self, other, lambda: self._lexicographic(space, symbol, theirs))
 
@@ -266,14 +280,14 @@ class Sequence(ExtensibleValue):
         while True:
             ours, theirs = self.item(index), other.item(index)
             if ours is None or theirs is None:
-                return TRUE if ORDER[symbol](len(self.items), len(other.items)) else FALSE
+                return bool_value(ORDER[symbol](len(self.items), len(other.items)))
             if not space.equal(ours, theirs):
                 if self.item(index) is None or other.item(index) is None:  # the comparison has shortened one
-                    return TRUE if ORDER[symbol](len(self.items), len(other.items)) else FALSE
+                    return bool_value(ORDER[symbol](len(self.items), len(other.items)))
                 break
             index += 1
         if symbol in ("==", "!="):
-            return TRUE if symbol == "!=" else FALSE
+            return bool_value(symbol == "!=")
         return space.compare(symbol, ours, theirs)
 
     # -- text -------------------------------------------------------------------------------------------------------
@@ -288,16 +302,6 @@ class Sequence(ExtensibleValue):
                 pieces.append(repr_piece(space, found))
         comma = "," if self.kind is tuple and len(self.items) == 1 else ""
         return enumeration(opening, pieces, f"{comma}{closing}")
-
-    # -- residual ---------------------------------------------------------------------------------------------------
-
-    def shell(self, writer: Writer) -> str:
-        """The expression of an empty one, where a cycle needs it before its items exist."""
-        raise Unsupported(errors.NotReconstructible(f"{self.describe()} that contains itself"))
-
-    def slot_effects(self, writer: Writer) -> list[str]:
-        """The lines that change the `__slots__` of an existing instance of a subclass."""
-        return slot_effects(self, writer) if self._slots else []
 
 
 ORDER: dict[str, Callable[[int, int], bool]] = {

@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from stator import errors
 from stator._core import fill_table, set_table
+from stator.guards.source import Source
 from stator.models.classes.instance import fill, held_attributes, slot_effects
 from stator.models.containers.dict_ import DictValue, class_text
-from stator.models.containers.dict_table import key_error
-from stator.models.containers.set_iterator import SetIterator
 from stator.models.containers.set_table import Operands, SetTable
+from stator.models.iterators.container_iterator import TableIterator, broken
+from stator.models.iterators.iterator import iterator_type, reduction
+from stator.space.host_types import Host
 from stator.space.identity.reachability import missing
-from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, bad_call, model_for, models
-from stator.space.recursion import entered, enumeration, list_pieces
+from stator.space.interfaces import Writer
+from stator.space.operands import bool_value, refuse
+from stator.space.protocol import NONE, NOT_IMPLEMENTED, bad_call, model_for, models
+from stator.space.recursion import acyclic, entered, enumeration, list_pieces
+from stator.space.space import Space
 from stator.space.value import ExtensibleValue, NotKnown, Raised, Unsupported, Value
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+def _operators(method: str, in_place: str) -> tuple[Callable[..., Value], ...]:
+    """An operator, its reflection and its form that changes the left operand; both operands must be sets."""
+
+    def operator(self: SetValue, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        return combine(space, method, self, (other,)) if isinstance(other, SetValue) else NOT_IMPLEMENTED
+
+    def reflected(self: SetValue, space: Space, other: Value, /) -> Value:
+        other = other.force()
+        return combine(space, method, other, (self,)) if isinstance(other, SetValue) else NOT_IMPLEMENTED
+
+    def updating(self: SetValue, space: Space, other: Value, /) -> Value:
+        if not isinstance(other.force(), SetValue):
+            return NOT_IMPLEMENTED
+        getattr(self, in_place)(space, other)
+        return self
+
+    return operator, reflected, updating
+
+
+def _combining(method: str) -> Callable[..., Value]:
+    """A method that makes a new set; the other operands are any iterables."""
+
+    def combined(self: SetValue, space: Space, *others: Value) -> Value:
+        return combine(space, method, self, others)
+
+    return combined
+
 
 #: what an error for an unhashable item calls it
 _ELEMENT = "set element"
@@ -33,27 +62,23 @@ class SetValue(ExtensibleValue):
 
     __slots__ = ("_busy", "slots", "table")
 
-    plain_iters: tuple[Any, ...] = (set.__iter__, frozenset.__iter__)
+    plain_iters: tuple[Host, ...] = (set.__iter__, frozenset.__iter__)
 
     def __init__(self, cls: type = set) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.table = SetTable()
-        self._attrs: Any = None
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
         self._busy = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> SetValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> SetValue:
         self = cls(space.guard_type(host, source))
-        self.host = host
-        self.source = source
+        self.source, self.host = source, host
         self.table = SetTable(host, source)
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> SetValue:
+    def from_fresh(cls, space: Space, host: Host) -> SetValue:
         self = cls(type(host))
         space._by_id[id(host)] = self
         space._kept.append(host)
@@ -70,9 +95,19 @@ class SetValue(ExtensibleValue):
         return self
 
     @property
+    def version(self) -> int:
+        """Counts insertions and deletions."""
+        return self.table.version
+
+    @property
+    def changed(self) -> bool:
+        """Whether the traced program has changed this existing set."""
+        return bool(self.table.log)
+
+    @property
     def solid(self) -> type:
         """The builtin type whose methods act on the real object without meeting overrides."""
-        return set if issubclass(self.cls, set) else frozenset
+        return set if self.isa(set) else frozenset
 
     def unpack(self, space: Space) -> list[Value]:
         """The elements, in the order of the real set."""
@@ -80,26 +115,23 @@ class SetValue(ExtensibleValue):
 
     # -- the value protocol -----------------------------------------------------------------------------------------
 
-    def as_host(self, space: Space) -> Any:
-        if self.cls not in (set, frozenset) or self._busy:
+    @acyclic
+    def as_host(self, space: Space) -> Host:
+        if self.cls is not self.solid:
             raise NotKnown(self)
-        self._busy = True
-        try:
-            keys = self.table.keys(space)
-            hosts = [self.table.element(key).as_host(space) for key in keys]
-        finally:
-            self._busy = False
+        keys = self.table.keys(space)
+        hosts = [self.table.element(key).as_host(space) for key in keys]
         table = set_table(keys)
         if self.table.is_exact(space) and tuple(map(hash, hosts)) == table[2]:
             return fill_table(self.cls(), table, hosts)
         return self.cls(hosts)
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         if space.host_lookup(self.cls, "__hash__") is frozenset.__hash__:
             return frozenset(self.table.keys(space))
         return super().key(space)
 
-    def dropped(self, hosts: list[Any]) -> list[Any]:
+    def dropped(self, hosts: list[Host]) -> list[Host]:
         return missing(hosts, self.held()) if self.table.complete else []
 
     def held(self) -> Iterable[Value]:
@@ -114,9 +146,7 @@ class SetValue(ExtensibleValue):
         solid = writer.const(set)
         return f"{solid}()" if self.cls is set else f"{solid}.__new__({class_text(writer, self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         table, values = self.table.making()
         items = f"[{', '.join([writer.expr(value) for value in values])}]" if values else ""
         solid = writer.const(self.solid)
@@ -154,8 +184,8 @@ class SetValue(ExtensibleValue):
 
     # -- making -----------------------------------------------------------------------------------------------------
 
-    def stored(self, space: Space) -> list[tuple[Any, Value]]:
-        """The elements with their stand-ins, in order: nothing needs to be hashed again."""
+    def stored(self, space: Space) -> list[tuple[Host, Value]]:
+        """The elements with their hash keys, in order: nothing needs to be hashed again."""
         found = {id(self.table.element(key)): key for key in self.table.keys(space)}
         return [(found[id(value)], value) for value in space.unpack(self)]
 
@@ -163,22 +193,18 @@ class SetValue(ExtensibleValue):
     def tp_new(space: Space, cls_value: Value, /, *args: Value, **kwargs: Value) -> Value:
         cls = space.known(cls_value)
         if cls is NotKnown:
-            raise Unsupported(errors.UnsupportedCCall("set.__new__"))
-        model: Any = model_for(cls)
+            raise refuse("set.__new__")
+        result: SetValue = model_for(cls)(cls)  # type: ignore[call-arg, assignment]
         if issubclass(cls, set):
-            result: SetValue = model(cls)
             return result
         takes_keywords = cls is not frozenset and space.host_lookup(cls, "__init__") is not object.__init__
         if (kwargs and not takes_keywords) or len(args) > 1:
             return bad_call(space, frozenset, list(args), kwargs)
-        if not args:
-            result = model(cls)
-            return result
-        iterable = args[0].force()
-        if cls is frozenset and iterable.cls is frozenset:
-            return iterable
-        result = model(cls)
-        _fill(space, result, iterable)
+        if args:
+            iterable = args[0].force()
+            if cls is frozenset and iterable.cls is frozenset:
+                return iterable
+            _fill(space, result, iterable)
         return result
 
     def tp_init(self, space: Space, iterable: Value | None = None, /) -> Value:
@@ -193,13 +219,13 @@ class SetValue(ExtensibleValue):
     def tp_len(self, space: Space) -> Value:
         return space.fresh(self.table.size(space))
 
-    def probe(self, space: Space, item: Value) -> Any:
+    def probe(self, space: Space, item: Value) -> Host:
         """The key to look up; an unhashable set stands for the frozenset equal to it."""
         item = item.force()
         try:
             return space.key_as(item, _ELEMENT)
         except Raised as e:
-            if not isinstance(item, SetValue) or not issubclass(e.value.cls, TypeError):
+            if not isinstance(item, SetValue) or not e.value.isa(TypeError):
                 raise
             return frozenset(item.table.keys(space))
 
@@ -207,7 +233,7 @@ class SetValue(ExtensibleValue):
         return self.table.has(space, self.probe(space, item))
 
     def tp_contains(self, space: Space, item: Value, /) -> Value:
-        return _truth(self.holds(space, item))
+        return bool_value(self.holds(space, item))
 
     def tp_iter(self, space: Space) -> Value:
         return SetIterator(space, self)
@@ -233,93 +259,27 @@ class SetValue(ExtensibleValue):
         mine = self.table.keys(space)
         return mine.issubset(other.table.keys(space))
 
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        other = other.force()
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
         if not isinstance(other, SetValue):
             return NOT_IMPLEMENTED
-        return _truth(self._equal(space, other))
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        if not isinstance(other, SetValue):
-            return NOT_IMPLEMENTED
-        return _truth(not self._equal(space, other))
-
-    def _equal(self, space: Space, other: SetValue) -> bool:
-        return self.table.size(space) == other.table.size(space) and self._within(space, other)
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        return _truth(self._within(space, other)) if isinstance(other, SetValue) else NOT_IMPLEMENTED
-
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        if not isinstance(other, SetValue):
-            return NOT_IMPLEMENTED
-        return _truth(self.table.size(space) < other.table.size(space) and self._within(space, other))
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        return other.tp_le(space, self) if isinstance(other, SetValue) else NOT_IMPLEMENTED
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        return other.tp_lt(space, self) if isinstance(other, SetValue) else NOT_IMPLEMENTED
+        if symbol in (">", ">="):
+            return other.tp_richcompare(space, symbol.replace(">", "<"), self)
+        if symbol in ("==", "!="):
+            equal = self.table.size(space) == other.table.size(space) and self._within(space, other)
+            return bool_value(equal is (symbol == "=="))
+        fits = symbol == "<=" or self.table.size(space) < other.table.size(space)
+        return bool_value(fits and self._within(space, other))
 
     # -- operators: both operands are sets --------------------------------------------------------------------------
 
-    def tp_or(self, space: Space, other: Value, /) -> Value:
-        return _operator(space, "union", self, other)
-
-    def tp_ror(self, space: Space, other: Value, /) -> Value:
-        return _operator(space, "union", other, self)
-
-    def tp_and(self, space: Space, other: Value, /) -> Value:
-        return _operator(space, "intersection", self, other)
-
-    def tp_rand(self, space: Space, other: Value, /) -> Value:
-        return _operator(space, "intersection", other, self)
-
-    def tp_sub(self, space: Space, other: Value, /) -> Value:
-        return _operator(space, "difference", self, other)
-
-    def tp_rsub(self, space: Space, other: Value, /) -> Value:
-        return _operator(space, "difference", other, self)
-
-    def tp_xor(self, space: Space, other: Value, /) -> Value:
-        return _operator(space, "symmetric_difference", self, other)
-
-    def tp_rxor(self, space: Space, other: Value, /) -> Value:
-        return _operator(space, "symmetric_difference", other, self)
-
-    def tp_ior(self, space: Space, other: Value, /) -> Value:
-        return self._in_place(space, self.update, other)
-
-    def tp_iand(self, space: Space, other: Value, /) -> Value:
-        return self._in_place(space, self.intersection_update, other)
-
-    def tp_isub(self, space: Space, other: Value, /) -> Value:
-        return self._in_place(space, self.difference_update, other)
-
-    def tp_ixor(self, space: Space, other: Value, /) -> Value:
-        return self._in_place(space, self.symmetric_difference_update, other)
-
-    def _in_place(self, space: Space, method: Any, other: Value) -> Value:
-        if not isinstance(other.force(), SetValue):
-            return NOT_IMPLEMENTED
-        method(space, other)
-        return self
+    tp_or, tp_ror, tp_ior = _operators("union", "update")
+    tp_and, tp_rand, tp_iand = _operators("intersection", "intersection_update")
+    tp_sub, tp_rsub, tp_isub = _operators("difference", "difference_update")
+    tp_xor, tp_rxor, tp_ixor = _operators("symmetric_difference", "symmetric_difference_update")
 
     # -- methods: the other operands are any iterables ---------------------------------------------------------------
 
-    def union(self, space: Space, *others: Value) -> Value:
-        return combine(space, "union", self, others)
-
-    def intersection(self, space: Space, *others: Value) -> Value:
-        return combine(space, "intersection", self, others)
-
-    def difference(self, space: Space, *others: Value) -> Value:
-        return combine(space, "difference", self, others)
+    union, intersection, difference = map(_combining, ("union", "intersection", "difference"))
 
     def symmetric_difference(self, space: Space, other: Value, /) -> Value:
         return combine(space, "symmetric_difference", self, (other,))
@@ -328,24 +288,24 @@ class SetValue(ExtensibleValue):
         other = other.force()
         if isinstance(other, SetValue):
             mine = self.table.keys(space)
-            return _truth(mine.isdisjoint(other.table.keys(space)))
-        return _truth(not any(self.table.has(space, space.key_as(item, _ELEMENT)) for item in space.iterate(other)))
+            return bool_value(mine.isdisjoint(other.table.keys(space)))
+        return bool_value(not any(self.table.has(space, space.key_as(item, _ELEMENT)) for item in space.iterate(other)))
 
     def issubset(self, space: Space, other: Value, /) -> Value:
         other = other.force()
         if not isinstance(other, SetValue):
             other = SetValue.from_items(space, space.unpack(other))
-        return _truth(self._within(space, other))
+        return bool_value(self._within(space, other))
 
     def issuperset(self, space: Space, other: Value, /) -> Value:
         other = other.force()
         if isinstance(other, SetValue):
-            return _truth(other._within(space, self))
-        return _truth(all(self.table.has(space, space.key_as(item, _ELEMENT)) for item in space.iterate(other)))
+            return bool_value(other._within(space, self))
+        return bool_value(all(self.table.has(space, space.key_as(item, _ELEMENT)) for item in space.iterate(other)))
 
     def tp_reduce(self, space: Space) -> Value:
         items, state = space.new_list(space.unpack(self)), space.call_method(self, "__getstate__")
-        return space.new_tuple([space.class_value(self.cls), space.new_tuple([items]), state])
+        return reduction(space, self.cls, [items], state)
 
     def copy(self, space: Space) -> Value:
         return self if self.cls is frozenset else combine(space, "copy", self, ())
@@ -366,7 +326,7 @@ class SetValue(ExtensibleValue):
         key = self.probe(space, item)
         space.mark_mutated(self)
         if not self.table.discard(space, key):
-            raise key_error(space, item)
+            raise space.error(KeyError, item.force())
         return NONE
 
     def pop(self, space: Space) -> Value:
@@ -403,9 +363,9 @@ class SetValue(ExtensibleValue):
             if other is self:
                 self.table.clear(space)
                 continue
-            known = _host_operand(space, other)
+            known = _keyed(space, other)
             items = () if known is not None else space.iterate(other)
-            keys = (space.key_as(item, _ELEMENT) for item in items) if known is None else list(known)
+            keys = (space.key_as(item, _ELEMENT) for item in items) if known is None else list(known.keys)
             self.table.remove_all(space, keys)
         return NONE
 
@@ -415,18 +375,13 @@ class SetValue(ExtensibleValue):
         if other is self:
             self.table.clear(space)
             return NONE
-        if _host_operand(space, other) is None:
-            other = SetValue.from_items(space, space.unpack(other))
-        found = _elements(space, other)
-        self.table.toggle(space, _host_operand(space, other), found, _is_exact(space, other))
+        known = _keyed(space, other) or _keyed(space, SetValue.from_items(space, space.unpack(other)))
+        assert known is not None
+        self.table.toggle(space, *known)
         return NONE
 
 
-def _truth(flag: bool) -> Value:
-    return TRUE if flag else FALSE
-
-
-def _made(writer: Writer, inserted: str, empty: str, table: Any, items: str) -> str:
+def _made(writer: Writer, inserted: str, empty: str, table: Host, items: str) -> str:
     """The expression for a set: made by inserting its elements, or an empty one given its table."""
     return inserted if table is None else f"{writer.const(fill_table)}({empty}, {writer.const(table)}, {items or '()'})"
 
@@ -442,61 +397,57 @@ def _calls(method: str, operands: list[str]) -> list[tuple[str, str]]:
     return [(method, ", ".join(operands))]
 
 
-def _host_operand(space: Space, other: Value) -> Any:
-    """The host set or dict of keys that a set method handles in its own way, or None for other iterables."""
+class _Keyed(NamedTuple):
+    """An operand that set methods handle in a way of their own: a set or dict."""
+
+    #: a host set or dict of the keys, not to be changed
+    keys: Host
+    #: the elements, by the ids of their keys
+    found: dict[int, Value]
+    #: whether their order is known
+    exact: bool
+
+
+def _keyed(space: Space, other: Value) -> _Keyed | None:
+    """The operand, or None for other iterables."""
     if isinstance(other, SetValue):
-        return other.table.keys(space)
+        return _Keyed(other.table.keys(space), other.table.elements(space), other.table.is_exact(space))
     if isinstance(other, DictValue) and other.cls is dict:
-        return other.table.finish(space)
+        entries = other.table.finish(space)
+        return _Keyed(entries, {id(key): entry.key for key, entry in entries.items()}, True)
     return None
-
-
-def _elements(space: Space, other: Value) -> dict[int, Value]:
-    """The elements of such an operand, by the ids of their keys."""
-    if isinstance(other, SetValue):
-        return other.table.elements(space)
-    assert isinstance(other, DictValue)
-    return {id(key): entry.key for key, entry in other.table.finish(space).items()}
 
 
 def _operands(space: Space, others: tuple[Value, ...], method: str) -> Operands:
     """What a method is given, each operand run through in turn."""
     # An intersection's elements are looked up by their hashes, without the set's own words for one that has none.
     key_of = space.key if method == "intersection" else lambda item: space.key_as(item, _ELEMENT)
-    hosts: list[Any] = []
+    hosts: list[Host] = []
     reals: list[Value] = []
     found: dict[int, Value] = {}
     exact = True
     for other in others:
         other = other.force()
-        host = _host_operand(space, other)
-        if host is None:
+        known = _keyed(space, other)
+        if known is None:
             items = [(key_of(item), item) for item in space.iterate(other)]
-            host = [key for key, _ in items]
+            known = _Keyed([key for key, _ in items], {id(key): item for key, item in reversed(items)}, True)
             other = space.new_list([item for _, item in items])
-            found = {id(key): item for key, item in reversed(items)} | found
-        else:
-            found = _elements(space, other) | found
-        hosts.append(host)
+        hosts.append(known.keys)
         reals.append(other)
-        exact = exact and _is_exact(space, other)
+        found = known.found | found
+        exact = exact and known.exact
     return Operands(hosts, reals, found, exact)
-
-
-def _is_exact(space: Space, other: Value) -> bool:
-    """Whether the order of an operand is known."""
-    return not isinstance(other, SetValue) or other.table.is_exact(space)
 
 
 def _fill(space: Space, target: SetValue, other: Value) -> None:
     """`set_update_internal`: sets and dicts are merged, anything else is run through."""
-    operand = _host_operand(space, other)
-    if operand is None:
+    known = _keyed(space, other)
+    if known is None:
         for item in space.iterate(other):
             target.table.add(space, space.key_as(item, _ELEMENT), item)
     elif other is not target:
-        real = _snapshot(space, target, other)
-        target.table.merge(space, operand, _elements(space, other), _is_exact(space, other), real)
+        target.table.merge(space, *known, _snapshot(space, target, other))
 
 
 def _snapshot(space: Space, target: SetValue, other: Value) -> Value:
@@ -511,13 +462,6 @@ def _snapshot(space: Space, target: SetValue, other: Value) -> Value:
     return other.duplicate(space, DictValue()) if isinstance(other, DictValue) else other
 
 
-def _operator(space: Space, method: str, left: Value, right: Value) -> Value:
-    left, right = left.force(), right.force()
-    if not isinstance(left, SetValue) or not isinstance(right, SetValue):
-        return NOT_IMPLEMENTED
-    return combine(space, method, left, (right,))
-
-
 def combine(space: Space, method: str, left: SetValue, others: tuple[Value, ...]) -> Value:
     """A new set, the result of an operation: the host sets' own method computes it."""
     mine = left.table.keys(space)
@@ -529,3 +473,36 @@ def combine(space: Space, method: str, left: SetValue, others: tuple[Value, ...]
     result.table.result(keys, found, exact or (method == "intersection" and len(keys) < 2))
     result.table.check_order(space)
     return result
+
+
+@iterator_type(type(iter(set())))
+class SetIterator(TableIterator):
+    """`iter(s)`."""
+
+    __slots__ = ()
+
+    shown: SetValue | None
+    kind = ("Set", "set")
+
+    def listed(self, space: Space) -> list[Value]:
+        assert self.shown is not None
+        return self.shown.unpack(space)
+
+    def project(self, space: Space, entry: Value) -> Value:
+        return entry
+
+    def rebuilt(self, writer: Writer) -> str:
+        shown = self.shown
+        if shown is not None and shown.version != self.version and shown.table.length() == self.size:
+            raise Unsupported(errors.NotReconstructible("an iterator over a set whose elements were exchanged"))
+        return super().rebuilt(writer)
+
+    def broken(self, writer: Writer) -> str:
+        return broken(writer, "set()", lambda other: f"iter({other})", ".add(None)")
+
+    def emptied(self, writer: Writer) -> str:
+        return "set()"
+
+    def iterated(self, writer: Writer, target: str) -> str:
+        kind = set if self.shown is None else self.shown.solid
+        return f"{writer.const(kind)}.__iter__({target})"

@@ -1,17 +1,17 @@
-"""The contents of a traced set: a host set of hashable stand-ins, on which CPython's own algorithm and order work."""
+"""The contents of a traced set: a host set of hash keys, on which CPython's own algorithm and order work."""
 
 from __future__ import annotations
 
-import gc
 import operator
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from stator import errors
 from stator._core import fill_table, set_finger, set_layout, set_table
 from stator.guards.guard import Equals, Length
 from stator.guards.interned import Interned
 from stator.guards.source import CallSource, ConstSource, ItemSource, Source
+from stator.space.host_types import Host
 from stator.space.identity.keys import (
     grounded,
     hashes_alike,
@@ -22,31 +22,28 @@ from stator.space.identity.keys import (
     runs_methods,
     stored_key,
 )
+from stator.space.space import Space
 from stator.space.value import Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-
 
 # -- what guards call ----------------------------------------------------------------------------------------------
 
 
-def layout(host: Any) -> tuple[Any, ...]:
+def layout(host: Host) -> tuple[Host, ...]:
     """The places of a set's table, then its elements in order: all that operations on it depend on, but its finger."""
     return set_layout(host)
 
 
-def places(host: Any) -> bytes:
+def places(host: Host) -> bytes:
     """The places of a set's table: free, taken, or left by a deleted element."""
     return set_table(host)[0]
 
 
-def hashes(host: Any) -> tuple[int, ...]:
+def hashes(host: Host) -> tuple[int, ...]:
     """The hashes of the elements, as the set has stored them, in the order of its table."""
     return set_table(host)[2]
 
 
-def finger(host: Any) -> int:
+def finger(host: Host) -> int:
     """Where a set's next `pop()` begins to look."""
     return set_finger(host)
 
@@ -54,20 +51,12 @@ def finger(host: Any) -> int:
 class Holds(Interned):
     """Whether a set has the element."""
 
-    def __init__(self, element: Any) -> None:
+    def __init__(self, element: Host) -> None:
         self.element = element
 
-    def __call__(self, host: Any) -> bool:
-        kind: Any = set if isinstance(host, set) else frozenset
+    def __call__(self, host: Host) -> bool:
+        kind: Host = set if isinstance(host, set) else frozenset
         return bool(kind.__contains__(host, self.element))
-
-
-def iterated_set(iterator: Any) -> Any:
-    """The set an iterator runs over."""
-    for referent in gc.get_referents(iterator):
-        if isinstance(referent, (set, frozenset)):
-            return referent
-    raise LookupError("the iterator is exhausted")
 
 
 class SetTable:
@@ -89,7 +78,7 @@ class SetTable:
         "version",
     )
 
-    def __init__(self, host: Any = None, source: Source | None = None) -> None:
+    def __init__(self, host: Host = None, source: Source | None = None) -> None:
         self.host = host
         self.source = source
         self._plain: bool | None = None
@@ -98,24 +87,24 @@ class SetTable:
         self.log: list[tuple[str, list[Value]]] = []
         #: counts insertions and deletions
         self.version = 0
-        self._keys: set[Any] = set()
+        self._keys: set[Host] = set()
         #: id of the stored key → (key, element), in the order of insertion
-        self._held: dict[int, tuple[Any, Value]] = {}
+        self._held: dict[int, tuple[Host, Value]] = {}
         #: keys that have left; an id among them can only be written back while its object is alive
-        self._gone: list[Any] = []
+        self._gone: list[Host] = []
         #: whether `_keys` is laid out as the real set is, in every call; only then are operations on it the real ones
         self._exact = True
         #: whether the finger of `_keys`, where `pop` begins to look, is that of the real set
         self._aimed = host is None
-        #: whether stand-ins have met whose comparison may run methods of the program
+        #: whether hash keys have met whose comparison may run methods of the program
         self._compared = False
         #: whether the finger cannot be known: an element was popped from an unknown place
         self._lost = False
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    def keys(self, space: Space) -> set[Any]:
-        """The stand-ins of all elements as a host set (not to be changed), guarded where the set existed before."""
+    def keys(self, space: Space) -> set[Host]:
+        """The hash keys of all elements as a host set (not to be changed), guarded where the set existed before."""
         if not self.complete:
             self._finish(space)
         return self._keys
@@ -145,7 +134,7 @@ class SetTable:
         """Whether the contents cannot change: a frozenset embedded in the code."""
         return type(self.source) is ConstSource and isinstance(self.host, frozenset)
 
-    def mirror(self, space: Space, table: Any, values: list[Value]) -> None:
+    def mirror(self, space: Space, table: Host, values: list[Value]) -> None:
         """Be like a set that is there, of such a table, with these elements in order."""
         keys = [stored_key(space, value, number) for value, number in zip(values, table[2], strict=True)]
         self._compared = any(map(runs_methods, keys))
@@ -165,7 +154,7 @@ class SetTable:
         self._held = dict(other._held)
         self._exact = other._exact
 
-    def _insert(self, key: Any, value: Value) -> bool:
+    def _insert(self, key: Host, value: Value) -> bool:
         before, version = len(self._keys), self.version
         self._keys.add(key)
         if self.version != version:  # comparing elements has changed the set
@@ -178,7 +167,7 @@ class SetTable:
         self._compared = self._compared or runs_methods(key)
         return True
 
-    def has(self, space: Space, key: Any) -> bool:
+    def has(self, space: Space, key: Host) -> bool:
         key = self._grounded(space, key)
         if self.complete or not is_plain(key) or not self._is_plain():
             return key in self.keys(space)
@@ -195,7 +184,7 @@ class SetTable:
         return self._plain
 
     @property
-    def _kind(self) -> Any:
+    def _kind(self) -> Host:
         return set if isinstance(self.host, set) else frozenset
 
     def size(self, space: Space) -> int:
@@ -210,7 +199,7 @@ class SetTable:
         """The number of elements of a complete set."""
         return len(self._keys)
 
-    def element(self, key: Any) -> Value:
+    def element(self, key: Host) -> Value:
         """The element that a stored key stands for."""
         return self._held[id(key)][1]
 
@@ -241,13 +230,13 @@ class SetTable:
         if not self.is_exact(space) and len(self._keys) > 1 and _steady(self._keys):
             raise Unsupported(errors.UnsupportedSlot("set", "an operation on a set whose order has an unseen history"))
 
-    def stand_ins(self) -> list[Any]:
-        """The stand-ins of the elements, in the order of insertion."""
+    def hash_keys(self) -> list[Host]:
+        """The hash keys of the elements, in the order of insertion."""
         return [key for key, _ in self._held.values()]
 
-    def making(self) -> tuple[Any, list[Value]]:
+    def making(self) -> tuple[Host, list[Value]]:
         """How to make a new set like this one: its table, or None where inserting the elements in order makes it."""
-        keys = self.stand_ins()
+        keys = self.hash_keys()
         if not self._exact:
             if len(keys) > 1 and _steady(keys):
                 raise Unsupported(errors.NotReconstructible("a set whose order has an unseen history"))
@@ -267,25 +256,25 @@ class SetTable:
             raise _runs_again()
         return self._compared
 
-    def laid_out(self) -> tuple[Any, list[Value]]:
+    def laid_out(self) -> tuple[Host, list[Value]]:
         """The table to be, with its elements; the finger stays where it is unless it was moved."""
         taken, place, hashes = set_table(self._keys)
         return (taken, place if self._aimed else -1, hashes), [self.element(key) for key in self._keys]
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def _grounded(self, space: Space, key: Any) -> Any:
+    def _grounded(self, space: Space, key: Host) -> Host:
         """The key as the elements of an existing set are compared with it."""
         return grounded(space, key) if self.source is not None and self._kind.__len__(self.host) else key
 
-    def add(self, space: Space, key: Any, value: Value) -> None:
+    def add(self, space: Space, key: Host, value: Value) -> None:
         key = self._grounded(space, key)
         self.keys(space)
         if self._insert(key, value):
             self.version += 1
             self.note("add", value)
 
-    def discard(self, space: Space, key: Any) -> bool:
+    def discard(self, space: Space, key: Host) -> bool:
         key = self._grounded(space, key)
         self.keys(space).discard(key)
         return self._forget("discard")
@@ -321,7 +310,7 @@ class SetTable:
         self._exact = self._exact or not self._lost
         self.version += 1
 
-    def remove_all(self, space: Space, keys: Iterable[Any]) -> None:
+    def remove_all(self, space: Space, keys: Iterable[Host]) -> None:
         """`difference_update`: discard one after the other, then tidy the table up if many are gone from it."""
         for key in keys:
             self.discard(space, key)
@@ -332,14 +321,14 @@ class SetTable:
         elif not self._exact or set_table(self._keys) != before:
             self.note("difference_update")
 
-    def toggle(self, space: Space, other: Any, found: dict[int, Value], exact: bool) -> None:
+    def toggle(self, space: Space, other: Host, found: dict[int, Value], exact: bool) -> None:
         """`symmetric_difference_update` with a host set or dict; `exact`: whether its order is known."""
         for key in list(other):
             if not self.discard(space, key):
                 self.add(space, key, found[id(key)])
                 self._exact = self._exact and exact
 
-    def merge(self, space: Space, operand: Any, found: dict[int, Value], exact: bool, real: Value) -> None:
+    def merge(self, space: Space, operand: Host, found: dict[int, Value], exact: bool, real: Value) -> None:
         """Add the keys of a host set or dict as `update` does; `found`: their elements by the keys' ids.
 
         `real` is a value that generated code can make, to update an existing set with.
@@ -381,7 +370,7 @@ class SetTable:
         """The elements by the ids of their keys."""
         return {id(key): self.element(key) for key in self.keys(space)}
 
-    def result(self, keys: set[Any], found: dict[int, Value], exact: bool) -> None:
+    def result(self, keys: set[Host], found: dict[int, Value], exact: bool) -> None:
         """Be the result of an operation on host sets; `found`: the elements by the ids of their keys."""
         self._keys = keys
         self._held = {id(key): (key, found[id(key)]) for key in keys}
@@ -392,7 +381,7 @@ class SetTable:
 class Operands(NamedTuple):
     """The operands of a method as host sets, dicts and lists of keys; their elements by the keys' ids."""
 
-    hosts: list[Any]
+    hosts: list[Host]
     #: values for them that generated code can make
     reals: list[Value]
     found: dict[int, Value]
@@ -410,10 +399,10 @@ class Operands(NamedTuple):
 _ONE_BY_ONE = frozenset({"add", "discard", "pop"})
 
 
-def _duplicate(keys: set[Any], place: int | None = None) -> set[Any]:
+def _duplicate(keys: set[Host], place: int | None = None) -> set[Host]:
     """A host set with the very same table, but for the finger where another is given."""
     taken, present, hashes = set_table(keys)
-    twin: set[Any] = fill_table(set(), (taken, present if place is None else place, hashes), list(keys))
+    twin: set[Host] = fill_table(set(), (taken, present if place is None else place, hashes), list(keys))
     return twin
 
 
@@ -421,6 +410,6 @@ def _runs_again() -> Unsupported:
     return Unsupported(errors.NotReconstructible("a set some of whose elements have methods to hash them"))
 
 
-def _steady(keys: Iterable[Any]) -> bool:
-    """Whether the stand-ins hash as the real elements do, in every call."""
+def _steady(keys: Iterable[Host]) -> bool:
+    """Whether the hash keys hash as the real elements do, in every call."""
     return all(map(hashes_alike, leaves(keys)))

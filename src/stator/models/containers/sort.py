@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from stator.space.host_types import Host
+from stator.space.space import Space
 from stator.space.value import NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 __all__ = ["sorted_items"]
 
@@ -44,7 +41,7 @@ def sorted_items(space: Space, items: list[Value], key: Value, backwards: bool, 
         result[:] = [items[i] for i in order]
 
 
-def _plain_hosts(space: Space, keys: list[Value]) -> list[Any] | None:
+def _plain_hosts(space: Space, keys: list[Value]) -> list[Host] | None:
     """The host objects of the keys, if CPython compares them without running code of the program."""
     try:
         hosts = [key.force().as_host(space) for key in keys if not key.force().symbolic]
@@ -53,5 +50,5 @@ def _plain_hosts(space: Space, keys: list[Value]) -> list[Any] | None:
     return hosts if len(hosts) == len(keys) and all(map(_plain, hosts)) else None
 
 
-def _plain(host: Any) -> bool:
+def _plain(host: Host) -> bool:
     return type(host) in _PLAIN or (type(host) is tuple and all(map(_plain, host)))

@@ -1,18 +1,16 @@
 """Structure sequences (`time.struct_time`, `os.stat_result` …): what they have beyond tuples.
 
-CPython itself makes them, of stand-ins for the items where those are more than constants: it checks and words all.
+CPython itself makes them, of place holders for the items where those are more than constants: it checks and words all.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from stator.models.containers.tuple_ import TupleValue
+from stator.models.iterators.iterator import reduction
+from stator.space.host_types import Host
 from stator.space.protocol import pure, register
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 class _Item:
@@ -22,10 +20,10 @@ class _Item:
         self.value = value
 
 
-def _stands(space: Space, value: Value) -> Any:
-    """The operand of `__new__` or `__replace__` with stand-ins for what it holds."""
+def _stands(space: Space, value: Value) -> Host:
+    """The operand of `__new__` or `__replace__` with place holders for what it holds."""
     value = value.force()
-    if issubclass(value.cls, dict):
+    if value.isa(dict):
         names = [space.known(name) for name in space.unpack(value)]
         if not all(type(name) is str for name in names):
             raise NotKnown(value)
@@ -35,10 +33,10 @@ def _stands(space: Space, value: Value) -> Any:
     return value.as_host(space)
 
 
-def _made(space: Space, host: Any) -> Value:
-    """The value of a structure sequence of stand-ins."""
+def _made(space: Space, host: Host) -> Value:
+    """The value of a structure sequence of place holders."""
 
-    def value_of(item: Any) -> Value:
+    def value_of(item: Host) -> Value:
         return item.value if type(item) is _Item else space.fresh(item)
 
     made = TupleValue([value_of(item) for item in tuple.__iter__(host)], type(host))
@@ -46,7 +44,7 @@ def _made(space: Space, host: Any) -> Value:
     return made
 
 
-def _model_new(cls: type, host: Any) -> None:
+def _model_new(cls: type, host: Host) -> None:
     def new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         try:
             hosts = [cls, *(_stands(space, arg) for arg in args[1:])]
@@ -58,28 +56,26 @@ def _model_new(cls: type, host: Any) -> None:
     register(host, new)
 
 
-def _model_reduce(host: Any) -> None:
+def _model_reduce(host: Host) -> None:
     def reduce(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         value = args[0].force() if len(args) == 1 and not kwargs else None
         if not isinstance(value, TupleValue):
             return None
-        hidden: list[tuple[Value, Value]] = [
-            (Constant(name), item) for name, item in value.hidden_fields(space).items()
-        ]
-        state = space.new_tuple([space.new_tuple(value.items), space.new_dict(hidden)])
-        return space.new_tuple([space.class_value(value.cls), state])
+        fields = value.hidden_fields(space).items()
+        hidden: list[tuple[Value, Value]] = [(Constant(name), item) for name, item in fields]
+        return reduction(space, value.cls, [space.new_tuple(value.items), space.new_dict(hidden)])
 
     register(host, reduce)
 
 
-def _model_replace(host: Any) -> None:
+def _model_replace(host: Host) -> None:
     def replace(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         value = args[0].force() if len(args) == 1 else None
         if not isinstance(value, TupleValue):
             return None
         hidden = {name: _Item(item) for name, item in value.hidden_fields(space).items()}
         try:
-            copied: Any = value.cls([_Item(item) for item in value.items], hidden)
+            copied: Host = value.cls([_Item(item) for item in value.items], hidden)
             made = host(copied, **{name: _Item(item) for name, item in kwargs.items()})
         except TypeError:
             return None  # CPython says what is wrong

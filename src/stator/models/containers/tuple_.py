@@ -7,7 +7,6 @@ import datetime
 import operator
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.models.classes.instance import fill
@@ -16,34 +15,19 @@ from stator.models.containers.sequence import Sequence, slice_of
 from stator.models.iterators.iterator import TupleIterator
 from stator.space.attributes import MISSING
 from stator.space.facts import attribute
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.length_hint import iterate_sized
-from stator.space.protocol import FALSE, TRUE, models, pure
-from stator.space.value import Constant, NotKnown, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.protocol import COMPARISONS, models, pure
+from stator.space.space import Space
+from stator.space.value import NotKnown, Raised, Unsupported, Value
 
 __all__ = ["TupleValue", "structure_fields"]
 
 #: methods that decide what CPython computes when it meets the tuple in a real operation
-_TELLING = (
-    *("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__len__", "__iter__", "__getitem__"),
-    *(
-        "__repr__",
-        "__str__",
-        "__format__",
-        "__contains__",
-        "__bool__",
-        "__index__",
-        "__float__",
-        "__int__",
-        "__add__",
-        "__radd__",
-        "__mul__",
-        "__rmul__",
-    ),
-)
+_TELLING = [*COMPARISONS, "__hash__", "__len__", "__iter__", "__getitem__", "__repr__", "__str__", "__format__"]
+_TELLING += ["__contains__", "__bool__", "__index__", "__float__", "__int__"]
+_TELLING += ["__add__", "__radd__", "__mul__", "__rmul__"]
 #: the methods of named tuples read nothing but the items
 _NAMED = vars(collections)
 _WRITTEN_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType)
@@ -61,7 +45,7 @@ class TupleValue(Sequence):
     kind = tuple
     plain_iters = (tuple.__iter__,)
 
-    def __init__(self, items: list[Value] | None, cls: type = tuple) -> None:
+    def __init__(self, items: list[Value] | None, cls: type | None = None) -> None:
         super().__init__(None if items is None else list(items), cls)
         #: the fields of a new structure sequence that are no items, by name
         self.hidden: dict[str, Value] = {}
@@ -76,12 +60,9 @@ class TupleValue(Sequence):
             return iterable
         return TupleValue(list(iterate_sized(space, iterable)), host_cls)
 
-    def build(self, space: Space, items: list[Value]) -> Value:
-        return TupleValue(items)
-
     # -- known ------------------------------------------------------------------------------------------------------
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.cls is tuple:
             return tuple(self.host_items(space))
         if not _behaves_like_tuple(space, self.cls) or self._attrs is not None:
@@ -95,12 +76,12 @@ class TupleValue(Sequence):
             return super().as_host(space)
         return maker(self.cls, items, *([hidden] if hidden else ()))
 
-    def identity(self, space: Space) -> Any:
+    def identity(self, space: Space) -> Host:
         if self.cls is tuple and self._items == []:
             return ()
         return super().identity(space)
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         cls = self.cls
         if cls is not tuple:
             same = (
@@ -113,9 +94,6 @@ class TupleValue(Sequence):
 
     # -- the sequence -----------------------------------------------------------------------------------------------
 
-    def tp_len(self, space: Space) -> Value:
-        return Constant(len(self.items))
-
     def tp_getitem(self, space: Space, key: Value, /) -> Value:
         key = key.force()
         if key.cls is slice and self.cls is tuple:
@@ -127,9 +105,6 @@ class TupleValue(Sequence):
     def tp_iter(self, space: Space) -> Value:
         return TupleIterator(self)
 
-    def tp_contains(self, space: Space, item: Value, /) -> Value:
-        return FALSE if self.find(space, item) is None else TRUE
-
     def tp_add(self, space: Space, other: Value, /) -> Value:
         other = other.force()
         if isinstance(other, TupleValue):
@@ -137,43 +112,16 @@ class TupleValue(Sequence):
                 return other
             if not other.items and self.cls is tuple:
                 return self
-        return self.concatenated(space, other)
+        return super().tp_add(space, other)
 
     def tp_mul(self, space: Space, count: Value, /) -> Value:
         times = self.repetitions(space, count)
         return self if times == 1 and self.cls is tuple else TupleValue(self.items * times)
 
-    def tp_rmul(self, space: Space, count: Value, /) -> Value:
-        return self.tp_mul(space, count)
+    def not_in(self, space: Space, item: Value, search: str) -> Raised:
+        return space.error(ValueError, "tuple.index(x): x not in tuple")
 
-    def index(self, space: Space, item: Value, start: Value | None = None, stop: Value | None = None, /) -> Value:
-        found = self.find(space, item, *self.bounds(space, start, stop))
-        if found is None:
-            raise space.error(ValueError, "tuple.index(x): x not in tuple")
-        return Constant(found)
-
-    def count(self, space: Space, item: Value, /) -> Value:
-        return Constant(self.occurrences(space, item))
-
-    # -- comparing, hashing, showing --------------------------------------------------------------------------------
-
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self.compared(space, "==", other)
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self.compared(space, "!=", other)
-
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return self.compared(space, "<", other)
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return self.compared(space, "<=", other)
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return self.compared(space, ">", other)
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return self.compared(space, ">=", other)
+    # -- hashing, showing -------------------------------------------------------------------------------------------
 
     def tp_hash(self, space: Space) -> Value:
         return hash_of_parts(space, "tuple", tuple, self.items)
@@ -187,7 +135,7 @@ class TupleValue(Sequence):
     # -- structure sequences ----------------------------------------------------------------------------------------
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> TupleValue:
+    def from_fresh(cls, space: Space, host: Host) -> TupleValue:
         self: TupleValue = super().from_fresh(space, host)
         if structure_fields(type(host)):
             self.host = host  # for the fields that are no items
@@ -216,11 +164,9 @@ class TupleValue(Sequence):
         names = [name for name, index in structure_fields(self.cls).items() if index >= len(self.items)]
         return {name: space.getattr(self, name) for name in names}
 
-    # -- residual ---------------------------------------------------------------------------------------------------
+    # -- generated code ---------------------------------------------------------------------------------------------
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         parts = [writer.expr(item) for item in (*self.items, *self.hidden.values())]
         if self.host is not None:
             hidden = [name for name, index in structure_fields(self.cls).items() if index >= len(parts)]
@@ -239,7 +185,7 @@ class TupleValue(Sequence):
         return name
 
 
-def _holds(host: Any, items: tuple[Any, ...], hidden: dict[str, Any]) -> bool:
+def _holds(host: Host, items: tuple[Host, ...], hidden: dict[str, Host]) -> bool:
     """Whether the tuple holds these very objects."""
     return all(map(operator.is_, items, host)) and all(getattr(host, name) is item for name, item in hidden.items())
 
@@ -249,7 +195,7 @@ def _behaves_like_tuple(space: Space, cls: type) -> bool:
     return all(_runs_no_code(space.host_lookup(cls, name)) for name in _TELLING)
 
 
-def _runs_no_code(method: Any) -> bool:
+def _runs_no_code(method: Host) -> bool:
     if isinstance(method, types.FunctionType):
         return method.__globals__ is _NAMED
     return method is MISSING or method is None or isinstance(method, _WRITTEN_IN_C)
@@ -274,7 +220,7 @@ def structure_fields(cls: type) -> dict[str, int]:
     return fields
 
 
-def _maker(cls: type) -> tuple[type | None, Any]:
+def _maker(cls: type) -> tuple[type | None, Host]:
     """The class along the MRO whose `__new__` is C, and that `__new__`: what makes an instance from its items."""
     for base in cls.__mro__:
         found = base.__dict__.get("__new__")

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
-from stator.guards.guard import Equals
-from stator.guards.raw import instance_dict, is_heap_type, lacks_dict, type_lookup
-from stator.guards.source import CallSource, GetAttrSource
+from stator.guards.raw import instance_dict, type_lookup
+from stator.guards.source import GetAttrSource, Source
+from stator.models.classes.late_dict import LateDictValue
+from stator.models.exceptions import exception_code
+from stator.models.exceptions.exception_parts import Hole, native_base, value_of
 from stator.models.exceptions.traceback_ import Passed, TracebackValue
 from stator.models.text.repr_ import repr_of, str_of
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
+from stator.space.interfaces import Trace, Writer
+from stator.space.operands import check_kind, host_errors
 from stator.space.protocol import FALSE, NONE, TRUE, bad_call, models
 from stator.space.recursion import enumeration, list_pieces, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 _PACKAGE = __name__.split(".")[0]
 _PLAIN = frozenset({int, float, complex, bool, str, bytes, type(None)})
@@ -34,40 +35,15 @@ _SENDING_ON = frozenset({"RERAISE", "END_ASYNC_FOR", "CLEANUP_THROW"})
 _LINKS = ("__cause__", "__context__", "__suppress_context__", "__traceback__")
 
 
-def _args(real: BaseException) -> tuple[Any, ...]:
+def _args(real: BaseException) -> tuple[Host, ...]:
     return BaseException.args.__get__(real)  # type: ignore[attr-defined, no-any-return]
 
 
-class HoleSeen(Exception):
-    """C code looked at the text of something only traced."""
-
-
-class Hole:
-    """Stands for a traced value inside a real exception."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Value) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        raise HoleSeen
-
-    __str__ = __repr__
-
-
-def native_base(cls: type) -> type[BaseException]:
-    """The exception class written in C that lays out instances of `cls`."""
-    return next(base for base in cls.__mro__ if not is_heap_type(base))
-
-
 @models(BaseException)
-class ExceptionValue(Value):
+class ExceptionValue(LateDictValue):
     """An exception: existing (`source` set), or made by the traced program around `real`."""
 
     __slots__ = (
-        "_attrs",
-        "_had_dict",
         "args",
         "fields",
         "is_context",
@@ -81,10 +57,10 @@ class ExceptionValue(Value):
     )
 
     def __init__(self, space: Space, real: BaseException, source: Source | None = None) -> None:
+        super().__init__(type(real))
         self.space = space
-        self.cls = type(real)
         self.source = source
-        self.real = real
+        self.real = self.host = real
         #: the arguments as values, where they are not (only) those of `real`
         self.args: list[Value] | None = None
         #: the class whose name is in the words: it is guarded when they are read, which `hasattr` never does
@@ -92,7 +68,7 @@ class ExceptionValue(Value):
         #: links to other exceptions, and what was assigned to an existing exception
         self.fields: dict[str, Value] = {}
         #: slots of the program's own classes, by descriptor
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
         #: raised while nothing of the trace was being handled: what the traced frame's callers handle is its context
         self.takes_context = False
         #: whether it may be the context of another
@@ -101,33 +77,30 @@ class ExceptionValue(Value):
         self.tb_entries: list[Passed] = []
         #: what `__traceback__` gives when the exception has left so many frames
         self.tb_values: dict[int, Value] = {}
-        self._attrs: Any = None
-        #: whether there was a `__dict__` before the trace asked for it
-        self._had_dict = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ExceptionValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ExceptionValue:
         space.guard_type(host, source)
         return cls(space, host, source)
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> ExceptionValue:
+    def from_fresh(cls, space: Space, host: Host) -> ExceptionValue:
         return made_of(space, host)
 
     @classmethod
-    def raised_by(cls, space: Space, host: Any) -> ExceptionValue:
+    def raised_by(cls, space: Space, host: Host) -> ExceptionValue:
         """An exception that a function run for real has just raised, with those that it was handling."""
         new = _known(space, host) is None
         self = made_of(space, host)
         if new and host.__cause__ is not None:
-            self.assign_field(space, "__cause__", cls.raised_by(space, host.__cause__))
+            self.set_field(space, "__cause__", cls.raised_by(space, host.__cause__))
         elif new and host.__suppress_context__:
-            self.assign_field(space, "__cause__", NONE)
+            self.set_field(space, "__cause__", NONE)
         if new and not _is_outside(space, host.__context__):
-            self.assign_field(space, "__context__", cls.raised_by(space, host.__context__))
+            self.set_field(space, "__context__", cls.raised_by(space, host.__context__))
         else:
-            frame = getattr(space.trace, "frame", None)
-            set_context(space, self, getattr(frame, "handled", None))
+            frame = space.trace.frame
+            set_context(space, self, None if frame is None else frame.handling.current)
         return self
 
     # -- parts ------------------------------------------------------------------------------------------------------
@@ -146,7 +119,7 @@ class ExceptionValue(Value):
         """Run the builtin class's `__init__` with these arguments."""
         native_base(self.cls).__init__(self.real, *[host_of(space, v) for v in values])
 
-    def set_field(self, name: str, value: Value) -> None:
+    def fill_field(self, name: str, value: Value) -> None:
         """Fill a C-level attribute of a fresh exception."""
         self._descriptor(name).__set__(self.real, Hole(value) if type(value) is not Constant else value.host)
 
@@ -156,8 +129,8 @@ class ExceptionValue(Value):
     def name_attribute(self, space: Space, obj: Value, name: str) -> None:
         """Tell an AttributeError of the program's own what was looked for, as `PyObject_GetAttr` does."""
         if self.source is None and all(self._descriptor(n).__get__(self.real) is None for n in ("name", "obj")):
-            self.set_field("name", Constant(name))
-            self.set_field("obj", obj)
+            self.fill_field("name", Constant(name))
+            self.fill_field("obj", obj)
 
     @classmethod
     def answers(cls, host: type, name: str) -> bool:
@@ -176,7 +149,7 @@ class ExceptionValue(Value):
         if name == "__suppress_context__":
             return FALSE
         if name == "__context__" and self.takes_context:
-            return space.trace.handled_by_callers() or NONE
+            return space.trace.root.handled_by_callers() or NONE
         if name in _LINKS:
             return NONE
         descriptor = self._descriptor(name)
@@ -192,20 +165,14 @@ class ExceptionValue(Value):
             raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name)) from None
         return space.wrap(found, GetAttrSource(self.source, name))
 
-    def assign_field(self, space: Space, name: str, value: Value | None) -> bool:
+    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         """`exception.name = value` (or `del`, for None) for a C-level attribute."""
+        value = None if value is None else value.force()
         if name in _LINKS:
-            return self._assign_link(space, name, value)
+            _check_assignable(space, name, value)
+            return self._assign_link(space, name, value)  # type: ignore[arg-type]
         if name == "args":
-            if value is None:
-                raise space.error(TypeError, "args may not be deleted")
-            items = space.unpack(value)
-            space.mark_mutated(self)
-            if self.source is not None or self.args is not None:
-                self.args = items
-            else:
-                BaseException.args.__set__(self.real, tuple(host_of(space, item) for item in items))  # type: ignore[attr-defined]
-            return True
+            return self._assign_args(space, value)
         if self.source is not None:
             if value is None:
                 return False
@@ -228,23 +195,20 @@ class ExceptionValue(Value):
             raise Raised(space.exception(e)) from None
         return True
 
-    def _assign_link(self, space: Space, name: str, value: Value | None) -> bool:
-        value = value if value is None else value.force()
+    def _assign_args(self, space: Space, value: Value | None) -> bool:
+        if value is None:
+            _check_assignable(space, "args", None)
+        items = space.unpack(value)  # type: ignore[arg-type]
+        space.mark_mutated(self)
+        if self.source is not None or self.args is not None:
+            self.args = items
+        else:
+            BaseException.args.__set__(self.real, tuple(host_of(space, item) for item in items))  # type: ignore[attr-defined]
+        return True
+
+    def _assign_link(self, space: Space, name: str, value: Value) -> bool:
         if name == "__traceback__":
             return self._assign_traceback(space, value)
-        if name == "__suppress_context__":
-            if value is None:
-                raise space.error(TypeError, "can't delete numeric/char attribute")
-            if value.cls is not bool:
-                raise space.error(TypeError, "attribute value type must be bool")
-            space.mark_mutated(self)
-            self.fields[name] = value
-            return True
-        word = "cause" if name == "__cause__" else "context"
-        if value is None:
-            raise space.error(TypeError, f"__{word}__ may not be deleted")
-        if value.cls is not type(None) and not issubclass(value.cls, BaseException):
-            raise space.error(TypeError, f"exception {word} must be None or derive from BaseException")
         space.mark_mutated(self)
         self.fields[name] = value
         if name == "__cause__":
@@ -253,13 +217,8 @@ class ExceptionValue(Value):
             value.is_context = True
         return True
 
-    def _assign_traceback(self, space: Space, value: Value | None) -> bool:
-        if value is None:
-            raise space.error(TypeError, "__traceback__ may not be deleted")
-        is_traceback = isinstance(value, TracebackValue)
-        if not is_traceback and value.cls is not type(None):
-            raise space.error(TypeError, "__traceback__ must be a traceback or None")
-        existing = value.source is not None and is_traceback
+    def _assign_traceback(self, space: Space, value: Value) -> bool:
+        existing = value.source is not None and isinstance(value, TracebackValue)
         if existing and self.source is None:
             return False
         space.mark_mutated(self)
@@ -289,17 +248,6 @@ class ExceptionValue(Value):
             frame.space.mark_mutated(self)
         self.tb_entries.append(Passed(frame, instr))
 
-    def lacks_dict(self, space: Space) -> bool:
-        return self.source is not None and self._attrs is None and lacks_dict(self.real)
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None:
-            from stator.models.classes.attr_dict import AttrDict
-
-            self._had_dict = self.source is not None and not lacks_dict(self.real)
-            self._attrs = AttrDict(self, None if self.source is None else self.real)
-        return self._attrs
-
     # -- BaseException ----------------------------------------------------------------------------------------------
 
     def tp_str(self, space: Space) -> Value:
@@ -315,19 +263,20 @@ class ExceptionValue(Value):
 
     def with_traceback(self, space: Space, traceback: Value, /) -> Value:
         traceback = traceback.force()
+        _check_assignable(space, "__traceback__", traceback)
         if not self._assign_traceback(space, traceback):
             raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, "__traceback__"))
         return self
 
     def add_note(self, space: Space, note: Value, /) -> Value:
         note = note.force()
-        if not issubclass(note.cls, str):
+        if not note.isa(str):
             return bad_call(space, BaseException.add_note, [Constant(Exception()), note], {})
         notes = space.getattr_or_none(self, "__notes__")
         if notes is None:
             notes = space.new_list([])
             space.setattr(self, "__notes__", notes)
-        elif not issubclass(notes.force().cls, list):
+        elif not notes.isa(list):
             raise space.error(TypeError, "Cannot add note: __notes__ is not a list")
         space.call_builtin(list.append, [notes, note], {})
         return NONE
@@ -342,26 +291,17 @@ class ExceptionValue(Value):
         if self.source is None:
             attrs: Value = self.attr_dict(space)
             return attrs if space.truth(space.len(attrs)) else None
-        if self._attrs is None or self._had_dict:
-            lacks = lacks_dict(self.real)
-            space.trace.guard(Equals(CallSource(lacks_dict, self.source, "lacks_dict"), lacks))
-            if lacks:
-                return None
-        return self.attr_dict(space)  # type: ignore[no-any-return]
+        return None if self.is_bare(space) else self.attr_dict(space)
 
     def tp_setstate(self, space: Space, state: Value, /) -> Value:
         state = state.force()
-        if state.cls is not type(None):
-            if not issubclass(state.cls, dict):
-                raise space.error(TypeError, "state is not a dictionary")
+        if not state.is_none():
+            check_kind(space, state, dict, "state is not a dictionary")
             for key, value in state.pairs(space):  # type: ignore[attr-defined]
                 space.setattr(self, attribute_name(space, key), value)
         return NONE
 
     # -- the value protocol -----------------------------------------------------------------------------------------
-
-    def identity(self, space: Space) -> Any:
-        return self if self.source is None else self.real
 
     def describe(self) -> str:
         return f"a {self.cls.__name__} exception"
@@ -372,17 +312,25 @@ class ExceptionValue(Value):
             raise Unsupported(errors.NotReconstructible("an exception group that contains itself"))
         return f"{writer.const(native)}.__new__({writer.const(self.cls)})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        from stator.models.exceptions.exception_code import reconstruct
-
-        if self.source is not None:
-            return writer.source(self.source)
-        return reconstruct(self, writer)
+    def rebuilt(self, writer: Writer) -> str:
+        return exception_code.rebuilt(self, writer)
 
     def effects(self, writer: Writer) -> list[str]:
-        from stator.models.exceptions.exception_code import effects
+        return exception_code.effects(self, writer)
 
-        return effects(self, writer)
+
+#: what may be assigned to the attributes of every exception, besides None
+_FITTING = {"__cause__": ExceptionValue, "__context__": ExceptionValue, "__traceback__": TracebackValue}
+
+
+def _check_assignable(space: Space, name: str, value: Value | None) -> None:
+    """CPython says of a blank exception what such an attribute cannot be, and that it cannot be deleted."""
+    descriptor: Host = vars(BaseException)[name]
+    with host_errors(space, TypeError):
+        if value is None:
+            descriptor.__delete__(BaseException())
+        elif not isinstance(value, _FITTING.get(name, ())):
+            descriptor.__set__(BaseException(), space.sample(value))
 
 
 # -- between values and what a real exception holds -----------------------------------------------------------------
@@ -398,19 +346,10 @@ def host_of(space: Space, value: Value) -> Any:
     return Hole(value)
 
 
-def value_of(space: Space, host: Any) -> Value:
-    """The value that something found inside a real exception stands for."""
-    if type(host) is Hole:
-        return host.value
-    if type(host) is tuple:
-        return space.new_tuple([value_of(space, item) for item in host])
-    return space.fresh(host)
-
-
 class MadeExceptions:
     """The exceptions that a trace has made, by the ids of the real ones that stand for them, as long as they live."""
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: Trace) -> None:
         self.by_id: weakref.WeakValueDictionary[int, ExceptionValue] = weakref.WeakValueDictionary()
 
 
@@ -431,17 +370,10 @@ def made_of(space: Space, real: BaseException) -> ExceptionValue:
 
 def _is_outside(space: Space, exc: BaseException | None) -> bool:
     """Whether the function run for real has not caught it: the traced frame's callers have, or the tracer itself."""
-    if exc is None or exc is space.trace.outer_exception:
+    if exc is None or exc is space.trace.root.outer_exception:
         return True
     passed = exc.__traceback__  # the frame that has caught it begins it
     return passed is not None and str(passed.tb_frame.f_globals.get("__name__")).split(".")[0] == _PACKAGE
-
-
-def own_fields(native: type[BaseException]) -> list[str]:
-    """The C-level attributes of a builtin exception class beyond those of BaseException."""
-    kinds = (types.MemberDescriptorType, types.GetSetDescriptorType)
-    classes = [base for base in native.__mro__ if base not in (BaseException, object)]
-    return [name for base in reversed(classes) for name, host in vars(base).items() if isinstance(host, kinds)]
 
 
 # -- what the interpreter asks ----------------------------------------------------------------------------------------
@@ -450,11 +382,11 @@ def own_fields(native: type[BaseException]) -> list[str]:
 def normalize(space: Space, value: Value) -> Value:
     """The exception that `raise value` raises."""
     value = value.force()
-    if issubclass(value.cls, BaseException):
+    if value.isa(BaseException):
         return value
-    if issubclass(value.cls, type) and issubclass(value.host, BaseException):  # type: ignore[attr-defined]
+    if is_exception_class(value):
         made = space.call(value, [], {}).force()
-        if not issubclass(made.cls, BaseException):
+        if not made.isa(BaseException):
             called, given = (space.str_(space.repr(cls)) for cls in (value, space.class_value(made.cls)))
             shown = f"calling {called} should have returned an instance of BaseException, not {given}"
             raise space.error(TypeError, shown)
@@ -466,21 +398,21 @@ def set_cause(space: Space, value: Value, cause: Value) -> None:
     """`raise value from cause`."""
     assert isinstance(value, ExceptionValue)
     cause = cause.force()
-    if cause.cls is not type(None):
+    if not cause.is_none():
         try:
             cause = normalize(space, cause)
         except Raised as e:
             if str(space.known(e.value.tp_str(space))) != "exceptions must derive from BaseException":  # type: ignore[attr-defined]
                 raise
             raise space.error(TypeError, "exception causes must derive from BaseException") from None
-    value.assign_field(space, "__cause__", cause)
+    value.set_field(space, "__cause__", cause)
 
 
 def set_context(space: Space, value: Value, handled: Value | None) -> None:
     """The exception is raised while `handled` is being handled."""
     assert isinstance(value, ExceptionValue)
     handled = None if handled is None else handled.force()
-    if handled is None or handled is value or handled.cls is type(None):
+    if handled is None or handled is value or handled.is_none():
         value.takes_context |= handled is None
         return
     step: Value | None = handled if value.is_context else None
@@ -490,24 +422,23 @@ def set_context(space: Space, value: Value, handled: Value | None) -> None:
         following = step.get_field(space, "__context__")
         following = following.force() if following is not None else None
         if following is value:
-            step.assign_field(space, "__context__", NONE)
+            step.set_field(space, "__context__", NONE)
             break
         step = following
-    value.assign_field(space, "__context__", handled)
+    value.set_field(space, "__context__", handled)
 
 
 def matches(space: Space, exc: Value, pattern: Value) -> bool:
     """`except pattern:`"""
-    pattern = pattern.force()
-    patterns = space.unpack(pattern) if issubclass(pattern.cls, tuple) else [pattern]
-    hosts = []
-    for item in patterns:
-        item = item.force()
-        host = item.host if issubclass(item.cls, type) else None  # type: ignore[attr-defined]
-        if host is None or not issubclass(host, BaseException):
-            raise space.error(TypeError, "catching classes that do not inherit from BaseException is not allowed")
-        hosts.append(host)
-    return any(space.derives(exc.cls, host) for host in hosts)
+    patterns = [item.force() for item in alternatives(space, pattern)]
+    if not all(map(is_exception_class, patterns)):
+        raise space.error(TypeError, "catching classes that do not inherit from BaseException is not allowed")
+    return any(space.derives(exc.cls, item.host) for item in patterns)  # type: ignore[attr-defined]
+
+
+def alternatives(space: Space, pattern: Value) -> list[Value]:
+    """The classes of `except pattern:`."""
+    return space.unpack(pattern) if pattern.isa(tuple) else [pattern]
 
 
 def exc_info(space: Space, value: Value) -> list[Value]:
@@ -524,8 +455,8 @@ def stop_iteration_error(space: Space, value: Value, code: types.CodeType) -> Va
     kinds = {inspect.CO_ASYNC_GENERATOR: "async generator", inspect.CO_COROUTINE: "coroutine"}
     kind = next((text for flag, text in kinds.items() if code.co_flags & flag), "generator")
     stop = "StopIteration"
-    if not issubclass(value.cls, StopIteration):
-        if kind != "async generator" or not issubclass(value.cls, StopAsyncIteration):
+    if not value.isa(StopIteration):
+        if kind != "async generator" or not value.isa(StopAsyncIteration):
             return value
         stop = "StopAsyncIteration"
     return from_cause(space, space.error(RuntimeError, f"{kind} raised {stop}").value, value)
@@ -538,39 +469,25 @@ def from_cause(space: Space, error: Value, cause: Value) -> Value:
     return error
 
 
-def is_exception_class(value: Value) -> bool:
-    """`PyExceptionClass_Check`."""
-    return issubclass(value.cls, type) and issubclass(value.host, BaseException)  # type: ignore[attr-defined]
+def is_exception_class(value: Value, kind: type[BaseException] = BaseException) -> bool:
+    """`PyExceptionClass_Check`, or whether it is a class derived from `kind`."""
+    return value.isa(type) and issubclass(value.host, kind)  # type: ignore[attr-defined]
 
 
 def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
     """The exception of `generator.throw(kind, value)`."""
     kind = kind.force()
-    given = None if value is None or value.force().cls is type(None) else value.force()
+    given = None if value is None or value.is_none() else value.force()
     if is_exception_class(kind):
         if given is None:
             return normalize(space, kind)
         if space.derives(given.cls, kind.host):  # type: ignore[attr-defined]
             return given
-        args = space.unpack(given) if issubclass(given.cls, tuple) else [given]
+        args = space.unpack(given) if given.isa(tuple) else [given]
         return normalize(space, space.call(kind, args, {}))
-    if issubclass(kind.cls, BaseException):
+    if kind.isa(BaseException):
         if given is not None:
             raise space.error(TypeError, "instance exception may not have a separate value")
         return kind
     text = f"exceptions must be classes or instances deriving from BaseException, not {kind.type_name(space)}"
     raise space.error(TypeError, text)
-
-
-def match_group(space: Space, value: Value, pattern: Value) -> tuple[Value, Value]:
-    """`except* pattern:`: (rest, match)."""
-    from stator.models.exceptions import exception_group
-
-    return exception_group.match(space, value, pattern)
-
-
-def prepare_reraise(space: Space, original: Value, raised: Value) -> Value:
-    """The end of the `except*` clauses."""
-    from stator.models.exceptions import exception_group
-
-    return exception_group.prepare_reraise(space, original, raised)

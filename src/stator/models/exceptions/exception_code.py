@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 from stator.bytecode.runtime import with_frames
 from stator.guards.raw import type_lookup
 from stator.models.classes.instance import empty_slot, slot_text
-from stator.models.exceptions.exception import ExceptionValue, native_base, own_fields, value_of
+from stator.models.exceptions.exception_parts import native_base, own_fields, value_of
 from stator.models.exceptions.traceback_ import callers, places
-from stator.space.value import NULL
+from stator.space.interfaces import Frame, Writer
+from stator.space.value import NULL, Value
 
 if TYPE_CHECKING:
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.value import Value
+    from stator.models.exceptions.exception import ExceptionValue
+
 
 _ABSENT = object()
 
 
-def reconstruct(exc: ExceptionValue, writer: Writer) -> str:
+def rebuilt(exc: ExceptionValue, writer: Writer) -> str:
     """Code that makes a fresh exception without running the program's own `__init__` again."""
     native = native_base(exc.cls)
     if exc.cls is native and not own_fields(native) and not exc.fields and exc._attrs is None:
@@ -97,7 +98,7 @@ def _traceback(exc: ExceptionValue, writer: Writer, name: str, inner: str) -> st
 def _variables(exc: ExceptionValue, writer: Writer) -> Iterator[tuple[Frame, str]]:
     """The variables of the frames that have ended, as far as they can be made."""
     for frame in dict.fromkeys(entry.frame for entry in exc.tb_entries):
-        if not frame.left and frame.result is None:
+        if not frame.afterlife.left and frame.result is None:
             continue
         if frame.namespace is not None:
             yield frame, writer.attempt(frame.namespace) or "None"

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.raw import is_heap_type, type_lookup
 from stator.guards.source import CallSource
-from stator.models.exceptions.exception import ExceptionValue, Hole, HoleSeen, host_of, made_of, native_base
+from stator.models.exceptions.exception import ExceptionValue, host_of, made_of
+from stator.models.exceptions.exception_parts import Hole, HoleSeen, native_base
 from stator.models.text.repr_ import repr_of
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host
+from stator.space.operands import host_errors
 from stator.space.protocol import NONE, bad_call, builtin
 from stator.space.recursion import enumeration, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
-
-def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Any:
+def _construct(space: Space, function: Host, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Any:
     """Call the C constructor on what stands for the arguments."""
     hosts = [host_of(space, a) for a in args]
     looked_at = list(hosts)
-    if _unpacks(function) and len(args) == 2 and isinstance(hosts[1], Hole):
+    if _is_of(function, _UNPACKING) and len(args) == 2 and isinstance(hosts[1], Hole):
         sequence = args[1].force()
         if sequence.cls in (list, tuple):
             items = [host_of(space, item) for item in space.unpack(sequence)]
@@ -31,12 +32,13 @@ def _construct(space: Space, function: Any, target: Any, args: tuple[Value, ...]
             looked_at = [hosts[0], *items]
     named = {k: host_of(space, v) for k, v in kwargs.items()}
     holes = any(isinstance(h, Hole) for h in (*looked_at, *named.values()))
-    if holes and _parses(function) and any(isinstance(h, Hole) and issubclass(h.value.cls, _PARSED) for h in looked_at):
+    parses = _is_of(function, _PARSING)
+    if holes and parses and any(isinstance(h, Hole) and h.value.isa(_PARSED) for h in looked_at):
         raise Unsupported(errors.UnsupportedUse(function.__qualname__, "with an argument that is not known"))
     try:
         return function(target, *hosts, **named)
     except (TypeError, ValueError) as e:
-        if holes and _parses(function):
+        if holes and parses:
             raise Unsupported(errors.UnsupportedCCall(function.__qualname__)) from None
         raise Raised(space.exception(e)) from None
     except HoleSeen:
@@ -49,15 +51,10 @@ _UNPACKING = (SyntaxError, BaseExceptionGroup)
 _PARSING = (OSError, SyntaxError, UnicodeError, BaseExceptionGroup)
 
 
-def _unpacks(function: Any) -> bool:
-    """Whether the constructor takes its second argument apart."""
+def _is_of(function: Host, kinds: tuple[type, ...]) -> bool:
+    """Whether it is the constructor of such exceptions."""
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
-    return isinstance(owner, type) and issubclass(owner, _UNPACKING)
-
-
-def _parses(function: Any) -> bool:
-    owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
-    return isinstance(owner, type) and issubclass(owner, _PARSING)
+    return isinstance(owner, type) and issubclass(owner, kinds)
 
 
 def _new_model(native: type[BaseException]) -> Any:
@@ -66,10 +63,8 @@ def _new_model(native: type[BaseException]) -> Any:
     def new(space: Space, cls_value: Value, /, *args: Value, **kwargs: Value) -> Value:
         cls = space.known(cls_value)
         if cls is NotKnown or not isinstance(cls, type) or not issubclass(cls, native):
-            try:
+            with host_errors(space, TypeError):
                 function(cls)
-            except TypeError as e:
-                raise Raised(space.exception(e)) from None
         value = made_of(space, _construct(space, function, cls, args, kwargs))
         if issubclass(native, _UNPACKING):
             value.args = list(args)
@@ -93,7 +88,7 @@ def _init_model(native: type[BaseException]) -> Any:
     return init
 
 
-def _str_model(function: Any) -> Any:
+def _str_model(function: Host) -> Any:
     def text(space: Space, self: Value, /) -> Value:
         self = self.force()
         if not isinstance(self, ExceptionValue) or self.source is not None:
@@ -141,9 +136,9 @@ if "__repr__" in vars(BaseExceptionGroup):
     builtin(BaseExceptionGroup.__repr__)(group_repr)
 
 
-def _layout(real: Any) -> tuple[int, tuple[str, ...]]:
+def _layout(real: Host) -> tuple[int, tuple[str, ...]]:
     """How many arguments `__reduce__` gives, and which C-level attributes are in the state."""
-    native: Any = native_base(type(real))
+    native: Host = native_base(type(real))
     _, args, *state = native.__reduce__(real)
     names = [name for name in (state and state[0]) or () if type_lookup(native, name) is not MISSING]
     return len(args), tuple(names)
@@ -154,7 +149,7 @@ def _reduce_model(native: type[BaseException]) -> Any:
 
     def reduce(space: Space, self: Value, /) -> Value:
         self = self.force()
-        if not isinstance(self, ExceptionValue) or not issubclass(self.cls, native):
+        if not isinstance(self, ExceptionValue) or not self.isa(native):
             return bad_call(space, native.__reduce__, [self], {})
         if self.source is not None and space.trace.effects.is_mutated(self):
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__reduce__"))

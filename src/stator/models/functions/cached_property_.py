@@ -6,14 +6,12 @@ The lock only kept two threads from computing the same value twice.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.host.version_facts import CACHED_PROPERTIES_LOCK
 from stator.space.protocol import register
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import Value
 
 _MISSING = object()
 

@@ -1,4 +1,7 @@
-"""Functions with a cache: `functools.lru_cache` and `functools.cache`."""
+"""Functions with a cache, `functools.lru_cache` and `functools.cache`: existing ones.
+
+Those that the traced program makes are in `rare.functions.fresh_caches`.
+"""
 
 from __future__ import annotations
 
@@ -6,65 +9,35 @@ import functools
 import gc
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import IdIs, NoKey
 from stator.guards.source import ConstSource, DictItemSource
 from stator.models.classes.bookkeeping import Bookkeeping
 from stator.models.classes.typing_ import FormValue
-from stator.models.functions.function import FunctionValue
-from stator.models.functions.method import BoundMethod
+from stator.models.functions.method import Bindable
 from stator.models.identity.weakref_ import RefValue
-from stator.space.attributes import MISSING
+from stator.space.cached_results import CachedResults
 from stator.space.facts import constant, plain_name
+from stator.space.host_types import Host
+from stator.space.interfaces import Trace
 from stator.space.operands import known_host
-from stator.space.protocol import MODELS, NONE, models
+from stator.space.protocol import MODELS, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Trace, Writer
-    from stator.space.space import Space
 
 _CACHED = functools._lru_cache_wrapper
 
 
 @models(_CACHED)
-class Cached(ExtensibleValue):
+class Cached(Bindable, ExtensibleValue):
     """A function with a cache."""
 
     __slots__ = ()
 
-    def __init__(self, host: Any, source: Source | None, cls: type) -> None:
-        self.cls = cls
-        self.host = host
-        self.source = source
-        self._attrs: Any = None
-
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        return ExistingCache(host, source, space.guard_type(host, source))
-
-    @staticmethod
-    def tp_new(
-        space: Space, cls: Value, user_function: Value, maxsize: Value, typed: Value, cache_info_type: Value
-    ) -> Value:
-        if space.host_lookup(user_function.force().cls, "__call__") is MISSING:
-            raise space.error(TypeError, "the first argument must be callable")
-        size = known_host(space, maxsize, "functools.lru_cache")
-        owner = known_host(space, cls, "functools.lru_cache")
-        return FreshCache(user_function, size, space.truth(typed), cache_info_type, owner)
-
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
-        return self if instance is None else BoundMethod(self, instance)
-
-    def tp_get(self, space: Space, instance: Value, owner: Value = NONE) -> Value:
-        if not space.trace.is_none(instance):
-            return BoundMethod(self, instance)
-        if space.trace.is_none(owner):
-            raise space.error(TypeError, "__get__(None, None) is invalid")
-        return self
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+        raise NotImplementedError
 
     def tp_copy(self, space: Space, *ignored: Value) -> Value:
         return self
@@ -158,19 +131,18 @@ class ExistingCache(Cached):
             results[key] = self.traced(space, args, kwargs, name)
         return results[key]
 
-    def identity(self, space: Space) -> Any:
+    def identity(self, space: Space) -> Host:
         return self.host
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         space.guard_identity_of(self.source, self.host)
         return self.host
 
     def describe(self) -> str:
         return f"{_name(self.host)} with a cache"
 
-    def reconstruct(self, writer: Writer) -> str:
-        assert self.source is not None
-        return writer.source(self.source)
+
+MODELS[_CACHED] = ExistingCache
 
 
 class Taken:
@@ -190,14 +162,14 @@ class OfNewClasses:
 class CountHit(Bookkeeping):
     """The call itself, whose result is known: it keeps the statistics and the order of use as they would be."""
 
-    def __init__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, function: Host, args: tuple[Host, ...], kwargs: dict[str, Host]) -> None:
         self.function = function
         self.args = args
         self.kwargs = kwargs
         #: how many calls the trace has made already
         self.skip = 0
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, *args: Host, **kwargs: Host) -> None:
         if self.skip:
             self.skip -= 1
         else:
@@ -207,13 +179,13 @@ class CountHit(Bookkeeping):
 class CountCall(CountHit):
     """The call of a function that has been traced."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, *args: Host, **kwargs: Host) -> None:
         self.function(*args, **kwargs)
 
 
 def _is_symbolic(space: Space, value: Value) -> bool:
     """Whether the value is a symbolic number, or a tuple with one."""
-    if issubclass(value.cls, tuple) and isinstance(value, MODELS[tuple]):
+    if value.isa(tuple) and isinstance(value, MODELS[tuple]):
         return any(_is_symbolic(space, item.force()) for item in space.unpack(value))
     return value.symbolic
 
@@ -222,7 +194,7 @@ def _refers_to_new_class(space: Space, value: Value) -> bool:
     """Whether the value is a weak reference to a class that the trace has made."""
     value = value.force()
     referent = value.referent if isinstance(value, RefValue) else None
-    return referent is not None and issubclass(referent.cls, type) and space.trace.is_fresh_class(referent.host)  # type: ignore[attr-defined]
+    return referent is not None and referent.isa(type) and space.trace.classes.is_fresh(referent.host)  # type: ignore[attr-defined]
 
 
 def _share(space: Space, value: Value, step: int, name: str) -> None:
@@ -235,13 +207,13 @@ def _share(space: Space, value: Value, step: int, name: str) -> None:
         parts = [item for pair in value.pairs(space) for item in pair]  # type: ignore[attr-defined]
     else:
         raise Unsupported(errors.CachedFunction(name, f"gives {value.describe()}"))
-    if not issubclass(value.cls, tuple):
-        space.trace.shared[id(value)] = value, step, name
+    if not value.isa(tuple):
+        space.trace.extension(CachedResults).add(value, step, name)
     for part in parts:
         _share(space, part.force(), step, name)
 
 
-def _name(function: Any) -> str:
+def _name(function: Host) -> str:
     """How the program calls a function with a cache: for messages."""
     found = function.__dict__.get("__qualname__")
     return found if type(found) is str else plain_name(function)
@@ -250,7 +222,7 @@ def _name(function: Any) -> str:
 class Results:
     """The cache of an existing function: results by key, of which a bounded one keeps only links."""
 
-    def __init__(self, function: Any, cache: dict[Any, Any]) -> None:
+    def __init__(self, function: Host, cache: dict[Any, Any]) -> None:
         parameters = function.cache_parameters()
         self.function = function
         self.cache = cache
@@ -258,7 +230,7 @@ class Results:
         self.maxsize = parameters["maxsize"]
 
     @classmethod
-    def of(cls, function: Any) -> Results:
+    def of(cls, function: Host) -> Results:
         """The results of a function; those of one without a size are nowhere."""
         own = function.__dict__
         caches = [part for part in gc.get_referents(function) if type(part) is dict and part is not own]
@@ -283,7 +255,7 @@ class Results:
         parts = gc.get_referents(self.function)
         return [(parts[end - 2], parts[end - 1]) for end in range(2, len(parts)) if parts[end] is kind]
 
-    def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def key(self, args: tuple[Host, ...], kwargs: dict[str, Host]) -> Any:
         """`lru_cache_make_key`."""
         if not self.typed and not kwargs and len(args) == 1 and type(args[0]) in (int, str):
             return args[0]
@@ -318,140 +290,6 @@ _probe(a=1)
 _KEYWORDS = next(part for part in next(iter(Results.of(_probe).cache)) if type(part) is object)
 
 
-class FreshCache(Cached):
-    """A function with a cache, made by the traced program: `lru_cache_call` and its relations."""
-
-    __slots__ = ("entries", "function", "hits", "info_type", "maxsize", "misses", "typed")
-
-    def __init__(self, function: Value, maxsize: int | None, typed: bool, info_type: Value, cls: type) -> None:
-        super().__init__(None, None, cls)
-        self.function = function
-        self.maxsize = maxsize if maxsize is None else max(maxsize, 0)
-        self.typed = typed
-        self.info_type = info_type
-        #: calls and their results by key, the least recently used first
-        self.entries: dict[Any, Entry] = {}
-        self.hits = self.misses = 0
-
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        space.mark_mutated(self)
-        if self.maxsize == 0:
-            self.misses += 1
-            return space.call(self.function, args, kwargs)
-        key = self._key(space, args, kwargs)
-        found = self.entries.get(key)
-        if found is not None:
-            self.hits += 1
-            if self.maxsize is not None:
-                self.entries[key] = self.entries.pop(key)
-            return found.result
-        self.misses += 1
-        result = space.call(self.function, args, kwargs)
-        if key in self.entries:  # the function has called itself with the same arguments
-            if self.maxsize is None:
-                self.entries[key].result = result
-            return result
-        if self.maxsize is not None and len(self.entries) >= self.maxsize:
-            del self.entries[next(iter(self.entries))]
-        self.entries[key] = Entry(args, kwargs, result)
-        return result
-
-    def _key(self, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Any:
-        values = [value.force() for value in (*args, *kwargs.values())]
-        keys = tuple(space.key(value) for value in values)
-        types_ = tuple(value.cls for value in values) if self.typed else ()
-        # A single int or str is its own key, and so differs from an equal number of another type.
-        alone = values[0].cls in (int, str) if len(values) == 1 and not kwargs and not self.typed else False
-        return (alone, len(args), tuple(kwargs), keys, types_)
-
-    def info(self, space: Space) -> Value:
-        numbers: list[Value] = [Constant(n) for n in (self.hits, self.misses, self.maxsize, len(self.entries))]
-        return space.call(self.info_type, numbers, {})
-
-    def clear(self, space: Space) -> Value:
-        space.mark_mutated(self)
-        self.entries = {}
-        self.hits = self.misses = 0
-        return NONE
-
-    def shell(self, writer: Writer) -> str:
-        """The function with an empty cache; what it wraps may refer to it, but never needs it to exist."""
-        parts = [writer.expr(self.function), repr(self.maxsize), repr(self.typed), writer.expr(self.info_type)]
-        return f"{writer.const(self.cls)}({', '.join(parts)})"
-
-    def reconstruct(self, writer: Writer) -> str:
-        text = self.shell(writer)
-        name = writer.shell_of(self) or str(writer.assign("cached", text))
-        writer.name_value(self, name)
-        if self._attrs is not None:
-            self._attrs.write(writer, name)
-        if self.hits or self.misses:
-            self._refill(writer, name)
-        return name
-
-    def _refill(self, writer: Writer, name: str) -> None:
-        function = self.function.force()
-        if not isinstance(function, FunctionValue):
-            raise Unsupported(errors.NotReconstructible("a cache of results of a function written in C"))
-        calls = [f"({entry.args_text(writer)}, {writer.expr(entry.result)})" for entry in self.entries.values()]
-        numbers = f"{self.hits}, {self.misses}"
-        writer.line(f"{writer.const(refill)}({name}, {writer.expr(function)}, [{', '.join(calls)}], {numbers})")
-
-
-class Entry:
-    """A call that a cache remembers."""
-
-    __slots__ = ("args", "kwargs", "result")
-
-    def __init__(self, args: list[Value], kwargs: dict[str, Value], result: Value) -> None:
-        self.args = args
-        self.kwargs = kwargs
-        self.result = result
-
-    def args_text(self, writer: Writer) -> str:
-        """Positional and keyword arguments as two expressions."""
-        positional = "".join(f"{writer.expr(arg)}, " for arg in self.args)
-        named = ", ".join(f"{name!r}: {writer.expr(value)}" for name, value in self.kwargs.items())
-        return f"({positional}), {{{named}}}"
-
-
-class Waiting:
-    """A constant of code whose attribute is another result each time."""
-
-    def __init__(self) -> None:
-        self.waiting: list[Any] = []
-
-    @property
-    def real(self) -> Any:
-        """The next result."""
-        return self.waiting.pop()
-
-
-_STAND_IN: types.CodeType = (lambda *args, **kwargs: (9753).real).__code__
-
-
-def refill(cached: Any, function: types.FunctionType, calls: list[Any], hits: int, misses: int) -> None:
-    """Fill the cache of a function with results known already; the function has other code for the while."""
-    results = Waiting()
-    code = function.__code__
-    consts = tuple(results if const == 9753 else const for const in _STAND_IN.co_consts)
-    function.__code__ = _STAND_IN.replace(co_consts=consts, co_freevars=code.co_freevars)
-    try:
-        for _ in range(misses - len(calls)):
-            try:
-                cached(object())  # a miss that leaves nothing behind, for the list is empty
-            except IndexError:
-                pass
-        for args, kwargs, result in calls:
-            results.waiting.append(result)
-            cached(*args, **kwargs)
-        for _ in range(hits if calls else 0):
-            args, kwargs, _ = calls[-1]
-            cached(*args, **kwargs)
-    finally:
-        function.__code__ = code
-
-
 def _operand(space: Space, value: Value, name: str) -> Any:
     """The host object to call a cached function with: a constant, or an existing object the cache knows by identity."""
     value = value.force()
@@ -461,7 +299,7 @@ def _operand(space: Space, value: Value, name: str) -> Any:
         return weakref.ref(_operand(space, value.referent, name))
     if type(value) in (Constant, FormValue) or value.cls in (type, frozenset, types.FunctionType):
         return known_host(space, value, name)
-    if issubclass(value.cls, tuple) and all(
+    if value.isa(tuple) and all(
         space.host_lookup(value.cls, name) is tuple.__dict__[name] for name in ("__hash__", "__eq__")
     ):
         return known_host(space, value, name)
@@ -469,6 +307,5 @@ def _operand(space: Space, value: Value, name: str) -> Any:
     host = value.identity(space)
     if value.source is None or isinstance(host, Value) or value.symbolic or not by_identity:
         raise Unsupported(errors.CachedFunction(name, f"is given {value.describe()}"))
-    if type(value.source) is not ConstSource:
-        space.guard_identity_of(value.source, host)
+    space.guard_identity_of(value.source, host)
     return host

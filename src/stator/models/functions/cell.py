@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
+from stator.guards.guard import Predicate
 from stator.guards.source import CellContentsSource, Source
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import NOT_IMPLEMENTED, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 @models(types.CellType)
@@ -21,64 +20,40 @@ class CellValue(ObjectValue):
     """A cell: `contents` is None while the variable is unbound."""
 
     __slots__ = ("contents",)
-    FIELDS = frozenset({"cell_contents"})
+    FIELDS = {"cell_contents": lambda self, space: self.filled(space)}
 
     def __init__(self, contents: Value | None = None) -> None:
-        self.cls = types.CellType
-        self.source: Source | None = None
+        super().__init__(types.CellType)
         self.contents = contents
-        self.host: Any = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source, contents_source: Source | None = None) -> CellValue:
+    def from_host(cls, space: Space, host: Host, source: Source, contents_source: Source | None = None) -> CellValue:
         self = cls()
-        self.host = host
-        self.source = source
+        self.host, self.source = host, source
         try:
             contents = host.cell_contents
         except ValueError:
-            from stator.guards.guard import Predicate
-
             space.trace.guard(Predicate((source,), is_empty, "cell is unbound"))
         else:
             self.contents = space.wrap(contents, contents_source or CellContentsSource(source))
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> CellValue:
+    def from_fresh(cls, space: Space, host: Host) -> CellValue:
         return cls(space.fresh(host.cell_contents))
 
     @staticmethod
     def tp_new(space: Space, cls: Value, contents: Value | None = None, /) -> Value:
         return CellValue(contents)
 
-    def _compare(self, space: Space, symbol: str, other: Value) -> Value:
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
         """`cell_richcompare`: by the contents; an empty one comes first."""
-        other = other.force()
         if not isinstance(other, CellValue):
             return NOT_IMPLEMENTED
         if self.contents is not None and other.contents is not None:
             return space.compare(symbol, self.contents, other.contents)
         full = [Constant(cell.contents is not None) for cell in (self, other)]
         return space.compare(symbol, *full)
-
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, "==", other)
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, "!=", other)
-
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, "<", other)
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, "<=", other)
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, ">", other)
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, ">=", other)
 
     def set(self, space: Space, contents: Value | None) -> None:
         """Bind or unbind the variable."""
@@ -88,9 +63,8 @@ class CellValue(ObjectValue):
     def held(self) -> Iterable[Value]:
         return () if self.contents is None else (self.contents,)
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name != "cell_contents":
-            return None
+    def filled(self, space: Space) -> Value:
+        """What the variable is bound to."""
         if self.contents is None:
             raise space.error(ValueError, "Cell is empty")
         return self.contents
@@ -104,9 +78,7 @@ class CellValue(ObjectValue):
     def shell(self, writer: Writer) -> str:
         return f"{writer.const(types.CellType)}()"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         # Created before its contents, because a function in the cell may close over the cell.
         name = writer.early(self)
         self.fill(writer)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator._core import Compiled
 from stator.models.classes.instance import InstanceValue
-from stator.models.functions.method import BoundMethod
+from stator.models.functions.method import Bindable
 from stator.space.facts import attribute
 from stator.space.protocol import models
+from stator.space.space import Space
 from stator.space.value import Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 @models(Compiled)
-class CompiledValue(InstanceValue):
+class CompiledValue(Bindable, InstanceValue):
     """A compiled callable: the outer compiled function absorbs it, with its own settings."""
 
     __slots__ = ()
@@ -27,13 +23,3 @@ class CompiledValue(InstanceValue):
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         return space.call(self.wrapped(space), args, kwargs, tail)
-
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
-        return self if instance is None else BoundMethod(self, instance)
-
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
-
-    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
-        instance = instance.force()
-        return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)

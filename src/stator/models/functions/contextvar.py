@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextvars
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.space.facts import fixed
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 def current(variable: contextvars.ContextVar[Any]) -> Any:
@@ -44,7 +42,7 @@ class ContextVarValue(Value):
     """A context variable, with what the traced program has set it to."""
 
     __slots__ = ("host", "live", "tokens")
-    FIELDS = frozenset({"name"})
+    FIELDS = {"name": lambda self, space: Constant(self.name)}
 
     def __init__(self, host: contextvars.ContextVar[Any], source: Source) -> None:
         self.cls = contextvars.ContextVar
@@ -56,7 +54,7 @@ class ContextVarValue(Value):
         self.tokens: list[str] | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ContextVarValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ContextVarValue:
         space.guard_identity_of(source, host)
         return cls(host, ConstSource(host, fixed(host, "name")))
 
@@ -65,10 +63,10 @@ class ContextVarValue(Value):
         """Its name."""
         return fixed(self.host, "name")  # type: ignore[no-any-return]
 
-    def identity(self, space: Space) -> Any:
+    def identity(self, space: Space) -> Host:
         return self.host
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         return self.host
 
     def reconstruct(self, writer: Writer) -> str:
@@ -109,7 +107,7 @@ class ContextVarValue(Value):
 
     def reset(self, space: Space, token: Value, /) -> Value:
         token = token.force()
-        if not issubclass(token.cls, contextvars.Token):
+        if not token.isa(contextvars.Token):
             text = f"expected an instance of Token, got {space.str_(space.repr(token))}"
             raise space.error(TypeError, text)
         if not isinstance(token, TokenValue) or token.source is not None:
@@ -122,9 +120,6 @@ class ContextVarValue(Value):
         token.used = True
         del self.live[self.live.index(token) :]
         return NONE
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return Constant(self.name) if name == "name" else None
 
     def perform(self, writer: Writer) -> list[str]:
         """Set the variable in generated code as often as it is set now; the names of the tokens."""
@@ -144,32 +139,24 @@ class TokenValue(ObjectValue):
     """What `ContextVar.set` gives: the way back."""
 
     __slots__ = ("used", "value", "variable")
-    FIELDS = frozenset({"var"})
+    FIELDS = {"var": lambda self, space: self.variable}
 
     def __init__(self, variable: ContextVarValue | None, value: Value) -> None:
-        self.cls = contextvars.Token
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(contextvars.Token)
         self.variable = variable
         self.value = value
         self.used = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> TokenValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> TokenValue:
         space.guard_type(host, source)
         self = cls(None, NONE)
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.variable if name == "var" and self.source is None else None
-
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         assert self.variable is not None
         if self.used or self not in self.variable.live:
-            return super().reconstruct(writer)
+            return super().rebuilt(writer)
         index = self.variable.live.index(self)
         return self.variable.perform(writer)[index]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.bytecode.continuation import original_of
 from stator.bytecode.decode import decode
+from stator.guards.source import Source
 from stator.host.version_facts import FRAME_LOCALS_ARE_A_VIEW
 from stator.models.classes.instance import InstanceValue
+from stator.space.host_types import Host
+from stator.space.interfaces import Frame, Trace
 from stator.space.protocol import NONE, models
+from stator.space.space import Space
 from stator.space.value import NULL, Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Trace
-    from stator.space.space import Space
 
 
 class Frames:
@@ -38,6 +36,16 @@ class FrameValue(Value):
     """A frame of the trace."""
 
     __slots__ = ("frame", "shown")
+    FIELDS = {
+        "f_back": lambda self, space: self._back(space),
+        "f_builtins": lambda self, space: space.trace.namespaces.builtins_of(self.frame.globals).value(space),
+        "f_code": lambda self, space: Constant(original_of(self.frame.code, self.frame.last().index)[0]),
+        "f_globals": lambda self, space: space.trace.namespaces.globals_of(self.frame.globals).value(space),
+        "f_lasti": lambda self, space: Constant(self._last_offset()),
+        "f_lineno": lambda self, space: Constant(self.frame.last().line),
+        "f_locals": lambda self, space: None if self._has_view() else self.locals(space),
+        "f_trace": lambda self, space: NONE,
+    }
 
     def __init__(self, frame: Frame) -> None:
         self.cls = types.FrameType
@@ -47,35 +55,29 @@ class FrameValue(Value):
         self.shown: Value | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         """An existing frame: something to be passed on."""
         return InstanceValue.from_host(space, host, source)
 
     def describe(self) -> str:
         return f"the frame of {self.frame.code.co_qualname}"
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        frame = self.frame
-        if name == "f_lasti" and frame.generator is not None and not frame.generator.started:
+    def get_field(self, space: Space, name: str) -> Value:
+        found = super().get_field(space, name)
+        if found is None:
             raise Unsupported(errors.UnsupportedAttribute("frame", name))
-        if name in ("f_code", "f_lasti"):
-            code, index = original_of(frame.code, frame.last().index)
-            return Constant(code if name == "f_code" else decode(code).instrs[index].offset)
-        if name == "f_lineno":
-            return Constant(frame.last().line)
-        if name == "f_globals":
-            return space.trace.globals_of(frame.globals).value(space)  # type: ignore[no-any-return]
-        if name == "f_builtins":
-            return space.trace.builtins_of(frame.globals).value(space)  # type: ignore[no-any-return]
-        if name == "f_back":
-            return self._back(space)
-        if name == "f_locals" and (
-            not FRAME_LOCALS_ARE_A_VIEW or (frame.namespace is not None and not comprehended(frame))
-        ):
-            return self.locals(space)
-        if name == "f_trace":
-            return NONE
-        raise Unsupported(errors.UnsupportedAttribute("frame", name))
+        return found
+
+    def _last_offset(self) -> int | None:
+        frame = self.frame
+        if frame.generator is not None and not frame.generator.started:
+            raise Unsupported(errors.UnsupportedAttribute("frame", "f_lasti"))
+        code, index = original_of(frame.code, frame.last().index)
+        return decode(code).instrs[index].offset
+
+    def _has_view(self) -> bool:
+        """Whether `f_locals` is a view of the variables, and no dict."""
+        return FRAME_LOCALS_ARE_A_VIEW and (self.frame.namespace is None or bool(comprehended(self.frame)))
 
     def _back(self, space: Space) -> Value:
         frame = self.frame

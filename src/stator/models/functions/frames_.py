@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import sys
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import asked
 from stator.models.exceptions.exception import exc_info
 from stator.models.functions.frame_ import Frames
+from stator.space.host_types import Host
 from stator.space.operands import refuse
 from stator.space.protocol import NONE, builtin
-from stator.space.value import Constant, Unsupported
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import Constant, Unsupported, Value
 
 
 @builtin(sys.exc_info)
 def sys_exc_info(space: Space) -> Value:
-    handled = space.trace.current_frame.being_handled()
+    handled = space.trace.frame.being_handled()
     return space.new_tuple([NONE, NONE, NONE] if handled is None else exc_info(space, handled))
 
 
 @builtin(sys._getframe)
 def sys_getframe(space: Space, depth: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
-    frame = space.trace.current_frame
+    frame = space.trace.frame
     for _ in range(space.int_(depth)):
         if frame.parent is None:
             raise Unsupported(errors.OutsideCaller("sys._getframe"))
@@ -38,12 +36,12 @@ def sys_getframe(space: Space, depth: Value = Constant(0), /) -> Value:  # noqa:
 
 @builtin(sys.getrecursionlimit)
 def sys_getrecursionlimit(space: Space) -> Value:
-    limit = space.trace.recursion_limit
+    limit = space.trace.calls.recursion_limit
     _guard_setting(space, sys.getrecursionlimit, limit)
     return Constant(limit)
 
 
-def _setting(getter: Any) -> None:
+def _setting(getter: Host) -> None:
     """A setting of the interpreter that the program reads."""
 
     def model(space: Space) -> Value:
@@ -56,7 +54,7 @@ def _setting(getter: Any) -> None:
     builtin(getter)(model)
 
 
-def _guard_setting(space: Space, getter: Any, value: Any) -> None:
+def _guard_setting(space: Space, getter: Host, value: Any) -> None:
     space.trace.guard(Equals(asked(getter, f"sys.{getter.__name__}"), value))
 
 
@@ -74,19 +72,19 @@ def sys_audit(space: Space, event: Value, /, *args: Value) -> Value:
 
 @builtin(locals)
 def locals_(space: Space) -> Value:
-    return space.trace.extension(Frames).value(space.trace.current_frame).locals(space)
+    return space.trace.extension(Frames).value(space.trace.frame).locals(space)
 
 
 @builtin(sys.exception)
 def sys_exception(space: Space) -> Value:
-    return space.trace.current_frame.being_handled() or NONE
+    return space.trace.frame.being_handled() or NONE
 
 
 if hasattr(sys, "_getframemodulename"):
 
     @builtin(sys._getframemodulename)
     def sys_getframemodulename(space: Space, depth: Value = Constant(0)) -> Value:  # noqa: B008
-        frame = space.trace.current_frame
+        frame = space.trace.frame
         for _ in range(space.int_(depth)):
             frame = frame.parent
             if frame is None:

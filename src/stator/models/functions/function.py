@@ -6,24 +6,25 @@ import builtins
 import types
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator._core import runs_its_code
-from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey, TypeIs
-from stator.guards.source import ConstSource, DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
+from stator.guards.guard import CodeIs, Distinct, IdIs, Length, NoKey
+from stator.guards.source import DictItemSource, FunctionSource, GetAttrSource, ItemSource, Source
 from stator.host.version_facts import CHANGED_KIND_OF_CODE_WARNS, FUNCTIONS_TAKE_KEYWORD_DEFAULTS, LAZY_ANNOTATIONS
 from stator.models.functions.annotations import check_annotate, evaluated
 from stator.models.functions.cell import CellValue
-from stator.models.functions.method import BoundMethod
+from stator.models.functions.method import Bindable
 from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
-from stator.space.protocol import HANDLERS, NONE, TailCall, bad_call, models
-from stator.space.value import Constant, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.globals_ import Globals, MadeGlobals, name_in
+from stator.space.host_types import Host
+from stator.space.interfaces import Trace, Writer
+from stator.space.operands import host_errors
+from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall, bad_call, handler_of, models
+from stator.space.space import Space
+from stator.space.value import Constant, ExtensibleValue, Raised, Unsupported, Value
 
 #: attributes of a function that the traced program may read, in the order CPython lists them
 _FIELDS = ("__code__", "__name__", "__qualname__", "__doc__", "__module__", "__builtins__")
@@ -50,29 +51,54 @@ _NEWER_PARTS = frozenset({"kwdefaults"} if FUNCTIONS_TAKE_KEYWORD_DEFAULTS else 
 _SUSPENDS = 0x20 | 0x80 | 0x200
 
 
+class Intercepted:
+    """The models that the layers above have for Python functions, asked for once in a trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._found: dict[int, Handler | None] = {}
+
+    def model_of(self, host: types.FunctionType) -> Handler | None:
+        """The model of a function that is not to be traced into, or None."""
+        key = id(host)
+        if key not in self._found:
+            self._found[key] = next((model for ask in INTERCEPTS if (model := ask(host)) is not None), None)
+        return self._found[key]
+
+
 @models(types.FunctionType)
-class FunctionValue(Value):
+class FunctionValue(Bindable, ExtensibleValue):
     """A function: an existing one (`host`), or one made by the traced program."""
 
     __slots__ = (
-        *("_attrs", "_cells", "_defaults", "_guarded", "_kwdefaults"),
-        *("annotate", "annotations", "code", "fields", "globals", "host"),
+        *("_cells", "_defaults", "_guarded", "_kwdefaults"),
+        *("annotate", "annotations", "code", "fields", "globals"),
     )
+    ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
-    FIELDS = frozenset({"__name__", "__qualname__", "__module__", "__doc__", "__globals__", "__code__", "__closure__"})
-    FIELDS |= frozenset({"__defaults__", "__kwdefaults__", "__annotations__"})
-    FIELDS |= frozenset({"__annotate__"} if LAZY_ANNOTATIONS else ())
+    FIELDS = {
+        "__code__": lambda self, space: Constant(self.code),
+        "__name__": lambda self, space: Constant(self.code.co_name),
+        "__qualname__": lambda self, space: Constant(self.code.co_qualname),
+        "__module__": lambda self, space: Constant(self.globals.get("__name__")),
+        "__doc__": lambda self, space: Constant(self.docstring),
+        "__globals__": lambda self, space: space.trace.namespaces.globals_of(self.globals).value(space),
+        "__builtins__": lambda self, space: space.trace.namespaces.builtins_of(self.globals).value(space),
+        "__closure__": lambda self, space: space.new_tuple(list(self._cells)) if self._cells else NONE,
+        "__defaults__": lambda self, space: space.new_tuple(list(self._defaults)) if self._defaults else NONE,
+        "__kwdefaults__": lambda self, space: self._kwdefaults_dict(space),
+        "__annotations__": lambda self, space: self._annotations_made(space),
+        "__type_params__": lambda self, space: space.new_tuple([]),
+    }
+    if LAZY_ANNOTATIONS:
+        FIELDS["__annotate__"] = lambda self, space: self.annotate or NONE
 
     def __init__(self, code: types.CodeType, globals_: dict[str, Any], name: str) -> None:
-        self.cls = types.FunctionType
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(types.FunctionType)
         self.code = code
         self.globals = globals_
         self.fields: dict[str, Value] = {"__name__": Constant(name)}
         self.annotations: Value | None = None
         self.annotate: Value | None = None
-        self._attrs: Any = None
         self._cells: list[CellValue] | None = []
         self._defaults: list[Value] | None = []
         self._kwdefaults: dict[str, Value] | None = {}
@@ -80,19 +106,21 @@ class FunctionValue(Value):
         self._guarded: types.CodeType | None = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> FunctionValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> FunctionValue:
         self = cls(host.__code__, fixed(host, "__globals__"), "")
-        self.host = host
-        self.source = source
+        self.host, self.source = host, source
         self.fields = {}
         self._cells = self._defaults = self._kwdefaults = None
-        if type(source) is not ConstSource:
-            space.trace.guard(TypeIs(source, types.FunctionType))
+        space.guard_type(host, source)
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
+    def made(cls, space: Space, code: types.CodeType, globals_: Globals) -> FunctionValue:
+        """`MAKE_FUNCTION`."""
+        self = cls(code, globals_, code.co_name)
+        if type(globals_) is MadeGlobals:
+            self.fields["__module__"] = name_in(space, globals_, "__name__") or NONE
+        return self
 
     @staticmethod
     def tp_new(
@@ -110,22 +138,22 @@ class FunctionValue(Value):
             return bad_call(space, types.FunctionType, [code, globals], more)
         parts = [value.force() for value in (code, globals, name, argdefs, closure)]
         _check_parts(space, parts, more)
-        host: Any = space.known(code)
+        host: Host = space.known(code)
         if not isinstance(host, types.CodeType) or parts[1].cls is not dict:
             raise Unsupported(errors.UnsupportedCCall("function.__new__"))
-        made = FunctionValue(host, space.trace.globals_from(parts[1]), host.co_name)
-        names = space.trace.globals_of(made.globals)
+        made = FunctionValue(host, space.trace.namespaces.globals_from(parts[1]), host.co_name)
+        names = space.trace.namespaces.globals_of(made.globals)
         if names.value(space) is not parts[1]:
             raise Unsupported(errors.UnsupportedUse("function.__new__", "with a dict that is known by two ways"))
-        inherited = space.trace.builtins_of(space.trace.current_frame.globals)
-        usual = inherited is space.trace.globals_of(vars(builtins))
+        inherited = space.trace.namespaces.builtins_of(space.trace.frame.globals)
+        usual = inherited is space.trace.namespaces.globals_of(vars(builtins))
         if names.get_str(space, "__builtins__") is None and not usual:
             raise Unsupported(errors.UnsupportedUse("function.__new__", "in a frame with builtins of its own"))
-        if parts[2].cls is not type(None):
+        if not parts[2].is_none():
             made.fields["__name__"] = parts[2]
         made.fields["__module__"] = names.get_str(space, "__name__") or NONE
         for flag, value in ((1, parts[3]), (2, more.get("kwdefaults", NONE).force()), (8, parts[4])):
-            if value.cls is not type(None):
+            if not value.is_none():
                 made.set_part(space, flag, value)
         return made
 
@@ -168,54 +196,30 @@ class FunctionValue(Value):
         parts = (*(self._cells or ()), *(self._defaults or ()), *(self._kwdefaults or {}).values())
         return parts if self._attrs is None else (*parts, *self._attrs.held())
 
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None:
-            from stator.models.classes.attr_dict import AttrDict
-
-            self._attrs = AttrDict(self, self.host)
-        return self._attrs
-
     def get_field(self, space: Space, name: str) -> Value | None:
         """A C-level attribute (`__code__`, `__defaults__` …)."""
         if name in self.fields:
             return self.fields[name]
-        if name == "__globals__":
-            if self.host is not None and self.source is not None:
-                space.guard_identity_of(GetAttrSource(self.source, name), self.globals)
-            return space.trace.globals_of(self.globals).value(space)  # type: ignore[no-any-return]
-        if self.host is not None:
+        if self.host is not None and name != "__globals__":
             return None
-        return self._fresh_field(space, name)
+        if self.source is not None:
+            space.guard_identity_of(GetAttrSource(self.source, name), self.globals)
+        return super().get_field(space, name)
 
-    def _fresh_field(self, space: Space, name: str) -> Value | None:
-        none = Constant(None)
-        if name == "__code__":
-            return Constant(self.code)
-        if name == "__defaults__":
-            return space.new_tuple(list(self._defaults)) if self._defaults else none
-        if name == "__kwdefaults__":
-            pairs: list[tuple[Value, Value]] = [(Constant(k), v) for k, v in (self._kwdefaults or {}).items()]
-            return space.new_dict(pairs) if pairs else none
-        if name == "__closure__":
-            return space.new_tuple(list(self._cells)) if self._cells else none
-        if name == "__annotations__":
-            if self.annotations is None:
-                self.annotations = evaluated(space, self.annotate)
-            return self.annotations
-        if name == "__annotate__":
-            return self.annotate or none
-        if name == "__type_params__":
-            return space.new_tuple([])
-        if name == "__builtins__":
-            return space.trace.builtins_of(self.globals).value(space)  # type: ignore[no-any-return]
-        fixed = {
-            "__qualname__": self.code.co_qualname,
-            "__module__": self.globals.get("__name__"),
-            "__doc__": self.code.co_consts[0]
-            if self.code.co_consts and isinstance(self.code.co_consts[0], str)
-            else None,
-        }
-        return Constant(fixed[name]) if name in fixed else None
+    @property
+    def docstring(self) -> str | None:
+        """What the first constant of its code is, if that is text."""
+        first = next(iter(self.code.co_consts), None)
+        return first if isinstance(first, str) else None
+
+    def _kwdefaults_dict(self, space: Space) -> Value:
+        pairs: list[tuple[Value, Value]] = [(Constant(k), v) for k, v in (self._kwdefaults or {}).items()]
+        return space.new_dict(pairs) if pairs else NONE
+
+    def _annotations_made(self, space: Space) -> Value:
+        if self.annotations is None:
+            self.annotations = evaluated(space, self.annotate)
+        return self.annotations
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         """Assign a C-level attribute; False where Stator has no model of that."""
@@ -302,7 +306,7 @@ class FunctionValue(Value):
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         if self.host is not None:
-            handler = HANDLERS.get(id(self.host)) or space.trace.intercept(self.host)
+            handler = handler_of(self.host) or space.trace.extension(Intercepted).model_of(self.host)
             if handler is not None:
                 space.guard_identity_of(self.source, self.host)
                 result = handler(space, args, kwargs)
@@ -321,7 +325,7 @@ class FunctionValue(Value):
             bound = bind(space, self.code, args, kwargs, defaults, kwdefault)
         except Mismatch:
             raise self._mismatch(space, args, kwargs) from None
-        return space.trace.inline(self, bound, tail)
+        return space.trace.calls.inline(self, bound, tail)
 
     def guard_code(self, space: Space) -> None:
         """The trace depends on what the function's code is."""
@@ -352,33 +356,18 @@ class FunctionValue(Value):
     def qualname(self) -> str:
         return plain_name(self.host) if self.host is not None else self.code.co_qualname
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
-        return self if instance is None else BoundMethod(self, instance)
-
-    def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
-        instance = instance.force()
-        return self if instance.cls is type(None) and owner is not None else BoundMethod(self, instance)
-
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
-
     # -- host and residual ------------------------------------------------------------------------------------------
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         if self.host is None or self.fields:
             return super().as_host(space)
         space.guard_identity_of(self.source, self.host)
         return self.host
 
-    def identity(self, space: Space) -> Any:
-        return self if self.host is None else self.host
-
     def describe(self) -> str:
         return f"function {self.qualname}"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         empty = [cell for cell in self._cells or () if cell.source is None and not writer.is_made(cell)]
         closure = [
             writer.expr(c) if c.source is not None or writer.is_made(c) else writer.early(c) for c in self._cells or ()
@@ -425,15 +414,13 @@ class FunctionValue(Value):
 
 def _check_parts(space: Space, parts: list[Value], more: dict[str, Value]) -> None:
     """Let CPython make a function of the same kinds of things: it words the error."""
-    *hosts, closure = [space.stand_in(part) for part in parts]
-    if issubclass(parts[4].cls, tuple):
+    *hosts, closure = [space.sample(part) for part in parts]
+    if parts[4].isa(tuple):
         items = [item.force() for item in space.unpack(parts[4])]
-        closure = tuple(types.CellType() if isinstance(item, CellValue) else space.stand_in(item) for item in items)
-    try:
-        function: Any = types.FunctionType
-        function(*hosts, closure, **{key: space.stand_in(v) for key, v in more.items()})
-    except (TypeError, ValueError) as e:
-        raise Raised(space.exception(e)) from None
+        closure = tuple(types.CellType() if isinstance(item, CellValue) else space.sample(item) for item in items)
+    with host_errors(space, TypeError, ValueError):
+        function: Host = types.FunctionType
+        function(*hosts, closure, **{key: space.sample(v) for key, v in more.items()})
 
 
 def _with_usual_builtins(*parts: Any) -> types.FunctionType:

@@ -1,55 +1,48 @@
-"""The C half of functools: `partial`, `reduce` and `cmp_to_key`."""
+"""The C half of functools: `partial` and `reduce`."""
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
 
-from stator.guards.guard import Equals
-from stator.guards.raw import lacks_dict
-from stator.guards.source import CallSource
+from stator.guards.source import Source
 from stator.host.version_facts import TYPES_NAMED_IN_FULL
 from stator.models.classes.attr_dict import assign_dict
-from stator.models.functions.method import explicit_call
+from stator.models.classes.late_dict import LateDictValue
+from stator.models.functions.arguments import keyword_args
 from stator.models.iterators.iterator import reduction
 from stator.space.attributes import MISSING
 from stator.space.deferred import concatenated
 from stator.space.facts import attribute
-from stator.space.operands import known_host, refuse_object, refuse_use
-from stator.space.protocol import NONE, bad_call, builtin, models
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import known_host, refuse_use
+from stator.space.protocol import NONE, builtin, models
 from stator.space.recursion import entered, repr_piece
-from stator.space.value import Constant, ExtensibleValue, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
-_KEY = type(functools.cmp_to_key(lambda a, b: 0))
+from stator.space.space import Space
+from stator.space.value import Constant, Raised, Value
 
 
 @models(functools.partial)
-class PartialValue(ExtensibleValue):
+class PartialValue(LateDictValue):
     """`functools.partial(function, *args, **keywords)`."""
 
-    __slots__ = ("_args", "_function", "_had_dict", "_keywords")
-    FIELDS = frozenset({"args", "func", "keywords"})
+    __slots__ = ("_args", "_function", "_keywords")
+    FIELDS = {
+        "func": lambda self, space: self.part(space, "func"),
+        "args": lambda self, space: self.part(space, "args"),
+        "keywords": lambda self, space: self.part(space, "keywords"),
+    }
 
     def __init__(self, cls: type, function: Value | None, args: Value | None, keywords: Value | None) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self._function = function
         self._args = args
         self._keywords = keywords
-        self._attrs: Any = None
-        #: whether there was a `__dict__` before the trace asked for it
-        self._had_dict = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> PartialValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> PartialValue:
         self = cls(space.guard_type(host, source), None, None, None)
-        self.source, self.host = source, host
+        self.host, self.source = host, source
         return self
 
     @staticmethod
@@ -78,23 +71,7 @@ class PartialValue(ExtensibleValue):
 
     def named(self, space: Space) -> dict[str, Value]:
         """The keywords as they are now."""
-        return space.trace.keyword_args(self.part(space, "keywords"), self)
-
-    def lacks_dict(self, space: Space) -> bool:
-        return self.source is not None and self._attrs is None and lacks_dict(self.host)
-
-    def attr_dict(self, space: Space) -> Any:
-        if self._attrs is None:
-            self._had_dict = self.source is not None and not lacks_dict(self.host)
-        return super().attr_dict(space)
-
-    def is_bare(self, space: Space) -> bool:
-        """Whether the object has no `__dict__` yet, so that CPython sees through it."""
-        if self.source is None or (self._attrs is not None and not self._had_dict):
-            return self._attrs is None
-        bare: bool = lacks_dict(self.host)
-        space.trace.guard(Equals(CallSource(lacks_dict, self.source, "lacks_dict"), bare))
-        return bare
+        return keyword_args(space, self.part(space, "keywords"), self)
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         overriding = space.host_lookup(self.cls, "__call__")
@@ -103,12 +80,9 @@ class PartialValue(ExtensibleValue):
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs}, tail)
 
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
+    def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         positional = [*space.unpack(self.part(space, "args")), *args]
         return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs})
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.part(space, name) if name in ("func", "args", "keywords") else None
 
     def tp_repr(self, space: Space) -> Value:
         name = space.full_name(self.cls) if TYPES_NAMED_IN_FULL else self.type_name(space)
@@ -129,31 +103,29 @@ class PartialValue(ExtensibleValue):
 
     def tp_setstate(self, space: Space, state: Value, /) -> Value:
         state = state.force()
-        parts = [part.force() for part in space.unpack(state)] if issubclass(state.cls, tuple) else []
+        parts = [part.force() for part in space.unpack(state)] if state.isa(tuple) else []
         if self.source is not None:
             raise refuse_use("functools.partial.__setstate__", "of an object that was made outside")
         function, args, keywords, attrs = parts if len(parts) == 4 else (NONE, NONE, NONE, NONE)
         callable_ = space.host_lookup(function.cls, "__call__") is not MISSING
-        if not callable_ or not issubclass(args.cls, tuple) or not issubclass(keywords.cls, (dict, type(None))):
+        if not callable_ or not args.isa(tuple) or not keywords.isa((dict, type(None))):
             raise space.error(TypeError, "invalid partial state")
         space.mark_mutated(self)
         self._function = function
         self._args = args if args.cls is tuple else space.new_tuple(space.unpack(args))
-        named = space.new_dict([]) if keywords.cls is type(None) else keywords
+        named = space.new_dict([]) if keywords.is_none() else keywords
         self._keywords = named if named.cls is dict else space.call(space.existing(dict), [named], {})
         if self._attrs is not None:
             self._attrs.dict_owner = None
             self._attrs = None
-        if attrs.cls is not type(None) and not assign_dict(space, self, attrs):
+        if not attrs.is_none() and not assign_dict(space, self, attrs):
             raise refuse_use("functools.partial.__setstate__", "with a dict of another kind")
         return NONE
 
     def describe(self) -> str:
         return "a functools.partial object"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         assert self._function is not None and self._args is not None and self._keywords is not None
         # The constructor would see through a function that is itself a partial; and the parts may refer to the object.
         name: str = writer.assign("partial", f"{writer.const(self.cls)}({writer.const(callable)})")
@@ -170,7 +142,7 @@ def reduce_(space: Space, function: Value, iterable: Value, initial: Value | Non
     try:
         iterator = space.iter(iterable)
     except Raised as e:
-        if not issubclass(e.value.cls, TypeError):
+        if not e.matches(TypeError):
             raise
         raise space.error(TypeError, "reduce() arg 2 must support iteration") from None
     result = initial
@@ -179,72 +151,3 @@ def reduce_(space: Space, function: Value, iterable: Value, initial: Value | Non
     if result is None:
         raise space.error(TypeError, "reduce() of empty iterable with no initial value")
     return result
-
-
-# -- cmp_to_key -----------------------------------------------------------------------------------------------------
-
-
-@models(_KEY)
-class KeyValue(Value):
-    """What `cmp_to_key` returns, and what that returns for an object."""
-
-    __slots__ = ("compare", "obj")
-    FIELDS = frozenset({"obj"})
-
-    def __init__(self, compare: Value, obj: Value | None) -> None:
-        self.cls = _KEY
-        self.source: Source | None = None
-        self.compare = compare
-        self.obj = obj
-
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        raise refuse_object("a key of functools.cmp_to_key that was made outside the compiled function")
-
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        values = [*args, *kwargs.values()]
-        if len(values) != 1 or (kwargs and "obj" not in kwargs):
-            return bad_call(space, functools.cmp_to_key(max), args, kwargs)
-        return KeyValue(self.compare, values[0])
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return (self.obj or NONE) if name == "obj" else None
-
-    def reconstruct(self, writer: Writer) -> str:
-        key = f"{writer.const(functools.cmp_to_key)}({writer.expr(self.compare)})"
-        return str(writer.assign("key", key if self.obj is None else f"{key}({writer.expr(self.obj)})"))
-
-    def ordered(self, space: Space, symbol: str, other: Value) -> Value:
-        """Compare what the function says about both objects with 0."""
-        other = other.force()
-        if not isinstance(other, KeyValue):
-            raise space.error(TypeError, "other argument must be K instance")
-        if self.obj is None or other.obj is None:
-            raise space.error(AttributeError, "object")
-        return space.compare(symbol, space.call(self.compare, [self.obj, other.obj], {}), Constant(0))
-
-    def tp_lt(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "<", other)
-
-    def tp_le(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "<=", other)
-
-    def tp_gt(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, ">", other)
-
-    def tp_ge(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, ">=", other)
-
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "==", other)
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self.ordered(space, "!=", other)
-
-
-@builtin(functools.cmp_to_key)
-def cmp_to_key(space: Space, mycmp: Value | None = None) -> Value:
-    return bad_call(space, functools.cmp_to_key, [], {}) if mycmp is None else KeyValue(mycmp, None)
-
-
-explicit_call(_KEY, functools._lru_cache_wrapper)

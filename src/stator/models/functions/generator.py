@@ -6,7 +6,7 @@ import inspect
 import sys
 import types
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.bytecode.decode import decode
@@ -14,18 +14,24 @@ from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
 from stator.host.version_facts import AWAITING_NAMES_THE_TYPE_FIRST, CLOSE_RETURNS_A_VALUE
 from stator.models.exceptions import exception
-from stator.models.functions.frame_ import Frames
-from stator.models.functions.suspendable import Suspendable, protects, stop_with, thrown, warn_of_parts
-from stator.space.protocol import MODELS, NONE, models
-from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
+from stator.models.functions.suspendable import (
+    AwaitableIterator,
+    Suspendable,
+    fields_of,
+    protects,
+    stop_with,
+    thrown,
+    warn_of_parts,
+)
+from stator.space.host_types import Host
+from stator.space.interfaces import Frame, Writer
+from stator.space.operands import call_slot
+from stator.space.protocol import NONE, model_for, models
+from stator.space.space import Space
+from stator.space.value import Raised, Unsupported, Value
 
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
 
-
-def _depth(_: Any) -> int:
+def _depth(_: object) -> int:
     return sys.get_coroutine_origin_tracking_depth()
 
 
@@ -42,14 +48,13 @@ class GeneratorValue(Suspendable):
     """A generator or coroutine."""
 
     __slots__ = ()
-    FIELDS = frozenset({"__name__", "__qualname__", "gi_code", "gi_running", "gi_suspended", "gi_yieldfrom"})
-    FIELDS |= frozenset({"cr_code", "cr_running", "cr_suspended", "cr_await", "cr_origin"})
+    FIELDS = fields_of("gi", "yieldfrom") | fields_of("cr", "await") | {"cr_origin": lambda self, space: NONE}
 
     def __init__(self, frame: Frame | None, cls: type = types.GeneratorType) -> None:
         super().__init__(frame, cls)
         if frame is not None and self.is_coroutine:
             self.protected = True
-            frame.trace.unfinished.add(self)
+            frame.trace.finalizers.suspended_in_finally.add(self)
 
     @property
     def is_coroutine(self) -> bool:
@@ -78,13 +83,13 @@ class GeneratorValue(Suspendable):
         return self.exhausted(space) if self.is_coroutine else raised
 
     def ended(self, space: Space, result: Value) -> Raised:
-        return space.error(StopIteration) if space.trace.is_none(result) else stop_with(space, result)
+        return space.error(StopIteration) if result.is_none() else stop_with(space, result)
 
     def next_value(self, space: Space) -> Value | None:
         try:
             return self.send(space, NONE)
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration) and not self.is_coroutine:
+            if e.matches(StopIteration) and not self.is_coroutine:
                 space.stopped_by(e.value)
                 return None
             raise
@@ -119,9 +124,9 @@ class GeneratorValue(Suspendable):
         try:
             self.throw_in(space, space.error(GeneratorExit))
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration) and CLOSE_RETURNS_A_VALUE:
+            if e.matches(StopIteration) and CLOSE_RETURNS_A_VALUE:
                 return space.getattr(e.value, "value")
-            if issubclass(e.value.cls, (GeneratorExit, StopIteration)):
+            if e.matches((GeneratorExit, StopIteration)):
                 return NONE
             raise
         raise space.error(RuntimeError, f"{self.kind} ignored GeneratorExit")
@@ -144,32 +149,13 @@ class GeneratorValue(Suspendable):
 
     # -- attributes and the rest ------------------------------------------------------------------------------------
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if self.source is not None:
-            return None
-        if name == "cr_origin":
-            return NONE
-        if name in ("gi_running", "cr_running"):
-            return Constant(self.running)
-        if name in ("gi_suspended", "cr_suspended"):
-            return Constant(self.frame is not None and self.started and not self.running)
-        if name in ("gi_frame", "cr_frame"):
-            return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
-        if name in ("gi_yieldfrom", "cr_await"):
-            return self.delegate() or NONE
-        if name in ("gi_code", "cr_code"):
-            return Constant(self.code)
-        return self.name_of(space, name) if name in ("__name__", "__qualname__") else None
-
     def describe(self) -> str:
         return f"a {self.kind}"
 
     def first_step(self, writer: Writer, name: str) -> str:
         return f"{name}.send(None)" if self.is_coroutine else f"next({name})"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         return writer.generator(self)
 
 
@@ -182,26 +168,14 @@ _probe.close()
 
 
 @models(_WRAPPER)
-class CoroutineWrapper(ObjectValue):
+class CoroutineWrapper(AwaitableIterator):
     """`coroutine.__await__()`: its iterator."""
 
     __slots__ = ("coroutine",)
 
     def __init__(self, coroutine: GeneratorValue) -> None:
-        self.cls = _WRAPPER
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(_WRAPPER)
         self.coroutine = coroutine
-
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
-
-    def tp_iter(self, space: Space) -> Value:
-        return self
-
-    def tp_next(self, space: Space) -> Value:
-        return self.coroutine.send(space, NONE)
 
     def send(self, space: Space, value: Value, /) -> Value:
         return self.coroutine.send(space, value)
@@ -212,7 +186,7 @@ class CoroutineWrapper(ObjectValue):
     def close(self, space: Space) -> Value:
         return self.coroutine.close(space)
 
-    def reconstruct(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         return writer.assign("awaited", f"{writer.expr(self.coroutine)}.__await__()")
 
 
@@ -220,7 +194,7 @@ class CoroutineWrapper(ObjectValue):
 _PREFIXES = {types.GeneratorType: "gi", types.CoroutineType: "cr", types.AsyncGeneratorType: "ag"}
 
 
-def is_left_open(host: Any) -> bool:
+def is_left_open(host: Host) -> bool:
     """Whether letting go of the object does something else: closes what is suspended within a `try`, or warns of a
     coroutine that nobody has awaited; a tuple holds its items.
     """
@@ -235,7 +209,7 @@ def is_left_open(host: Any) -> bool:
     return False
 
 
-def _is_open(host: Any, prefix: str) -> bool:
+def _is_open(host: Host, prefix: str) -> bool:
     frame = getattr(host, f"{prefix}_frame")
     if frame is None or getattr(host, f"{prefix}_running"):
         return False
@@ -251,7 +225,7 @@ def send(space: Space, receiver: Value, value: Value) -> Value:
     receiver = receiver.force()
     if isinstance(receiver, GeneratorValue):
         return receiver.send(space, value)
-    if space.trace.is_none(value):
+    if value.is_none():
         return space.advance(receiver)
     return space.call_method(receiver, "send", value)
 
@@ -260,7 +234,7 @@ def make(frame: Frame) -> Value:
     """The generator or coroutine that calling such a function gives."""
     flags = frame.code.co_flags
     if flags & inspect.CO_ASYNC_GENERATOR:
-        return MODELS[types.AsyncGeneratorType](frame)  # type: ignore[call-arg]
+        return model_for(types.AsyncGeneratorType)(frame)  # type: ignore[call-arg]
     if not flags & inspect.CO_COROUTINE:
         return GeneratorValue(frame)
     _refuse_origins(frame.space)
@@ -276,13 +250,12 @@ def awaitable(space: Space, value: Value) -> Value:
     value = value.force()
     if _is_awaitable(value):
         return value
-    slot = space.special(value, "__await__")
-    if slot is None:
-        shown = value.type_name(space)
-        if AWAITING_NAMES_THE_TYPE_FIRST:
-            raise space.error(TypeError, f"'{shown}' object can't be awaited")
-        raise space.error(TypeError, f"object {shown} can't be used in 'await' expression")
-    iterator = space.call(slot, [value], {}).force()
+    words = (
+        "'%T' object can't be awaited"
+        if AWAITING_NAMES_THE_TYPE_FIRST
+        else "object %T can't be used in 'await' expression"
+    )
+    iterator = call_slot(space, value, "__await__", words)
     if _is_awaitable(iterator):
         raise space.error(TypeError, "__await__() returned a coroutine")
     if space.special(iterator, "__next__") is None:
@@ -311,11 +284,8 @@ def awaited(space: Space, value: Value, where: int) -> Value:
 def aiter_(space: Space, value: Value) -> Value:
     """`async for … in value`: its async iterator."""
     value = value.force()
-    slot = space.special(value, "__aiter__")
-    if slot is None:
-        text = f"'async for' requires an object with __aiter__ method, got {value.type_name(space)}"
-        raise space.error(TypeError, text)
-    iterator = space.call(slot, [value], {}).force()
+    text = "'async for' requires an object with __aiter__ method, got %T"
+    iterator = call_slot(space, value, "__aiter__", text)
     if space.special(iterator, "__anext__") is None:
         text = "'async for' received an object from __aiter__ that does not implement __anext__"
         raise space.error(TypeError, f"{text}: {iterator.type_name(space)}")
@@ -325,11 +295,8 @@ def aiter_(space: Space, value: Value) -> Value:
 def anext_(space: Space, iterator: Value) -> Value:
     """The awaitable of `iterator.__anext__()`."""
     iterator = iterator.force()
-    slot = space.special(iterator, "__anext__")
-    if slot is None:
-        name = iterator.type_name(space)
-        raise space.error(TypeError, f"'async for' requires an iterator with __anext__ method, got {name}")
-    given = space.call(slot, [iterator], {}).force()
+    text = "'async for' requires an iterator with __anext__ method, got %T"
+    given = call_slot(space, iterator, "__anext__", text)
     try:
         return awaitable(space, given)
     except Raised as e:

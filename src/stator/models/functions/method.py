@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
@@ -11,14 +12,21 @@ from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
 from stator.space.attributes import attribute_name
 from stator.space.facts import fixed, is_fixed, part
-from stator.space.protocol import FALSE, HANDLERS, NOT_IMPLEMENTED, TRUE, bad_call, builtin, models, register
-from stator.space.value import Constant, Known, ObjectValue, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.host_types import Host
+from stator.space.identity.keys import IdentityKey
+from stator.space.interfaces import Writer
+from stator.space.operands import bool_value, host_errors
+from stator.space.protocol import (
+    MODELS,
+    NONE,
+    NOT_IMPLEMENTED,
+    bad_call,
+    builtin,
+    handler_of,
+    models,
+)
+from stator.space.space import Space
+from stator.space.value import Constant, Known, ObjectValue, Unsupported, Value
 
 
 @models(types.MethodType)
@@ -26,32 +34,33 @@ class BoundMethod(ObjectValue):
     """A function (any callable) bound to an instance."""
 
     __slots__ = ("function", "instance")
-    FIELDS = frozenset({"__doc__", "__func__", "__self__"})
+    FIELDS = {
+        "__doc__": lambda self, space: space.getattr(self.function, "__doc__"),
+        "__func__": lambda self, space: self.function,
+        "__self__": lambda self, space: self.instance,
+    }
 
     def __init__(self, function: Value, instance: Value) -> None:
-        self.cls = types.MethodType
-        self.source: Source | None = None
+        super().__init__(types.MethodType)
         self.function = function
         self.instance = instance
-        self.host: Any = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
+    def from_host(cls, space: Space, host: Host, source: Source) -> BoundMethod:
         space.guard_type(host, source)
         self = cls(*(part(space, host, source, name) for name in ("__func__", "__self__")))
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> BoundMethod:
+    def from_fresh(cls, space: Space, host: Host) -> BoundMethod:
         return cls(space.fresh(host.__func__), space.fresh(host.__self__))
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, instance: Value) -> Value:
         if space.special(function.force(), "__call__") is None:
             raise space.error(TypeError, "first argument must be callable")
-        if instance.force().cls is type(None):
+        if instance.is_none():
             raise space.error(TypeError, "instance must not be None")
         return BoundMethod(function, instance)
 
@@ -61,17 +70,9 @@ class BoundMethod(ObjectValue):
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         return space.call(self.function, [self.instance, *args], kwargs, tail)
 
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
-
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         """From 3.13 on: it stays bound to what it is bound to."""
         return self
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name == "__doc__":
-            return space.getattr(self.function, name)
-        return {"__func__": self.function, "__self__": self.instance}.get(name)
 
     def tp_getattribute(self, space: Space, name: Value) -> Value:
         text = attribute_name(space, name)
@@ -79,41 +80,38 @@ class BoundMethod(ObjectValue):
             return space.generic_getattr(self, text)
         return space.getattr(self.function, text)
 
-    def tp_eq(self, space: Space, other: Value) -> Value:
-        other = other.force()
-        if not isinstance(other, BoundMethod):
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        """`method_richcompare`: of one function, bound to one object."""
+        if not isinstance(other, BoundMethod) or symbol not in ("==", "!="):
             return NOT_IMPLEMENTED
         same = space.is_(self.instance, other.instance) and space.is_(self.function, other.function)
-        return TRUE if same else FALSE
+        return bool_value(same == (symbol == "=="))
 
-    def tp_ne(self, space: Space, other: Value) -> Value:
-        equal = self.tp_eq(space, other)
-        return equal if equal is NOT_IMPLEMENTED else FALSE if equal is TRUE else TRUE
-
-    def key(self, space: Space) -> Any:
-        return ("bound method", _IdentityOf(space.identity(self.instance)), _IdentityOf(space.identity(self.function)))
+    def key(self, space: Space) -> Host:
+        return ("bound method", *(IdentityKey(space.identity(part)) for part in (self.instance, self.function)))
 
     def describe(self) -> str:
         return f"method {self.function.force().describe()}"
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         parts = f"{writer.expr(self.function)}, {writer.expr(self.instance)}"
         return writer.assign("method", f"{writer.const(types.MethodType)}({parts})")
 
 
-class _IdentityOf:
-    __slots__ = ("anchor",)
+class Bindable(Value):
+    """A callable that is a method where a class has it."""
 
-    def __init__(self, anchor: Any) -> None:
-        self.anchor = anchor
+    __slots__ = ()
 
-    def __hash__(self) -> int:
-        return id(self.anchor) >> 4
+    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+        return self if instance is None else BoundMethod(self, instance)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _IdentityOf) and other.anchor is self.anchor
+    def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
+        if not instance.is_none():
+            return BoundMethod(self, instance)
+        if owner.is_none():
+            raise space.error(TypeError, "__get__(None, None) is invalid")
+        return self
 
 
 class Named(Known):
@@ -147,21 +145,18 @@ class BuiltinValue(Named):
     """A C function or an unbound C method: what it does is in the table of `protocol`."""
 
     __slots__ = ()
+    ALWAYS_EXISTING = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         owner = fixed(host, "__self__") if is_fixed(host, "__self__") else None  # a function, and no descriptor
-        if id(host) not in HANDLERS and owner is not None and not issubclass(type(owner), types.ModuleType):
+        if owner is not None and not issubclass(type(owner), types.ModuleType) and handler_of(host) is None:
             bound = _bound_builtin(space, host, owner, source)
             if bound is not None:
                 return bound
         self = cls(host, source)
         space.guard_identity(self)
         return self
-
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
 
     def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
         host = self.host
@@ -171,19 +166,14 @@ class BuiltinValue(Named):
             self._check_class(space, args)
         return space.call_builtin(host, args, kwargs)
 
-    def tp_call(self, space: Space, *args: Value, **kwargs: Value) -> Value:
-        return self.call(space, list(args), kwargs, False)
-
     def _check_class(self, space: Space, args: list[Value]) -> None:
         """`classmethod_get`: the class must be one whose method this is; CPython words the TypeError."""
         host = self.host
         given = args[0].force() if args else None
-        if given is not None and issubclass(given.cls, type) and is_subtype(space.stand_in(given), self.owner):
+        if given is not None and given.isa(type) and is_subtype(space.sample(given), self.owner):
             return
-        try:
-            host() if given is None else host.__get__(None, space.stand_in(given))
-        except TypeError as e:
-            raise Raised(space.exception(e)) from None
+        with host_errors(space, TypeError):
+            host() if given is None else host.__get__(None, space.sample(given))
         raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
     def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
@@ -203,41 +193,31 @@ class BuiltinValue(Named):
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         instance = instance.force()
         if self.cls is types.ClassMethodDescriptorType:
-            cls = space.class_value(instance.cls) if owner is None or owner.force().cls is type(None) else owner.force()
+            cls = space.class_value(instance.cls) if owner is None or owner.is_none() else owner.force()
             self._check_class(space, [cls])
             return BoundBuiltin(self, cls)
-        return self if instance.cls is type(None) and owner is not None else self._bound(space, instance)
+        return self if instance.is_none() and owner is not None else self._bound(space, instance)
 
     def describe(self) -> str:
         return f"builtin {self.qualname}"
 
 
-def explicit_call(*classes: Any) -> None:
-    """`cls.__call__`, asked for by its name, of classes whose models have `call`."""
-    for cls in classes:
-        _explicit_call(cls, vars(cls)["__call__"])
+@builtin(types.BuiltinFunctionType.__call__, types.MethodWrapperType.__call__)
+def builtin_call(space: Space, self: Value, /, *args: Value, **kwargs: Value) -> Value:
+    """`builtin_function_or_method.__call__`, asked for by its name, of both kinds of functions."""
+    self = self.force()
+    if not isinstance(self, (BuiltinValue, BoundBuiltin)):
+        return bad_call(space, types.BuiltinFunctionType.__call__, [self, *args], kwargs)
+    return self.call(space, list(args), kwargs, False)
 
 
-def _explicit_call(cls: type, host: Any) -> None:
-    def call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        value: Any = args[0].force() if args else None
-        if value is None or not issubclass(value.cls, cls) or not hasattr(value, "call"):
-            return bad_call(space, host, args, kwargs)
-        return value.call(space, args[1:], kwargs, False)  # type: ignore[no-any-return]
-
-    register(host, call)
-
-
-explicit_call(types.BuiltinFunctionType, types.MethodWrapperType)
-
-
-def _equality(host: Any, equal: bool) -> None:
+def _equality(host: Host, equal: bool) -> None:
     """`meth_richcompare` and `wrapper_richcompare`: bound to one object, of one descriptor."""
 
     @builtin(host)
     def compare(space: Space, self: Value, other: Value, /) -> Value:
         self, other = self.force(), other.force()
-        if not issubclass(other.cls, host.__objclass__):
+        if not other.isa(host.__objclass__):
             return NOT_IMPLEMENTED
         if isinstance(self, BoundBuiltin) and isinstance(other, BoundBuiltin):
             same = space.is_(self.instance, other.instance) and _same_function(space, self, other)
@@ -245,7 +225,7 @@ def _equality(host: Any, equal: bool) -> None:
             same = self.host == other.host
         else:
             return space.unmodelled(host, [self, other], {})
-        return TRUE if same is equal else FALSE
+        return bool_value(same is equal)
 
 
 def _same_function(space: Space, one: BoundMethod, other: BoundMethod) -> bool:
@@ -255,7 +235,7 @@ def _same_function(space: Space, one: BoundMethod, other: BoundMethod) -> bool:
     hosts = [space.identity(method.function) for method in (one, other)]
     if not all(isinstance(host, types.MethodDescriptorType) for host in hosts):
         return False
-    sample = space.stand_in(one.instance.force())
+    sample = space.sample(one.instance.force())
     left, right = (host.__get__(sample, type(sample)) for host in hosts)
     return bool(left == right)
 
@@ -293,16 +273,14 @@ for _cls in (types.BuiltinFunctionType, types.MethodWrapperType):
 DISALLOW_INSTANTIATION = 1 << 7
 
 
-def check_new(space: Space, host: Any, args: list[Value]) -> None:
+def check_new(space: Space, host: Host, args: list[Value]) -> None:
     """`tp_new_wrapper`: the class must be one that this `__new__` can allocate; CPython words the TypeError."""
     cls = args[0].force() if args else None
-    fits = cls is not None and issubclass(cls.cls, type) and is_subtype(space.stand_in(cls), host.__self__)
-    if fits and not space.stand_in(cls).__flags__ & DISALLOW_INSTANTIATION:  # type: ignore[arg-type]
+    fits = cls is not None and cls.isa(type) and is_subtype(space.sample(cls), host.__self__)
+    if fits and not space.sample(cls).__flags__ & DISALLOW_INSTANTIATION:  # type: ignore[arg-type]
         return
-    try:
-        host(*[space.stand_in(a) for a in args])
-    except TypeError as e:
-        raise Raised(space.exception(e)) from None
+    with host_errors(space, TypeError):
+        host(*[space.sample(a) for a in args])
     raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
 
@@ -310,7 +288,13 @@ class BoundBuiltin(BoundMethod):
     """A C method bound to an instance (`[].append`): as a bound method, of another class."""
 
     __slots__ = ()
-    FIELDS = frozenset({"__doc__", "__name__", "__qualname__", "__self__", "__text_signature__"})
+    FIELDS = {
+        "__doc__": lambda self, space: space.getattr(self.function, "__doc__"),
+        "__name__": lambda self, space: space.getattr(self.function, "__name__"),
+        "__qualname__": lambda self, space: space.getattr(self.function, "__qualname__"),
+        "__self__": lambda self, space: self.instance,
+        "__text_signature__": lambda self, space: space.getattr(self.function, "__text_signature__"),
+    }
 
     def __init__(self, function: Value, instance: Value) -> None:
         super().__init__(function, instance)
@@ -318,21 +302,14 @@ class BoundBuiltin(BoundMethod):
         self.cls = types.MethodWrapperType if wrapper else types.BuiltinMethodType
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> BoundMethod:
+    def from_fresh(cls, space: Space, host: Host) -> BoundMethod:
         owner = host.__self__
         return BoundBuiltin(space.existing(type_lookup(type(owner), host.__name__)), space.fresh(owner))
 
     def tp_getattribute(self, space: Space, name: Value) -> Value:
         return space.generic_getattr(self, attribute_name(space, name))
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name in ("__name__", "__qualname__", "__doc__", "__text_signature__"):
-            return space.getattr(self.function, name)
-        return self.instance if name == "__self__" else None
-
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         host = self.function.force().host  # type: ignore[attr-defined]
         instance = self.instance.force()
         if self.function.force().cls is types.ClassMethodDescriptorType:
@@ -344,18 +321,21 @@ class BoundBuiltin(BoundMethod):
         return writer.assign(fixed(host, "__name__"), parts)
 
 
-@models(types.MethodWrapperType)
 class MethodWrapper(BoundBuiltin):
     """Slot wrappers bound to an instance (`(1).__add__`)."""
 
     __slots__ = ()
+    tp_getattribute = None  # type: ignore[assignment]  # they are looked up as instances of most types are
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> BoundMethod:
+    def from_host(cls, space: Space, host: Host, source: Source) -> BoundMethod:
         return _bound_builtin(space, host, fixed(host, "__self__"), source) or super().from_host(space, host, source)
 
 
-def _bound_builtin(space: Space, host: Any, owner: Any, source: Source) -> BoundMethod | None:
+MODELS[types.MethodWrapperType] = MethodWrapper
+
+
+def _bound_builtin(space: Space, host: Host, owner: Any, source: Source) -> BoundMethod | None:
     """An existing bound C method, taken apart into descriptor and instance."""
     name = fixed(host, "__name__")
     function = getattr(type(owner), name, None)

@@ -6,7 +6,7 @@ import builtins
 import importlib
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.source import ConstSource, GlobalSource, Source
@@ -15,13 +15,11 @@ from stator.models.classes.attr_dict import AttrDict, AttrTable
 from stator.models.classes.instance import InstanceValue
 from stator.models.containers.dict_table import Entry
 from stator.space.attributes import MISSING, attribute_name
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, bad_call, models
+from stator.space.space import Space
 from stator.space.value import NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
 
 #: the builtins that the tracer itself runs on: where the program has replaced one, nothing is traced
 RELIED_ON: dict[str, Any] = {
@@ -102,11 +100,12 @@ class ModuleValue(InstanceValue):
     """A module. Which one an existing module is, is guarded, so that it is known."""
 
     __slots__ = ()
-    FIELDS = frozenset({"__annotations__"})
+    FIELDS = {"__annotations__": lambda self, space: self.annotations(space)}
+    ALWAYS_EXISTING = True
     CACHED_WEAKLY = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> ModuleValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> ModuleValue:
         space.guard_identity_of(source, host)
         self = cls.unmet(space, host)
         space.guard_type(host, self.source)
@@ -122,11 +121,7 @@ class ModuleValue(InstanceValue):
             self.source = ConstSource(host, _name(host))
         return self
 
-    @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> Value:
-        return space.existing(host)
-
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         return super().as_host(space) if self.source is None else self.host
 
     def attr_dict(self, space: Space) -> Any:
@@ -135,13 +130,14 @@ class ModuleValue(InstanceValue):
         return self._attrs
 
     def get_field(self, space: Space, name: str) -> Value | None:
+        return Value.get_field(self, space, name) or super().get_field(space, name)
+
+    def annotations(self, space: Space) -> Value:
         """`module_get_annotations`: they are in the module's dict, from when they are first asked for."""
-        if name != "__annotations__":
-            return super().get_field(space, name)
         attrs = self.attr_dict(space)
-        if attrs.get_str(space, name) is None:
-            attrs.set_str(space, name, space.new_dict([]))
-        return attrs.get_str(space, name)  # type: ignore[no-any-return]
+        if attrs.get_str(space, "__annotations__") is None:
+            attrs.set_str(space, "__annotations__", space.new_dict([]))
+        return attrs.get_str(space, "__annotations__")  # type: ignore[no-any-return]
 
     def set_field(self, space: Space, name: str, value: Value | None) -> bool:
         if name != "__annotations__":
@@ -176,7 +172,7 @@ class ModuleValue(InstanceValue):
             try:
                 return space.generic_getattr(self, name, tail)
             except Raised as e:
-                if not issubclass(e.value.cls, AttributeError):
+                if not e.matches(AttributeError):
                     raise
         hook = self.attr_dict(space).get_str(space, "__getattr__")
         if hook is not None:
@@ -188,7 +184,7 @@ class ModuleValue(InstanceValue):
         likeness = types.ModuleType.__new__(types.ModuleType)
         attrs = self.attr_dict(space)
         own, spec = attrs.get_str(space, "__name__"), attrs.get_str(space, "__spec__")
-        if own is not None and issubclass(own.force().cls, str):
+        if own is not None and own.isa(str):
             likeness.__dict__["__name__"] = space.str_(own)
         if spec is not None:
             likeness.__dict__["__spec__"] = _likeness_of(space, spec.force())
@@ -196,17 +192,14 @@ class ModuleValue(InstanceValue):
             text = str(types.ModuleType.__getattribute__(likeness, name))
         except AttributeError as e:
             text = str(e)
-        raised: Raised = space.error(AttributeError, text)
-        raised.value.set_field("name", space.fresh(name))  # type: ignore[attr-defined]
-        raised.value.set_field("obj", self)  # type: ignore[attr-defined]
-        return raised
+        return space.no_attribute(self, name, text)
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
         return ModuleValue(cls.force().as_host(space))
 
     def tp_init(self, space: Space, name: Value, doc: Value = NONE) -> Value:
-        if not issubclass(name.force().cls, str):
+        if not name.isa(str):
             return bad_call(space, types.ModuleType.__init__, [self, name, doc], {})
         for key, value in zip(_FIRST, (name, doc, NONE, NONE, NONE), strict=True):
             self.attr_dict(space).set_str(space, key, value)
@@ -223,7 +216,7 @@ class ModuleValue(InstanceValue):
         if hook is not None:
             return space.call(hook, [], {})
         names = space.getattr(self, "__dict__").force()
-        if not issubclass(names.cls, dict):
+        if not names.isa(dict):
             raise space.error(TypeError, f"{self.type_name(space)}.__dict__ is not a dictionary")
         return space.new_list(list(space.unpack(names)))
 

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import NoneType, TracebackType
-from typing import TYPE_CHECKING, Any
 
 from stator import errors
+from stator.bytecode.decode import Instr
+from stator.guards.source import Source
 from stator.host.version_facts import BODIES_CONVERT_STOP_ITERATION, NONE_STOPS_LIKE_ANY_VALUE, THROW_WARNS_OF_PARTS
 from stator.models.exceptions import exception
+from stator.models.functions.frame_ import Frames
 from stator.space.facts import plain_name
-from stator.space.value import ObjectValue, Raised, Unsupported, Value
+from stator.space.host_types import Host
+from stator.space.interfaces import Frame, Writer
+from stator.space.operands import bool_value
+from stator.space.protocol import NONE
+from stator.space.space import Space
+from stator.space.value import Constant, ObjectValue, Raised, Unsupported, Value
 
-if TYPE_CHECKING:
-    from stator.bytecode.decode import Instr
-    from stator.guards.source import Source
-    from stator.space.interfaces import Frame, Writer
-    from stator.space.space import Space
+
+def fields_of(prefix: str, delegate: str) -> dict[str, Callable[[Suspendable, Space], Value | None]]:
+    """The C-level attributes of a kind of suspended frames; `delegate` says what it waits for."""
+    return {
+        "__name__": lambda self, space: self.name_of(space, "__name__"),
+        "__qualname__": lambda self, space: self.name_of(space, "__qualname__"),
+        f"{prefix}_running": lambda self, space: bool_value(self.is_running),
+        f"{prefix}_suspended": lambda self, space: bool_value(bool(self.frame) and self.started and not self.running),
+        f"{prefix}_frame": lambda self, space: self.frame_value(space),
+        f"{prefix}_{delegate}": lambda self, space: self.delegate() or NONE,
+        f"{prefix}_code": lambda self, space: Constant(self.code),
+    }
 
 
 class Suspendable(ObjectValue):
@@ -27,9 +41,7 @@ class Suspendable(ObjectValue):
     kind: str
 
     def __init__(self, frame: Frame | None, cls: type) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self.frame = frame
         if frame is not None:
             frame.generator = self
@@ -42,17 +54,16 @@ class Suspendable(ObjectValue):
         self.protected = False
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         self = cls(None, space.guard_type(host, source))
-        self.host = host
-        self.source = source
+        self.host, self.source = host, source
         return self
 
     def __del__(self) -> None:
         # The tracer holds it no longer than the program: the program's would be closed now.
         frame = self.frame
         if frame is not None and self.source is None and not self.running and self.is_finalised(frame):
-            frame.trace.lose(self)
+            frame.trace.finalizers.close_later(self)
 
     def is_finalised(self, frame: Frame) -> bool:
         """Whether its end, when the program has let go of it, does something that the program may see."""
@@ -85,6 +96,18 @@ class Suspendable(ObjectValue):
         function = self.frame.function
         return space.getattr(function, field)
 
+    def get_field(self, space: Space, name: str) -> Value | None:
+        return None if self.source is not None else super().get_field(space, name)
+
+    @property
+    def is_running(self) -> bool:
+        """What `gi_running` and its like show."""
+        return self.running
+
+    def frame_value(self, space: Space) -> Value:
+        """Its frame as an object of the program's."""
+        return NONE if self.frame is None else space.trace.extension(Frames).value(self.frame)
+
     # -- resuming ---------------------------------------------------------------------------------------------------
 
     def exhausted(self, space: Space) -> Raised:
@@ -100,7 +123,7 @@ class Suspendable(ObjectValue):
         self.own()
         if self.frame is None:
             raise self.exhausted(space)
-        if not self.started and not self.running and not space.trace.is_none(value):
+        if not self.started and not self.running and not value.is_none():
             raise space.error(TypeError, f"can't send non-None value to a just-started {self.kind}")
         frame = self._enter(space)
         if self.started:
@@ -141,21 +164,20 @@ class Suspendable(ObjectValue):
         assert frame is not None
         if self.protected:
             self.protected = False
-            space.trace.unfinished.discard(self)
+            space.trace.finalizers.suspended_in_finally.discard(self)
         frame.parent = space.trace.frame
         frame.result = None
-        if not frame.handlers:
-            frame.handled = frame.handled_outside()
+        frame.handling.resume(frame.parent)
         self.running = True
         return frame
 
     def _run(self, space: Space, frame: Frame, raised: Raised | None) -> Value:
         """Run to the next yield; raises StopIteration at the end."""
         try:
-            space.trace.enter_frame(frame)
+            space.trace.calls.enter(frame)
             if raised is not None:
-                if frame.handlers:
-                    exception.set_context(space, raised.value, frame.handled)
+                if frame.handling.infos:
+                    exception.set_context(space, raised.value, frame.handling.current)
                 frame.unwind(raised, frame.instrs[max(frame.index - 1, 0)])
             result = frame.run()
         except Raised as e:
@@ -165,12 +187,12 @@ class Suspendable(ObjectValue):
             raise
         finally:
             self.running = False
-            space.trace.leave_frame(frame)
+            space.trace.calls.leave()
         if frame.instrs[frame.index - 1].op == "YIELD_VALUE":
             frame.parent = None
             if is_protected(frame):
                 self.protected = True
-                space.trace.unfinished.add(self)
+                space.trace.finalizers.suspended_in_finally.add(self)
             return result
         self.finish(space)
         raise self.ended(space, result)
@@ -179,7 +201,7 @@ class Suspendable(ObjectValue):
         frame = self._enter(space)
         receiver = receiver.force()
         try:
-            if closing and issubclass(raised.value.cls, GeneratorExit):
+            if closing and raised.matches(GeneratorExit):
                 close(space, receiver)
                 return self._run(space, frame, raised)
             thrower = space.getattr_or_none(receiver, "throw")
@@ -189,7 +211,7 @@ class Suspendable(ObjectValue):
         except Raised as inner:
             if self.frame is None:
                 raise
-            if not issubclass(inner.value.cls, StopIteration):
+            if not inner.matches(StopIteration):
                 return self._run(space, frame, inner)
             frame.pop()
             frame.push(stop_value(space, inner.value))
@@ -201,13 +223,35 @@ class Suspendable(ObjectValue):
     @staticmethod
     def _call_delegate(space: Space, frame: Frame, thrower: Value, exc: Value) -> Value:
         """The call is made by the frame that waits for the delegate."""
-        space.trace.enter_frame(frame)
+        space.trace.calls.enter(frame)
         space.trace.frame = frame
         try:
             return space.call(thrower, [exc], {})
         finally:
             space.trace.frame = frame.parent
-            space.trace.leave_frame(frame)
+            space.trace.calls.leave()
+
+
+class AwaitableIterator(ObjectValue):
+    """The iterator behind something that `await` takes; nothing is known of one that existed before the trace."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
+        raise Unsupported(errors.OutsideGenerator(space.guard_type(host, source).__name__))
+
+    def tp_await(self, space: Space) -> Value:
+        return self
+
+    def tp_iter(self, space: Space) -> Value:
+        return self
+
+    def tp_next(self, space: Space) -> Value:
+        return self.send(space, NONE)
+
+    def send(self, space: Space, value: Value, /) -> Value:
+        raise NotImplementedError
 
 
 def thrown(space: Space, kind: Value, value: Value | None, traceback: Value | None) -> Raised:
@@ -248,7 +292,7 @@ def protects(instrs: Sequence[Instr], suspended_at: Instr) -> bool:
 def stop_with(space: Space, value: Value) -> Raised:
     """`_PyGen_SetStopIterationValue`: the StopIteration that brings a value."""
     stop = space.error(StopIteration)
-    if NONE_STOPS_LIKE_ANY_VALUE or not space.trace.is_none(value):
+    if NONE_STOPS_LIKE_ANY_VALUE or not value.is_none():
         stop.value.set_args(space, [value])  # type: ignore[attr-defined]
     return stop
 

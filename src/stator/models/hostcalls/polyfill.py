@@ -11,14 +11,11 @@ import importlib.util
 import pickle
 import sys
 import types
-from typing import TYPE_CHECKING, Any
 
+from stator.space.host_types import Host
 from stator.space.protocol import register
-from stator.space.value import Raised
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
-    from stator.space.value import Value
+from stator.space.space import Space
+from stator.space.value import Raised, Value
 
 
 def twin(module: types.ModuleType, c_name: str) -> types.ModuleType:
@@ -39,11 +36,11 @@ def twin(module: types.ModuleType, c_name: str) -> types.ModuleType:
     return made
 
 
-def _use(host: Any, python: Any, listed: bool) -> None:
+def _use(host: Host, python: Host, listed: bool) -> None:
     """Trace `python` wherever the program calls `host`."""
 
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if listed and args and not issubclass(args[0].force().cls, list):
+        if listed and args and not args[0].isa(list):
             given = args[0].force().type_name(space)
             raise space.error(TypeError, f"{host.__name__}() argument must be list, not {given}")
         return space.call(space.existing(python), args, kwargs)
@@ -63,7 +60,7 @@ _use_all(heapq, "_heapq", True)
 _use_all(bisect, "_bisect", False)
 
 
-def _pickling(host: Any, python: Any) -> None:
+def _pickling(host: Host, python: Host) -> None:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         try:
             return space.call(space.existing(python), args, kwargs)

@@ -1,4 +1,4 @@
-"""C functions on operands that exist only in the trace: stand-ins answer what CPython asks them, by tracing the answer.
+"""C functions on operands that exist only in the trace: proxies answer what CPython asks them, by tracing the answer.
 
 `b"".join([X()])` asks each item for `__bytes__`, `"a".center(x)` asks for `__index__`. CPython's own function runs on
 host objects of look-alike classes whose slots call the traced slots, so that order, checks and errors are its own.
@@ -11,17 +11,18 @@ from typing import Any
 
 from stator.guards.raw import is_mutable_type, type_lookup
 from stator.models.containers.sequence import Sequence
-from stator.models.exceptions.exception import native_base
+from stator.models.exceptions.exception_parts import native_base
 from stator.models.numbers.float_ import as_double
 from stator.models.numbers.int_ import to_int
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host
 from stator.space.protocol import RESTRICTED, SLOTS
 from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Raised, Value
 
 __all__ = ["call_on_proxies"]
 
-#: slots that a stand-in has of its own
+#: slots that a proxy has of its own
 _OWN_SLOTS = frozenset(
     {"tp_getattro", "tp_setattro", "tp_descr_get", "tp_descr_set", "tp_init", "tp_new", "tp_finalize"}
 )
@@ -38,7 +39,7 @@ _PLAIN |= frozenset({type(None), type(NotImplemented)})
 _LOOKED_INTO = (int, float, complex, str, bytes, bytearray, memoryview, list, tuple, dict, set, frozenset, type)
 
 
-def call_on_proxies(space: Space, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> Any:
+def call_on_proxies(space: Space, function: Callable[..., Host], args: list[Value], kwargs: dict[str, Value]) -> Host:
     """The host result of `function`, which does nothing but compute it; raises NotKnown where it would be unsound."""
     return _Answers(space).run(function, args, kwargs)
 
@@ -48,21 +49,21 @@ class _Answers:
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        #: id(stand-in) → what it stands for
+        #: id(proxy) → what it stands for
         self.values: dict[int, Value] = {}
-        #: id(value) → its stand-in
-        self.hosts: dict[int, Any] = {}
+        #: id(value) → its proxy
+        self.hosts: dict[int, Host] = {}
         self.classes: dict[type, type] = {}
         #: lists whose items were handed over, with the items as they were
         self.lists: list[tuple[Sequence, list[Value]]] = []
         #: copies of what the program may change, with what makes them
-        self.copies: list[tuple[Callable[[], Any], Any]] = []
+        self.copies: list[tuple[Callable[[], Host], Host]] = []
         #: whether any code of the program's has run
         self.asked = False
         #: what ended the trace inside an answer: C code must not swallow it
         self.ended: BaseException | None = None
 
-    def run(self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> Any:
+    def run(self, function: Callable[..., Host], args: list[Value], kwargs: dict[str, Value]) -> Host:
         hosts = [self.host(arg) for arg in args]
         named = {name: self.host(arg) for name, arg in kwargs.items()}
         if id(function) in RESTRICTED:
@@ -94,8 +95,8 @@ class _Answers:
 
     # -- operands ---------------------------------------------------------------------------------------------------
 
-    def host(self, value: Value) -> Any:
-        """The host object of a known operand, or a stand-in."""
+    def host(self, value: Value) -> Host:
+        """The host object of a known operand, or a proxy."""
         value = value.force()
         try:
             if type(value) is Constant:
@@ -105,17 +106,17 @@ class _Answers:
             pass
         made = self.hosts.get(id(value))
         if made is None:
-            made = self._stand_in(value)
+            made = self._proxy(value)
             self.hosts[id(value)] = made
             self.values[id(made)] = value
         return made
 
-    def _copied(self, copy: Callable[[], Any]) -> Any:
+    def _copied(self, copy: Callable[[], Host]) -> Host:
         host = copy()
         self.copies.append((copy, host))
         return host
 
-    def _stand_in(self, value: Value) -> Any:
+    def _proxy(self, value: Value) -> Host:
         if isinstance(value, Sequence) and value.cls is value.kind:
             items = list(value.items)
             self.lists.append((value, items))
@@ -139,7 +140,7 @@ class _Answers:
             raise NotKnown
         if self.space.host_lookup(cls, "__buffer__") is not MISSING:
             raise NotKnown
-        namespace: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+        namespace: dict[str, Host] = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
         for name, found in asked.items():
             if found is not MISSING:
                 namespace[name] = None if found is None else self._slot(name)
@@ -148,20 +149,20 @@ class _Answers:
 
     # -- answers ----------------------------------------------------------------------------------------------------
 
-    def _slot(self, name: str) -> Callable[..., Any]:
-        def slot(stand_in: Any, *args: Any) -> Any:
-            return self._answer(lambda: self._call(name, self.values[id(stand_in)], args))
+    def _slot(self, name: str) -> Callable[..., Host]:
+        def slot(proxy: Host, *args: Host) -> Host:
+            return self._answer(lambda: self._call(name, self.values[id(proxy)], args))
 
         return slot
 
     @property
-    def _attribute(self) -> Callable[[Any, str], Any]:
-        def getattribute(stand_in: Any, name: str) -> Any:
-            return self._answer(lambda: self.space.getattr(self.values[id(stand_in)], name))
+    def _attribute(self) -> Callable[[Host, str], Host]:
+        def getattribute(proxy: Host, name: str) -> Host:
+            return self._answer(lambda: self.space.getattr(self.values[id(proxy)], name))
 
         return getattribute
 
-    def _call(self, name: str, value: Value, args: tuple[Any, ...]) -> Value:
+    def _call(self, name: str, value: Value, args: tuple[Host, ...]) -> Value:
         if name in _CONVERSIONS:
             return _CONVERSIONS[name](self.space, value)
         slot = self.space.special(value, name)
@@ -171,11 +172,11 @@ class _Answers:
             return self.space.advance(value)
         return self.space.call(slot, [value, *[self._value(arg) for arg in args]], {})
 
-    def _value(self, host: Any) -> Value:
+    def _value(self, host: Host) -> Value:
         known = self.values.get(id(host))
         return self.space.fresh(host) if known is None else known
 
-    def _answer(self, trace: Callable[[], Value]) -> Any:
+    def _answer(self, trace: Callable[[], Value]) -> Host:
         if self.ended is not None:
             raise self.ended
         self.asked = True
@@ -208,7 +209,7 @@ def _raisable(raised: Raised) -> BaseException:
     return cls(raised.value)  # type: ignore[no-any-return]
 
 
-def _plain(result: Any) -> bool:
+def _plain(result: Host) -> bool:
     if type(result) in (tuple, list):
         return all(map(_plain, result))
     return type(result) in _PLAIN

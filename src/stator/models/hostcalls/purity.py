@@ -19,44 +19,49 @@ import types
 import unicodedata
 import zlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator._core import has_buffer
 from stator.guards.guard import Equals, IdIs
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource, ConstSource, Source
 from stator.models.classes.instance import InstanceValue
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.space.facts import fixed
-from stator.space.operands import known_host, refuse_object, refuse_use
-from stator.space.protocol import IMMUTABLE, NONE, REALISERS, builtin, folds_if, pure, register
-from stator.space.value import Constant, NotKnown, Raised, Value
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import host_errors, known_host, refuse_object, refuse_use
+from stator.space.protocol import IMMUTABLE, NONE, REALISERS, builtin, folds_if, is_immutable, pure, register
+from stator.space.space import Space
+from stator.space.value import Constant, NotKnown, Value
 
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
-__all__ = ["frozen", "pure_python"]
+__all__ = ["as_constant", "frozen", "pure_python"]
 
 
-Foreign = Callable[["Space", Any, "Source"], Value]
+Realiser = Callable[[Space, Host, Source], Value]
+#: what tells an object from those that are not alike
+State = Callable[[Host], Host]
 
 
-def _refuse_foreign(space: Space, host: Any, source: Source) -> Value:
+def _refuse_foreign(space: Space, host: Host, source: Source) -> Value:
     raise refuse_object(
         f"an object of class {space.guard_type(host, source).__qualname__}, derived from an immutable C type,"
     )
 
 
-def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreign = _refuse_foreign) -> None:
+def frozen(cls: type, state: State | None = None, foreign: Realiser = _refuse_foreign) -> None:
     """Instances of the immutable C type are constants: known by identity, or by `state(instance)` where given.
 
     `foreign(space, host, source)` is the value of an instance of a subclass. A type whose equal instances are alike in
     all respects needs only `IMMUTABLE.add`.
     """
+    REALISERS[cls] = as_constant(cls, state, foreign)
     IMMUTABLE.add(cls)
 
-    def realise(space: Space, host: Any, source: Source) -> Value:
+
+def as_constant(cls: type, state: State | None = None, foreign: Realiser = _refuse_foreign) -> Realiser:
+    """How `frozen` looks at an instance for the first time."""
+
+    def realise(space: Space, host: Host, source: Source) -> Value:
         if space.guard_type(host, source) is not cls:
             return foreign(space, host, source)
         if type(source) is not ConstSource:
@@ -66,7 +71,7 @@ def frozen(cls: type, state: Callable[[Any], Any] | None = None, foreign: Foreig
                 space.trace.guard(Equals(CallSource(state, source, state.__name__.strip("_")), state(host)))
         return Constant(host, source)
 
-    REALISERS[cls] = realise
+    return realise
 
 
 IMMUTABLE.add(re.Pattern)
@@ -76,7 +81,7 @@ frozen(struct.Struct)
 frozen(types.GenericAlias)
 frozen(types.UnionType)
 
-pure(str.maketrans, bytes.maketrans)
+pure(str.maketrans, bytes.maketrans, bytearray.maketrans)
 pure(binascii.crc32, binascii.hexlify, binascii.unhexlify, binascii.a2b_base64, binascii.b2a_base64)
 pure(binascii.b2a_hex, binascii.a2b_hex, zlib.crc32, zlib.adler32)
 pure(struct.pack, struct.unpack, struct.calcsize)
@@ -89,13 +94,13 @@ pure(unicodedata.decimal, unicodedata.digit, unicodedata.numeric, unicodedata.de
 # -- Python functions that run for real -----------------------------------------------------------------------------
 
 
-def pure_python(*functions: Any) -> None:
+def pure_python(*functions: Host) -> None:
     """Python functions that run for real on operands that are known without any code of the program's in them."""
     for function in functions:
         _register_python(function)
 
 
-def _register_python(function: Any) -> None:
+def _register_python(function: Host) -> None:
     def model(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         try:
             if all(_inert(space, value) for value in (*args, *kwargs.values())):
@@ -113,13 +118,13 @@ def _inert(space: Space, value: Value) -> bool:
     return _inert_host(host)
 
 
-def _inert_host(host: Any) -> bool:
+def _inert_host(host: Host) -> bool:
     if type(host) in (tuple, list, set, frozenset):
         return all(map(_inert_host, host))
     if type(host) is dict:
         return all(map(_inert_host, host)) and all(map(_inert_host, host.values()))
     # Flags of `re`, and its mark for a flag that is not given, are ints of classes of its own.
-    return type(host) in IMMUTABLE or (isinstance(host, int) and type(host).__module__ == "re")
+    return is_immutable(type(host)) or (isinstance(host, int) and type(host).__module__ == "re")
 
 
 _REGULAR: list[Any] = [re.compile, re.match, re.fullmatch, re.search, re.split, re.findall, re.sub, re.subn]
@@ -136,20 +141,20 @@ pure_python(posixpath.normpath, posixpath.isabs, posixpath.commonprefix)
 
 
 @folds_if(*_REGULAR)
-def no_debugging(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+def no_debugging(space: Space, args: list[Host], kwargs: dict[str, Host]) -> None:
     """With the flag DEBUG, what is compiled is also printed."""
     if any(isinstance(arg, int) and arg & re.DEBUG for arg in (*args, *kwargs.values())):
         raise refuse_use("re.compile", "with re.DEBUG")
 
 
 @folds_if(re.Pattern.match, re.Pattern.search, re.Pattern.fullmatch, re.Pattern.finditer)
-def fixed_texts(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+def fixed_texts(space: Space, args: list[Host], kwargs: dict[str, Host]) -> None:
     """A match refers to the text, whose contents may change before it is asked."""
     if any(map(_can_change, (*args, *kwargs.values()))):
         raise refuse_use("re.Pattern.match", "of what can be changed")
 
 
-def _can_change(text: Any) -> bool:
+def _can_change(text: Host) -> bool:
     return type(text) is not bytes and has_buffer(type(text))
 
 
@@ -160,11 +165,11 @@ def _match(space: Space, host: re.Match[Any], source: Source) -> Value:
 REALISERS[re.Match] = _match
 
 
-def _matches(pattern: re.Pattern[Any], text: Any) -> tuple[re.Match[Any], ...]:
+def _matches(pattern: re.Pattern[Any], text: Host) -> tuple[re.Match[Any], ...]:
     return tuple(pattern.finditer(text))
 
 
-def _substitute(host: Any, counted: bool) -> None:
+def _substitute(host: Host, counted: bool) -> None:
     """`Pattern.sub` and `subn`: a function as replacement is the program's, and is called for each match."""
 
     def model(
@@ -175,16 +180,16 @@ def _substitute(host: Any, counted: bool) -> None:
         count: Value = Constant(0),  # noqa: B008 (immutable)
     ) -> Value:
         repl = repl.force()
-        if issubclass(repl.cls, (str, bytes)) or space.special(repl, "__call__") is None:
+        if repl.isa((str, bytes)) or space.special(repl, "__call__") is None:
             return space.run_known(host, [pattern.force(), repl, string.force(), count.force()])
         text = known_host(space, string, "re.sub")
-        pieces: list[Any] = []
+        pieces: list[Host] = []
         at, made = 0, 0
         most = space.int_(count)
         for match in known_host(space, space.run_known(_matches, [pattern.force(), string.force()]), "re.sub"):
             pieces.append(text[at : match.start()])
             piece = space.call(repl, [Constant(match)], {}).force()
-            if piece.cls is not type(None):
+            if not piece.is_none():
                 pieces.append(known_host(space, piece, "re.sub"))
             at = match.end()
             made += 1
@@ -205,7 +210,7 @@ class Matches(CallableIterator):
 
     __slots__ = ("args", "found", "index")
 
-    def __init__(self, args: list[Value], found: list[Any]) -> None:
+    def __init__(self, args: list[Value], found: list[Host]) -> None:
         super().__init__(NONE, NONE)
         self.args = args
         self.found = found
@@ -231,7 +236,5 @@ def finditer(space: Space, pattern: Value, string: Value, *bounds: Value) -> Val
     args = [pattern.force(), string.force(), *(bound.force() for bound in bounds)]
     hosts = [known_host(space, arg, "re.Pattern.finditer") for arg in args]
     fixed_texts(space, hosts, {})
-    try:
+    with host_errors(space, Exception):
         return Matches(args, list(re.Pattern.finditer(*hosts)))
-    except Exception as e:
-        raise Raised(space.exception(e)) from None

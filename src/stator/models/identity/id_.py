@@ -10,21 +10,20 @@ import _thread
 import sys
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.source import CallSource, ConstSource
 from stator.models.functions.method import BoundMethod
+from stator.space.host_types import Host
 from stator.space.identity.aliasing import separate, used_as_key
 from stator.space.identity.keys import IdKey
+from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, hooked, refuse_use
 from stator.space.protocol import bad_call, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 
 def _held_by_a_variable() -> int:
@@ -58,7 +57,7 @@ class IdValue(Value):
             raise Unsupported(errors.LifetimeObserved("the id of an object that is gone"))
         return target
 
-    def anchor(self, space: Space) -> Any:
+    def anchor(self, space: Space) -> Host:
         """The object whose number it is."""
         target = self.target
         if target is self._target and target.source is None and sys.getrefcount(target) <= _HELD_HERE_ONLY:
@@ -73,14 +72,14 @@ class IdValue(Value):
             separate(space, self.target, other.target)
         return one
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         host = self.anchor(space)
         if isinstance(host, Value):
             raise NotKnown(self)
         space.guard_identity_of(self.target.source, host)
         return id(host)
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         used_as_key(space, self.target)
         return IdKey(self, self.anchor(space))
 
@@ -97,11 +96,11 @@ class HashValue(IdValue):
 
     __slots__ = ()
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         super().as_host(space)
         return object.__hash__(self.anchor(space))
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         raise refuse_use("object.__hash__", "for a key")
 
     def describe(self) -> str:
@@ -126,14 +125,14 @@ class MethodHash(HashValue):
         super().__init__(method)
         self.method = method
 
-    def anchor(self, space: Space) -> Any:
+    def anchor(self, space: Space) -> Host:
         """What the method is bound to."""
         instance = self.method.instance.force()
         if instance.source is None and sys.getrefcount(instance) <= _HELD_BY_METHOD_ONLY:
             raise Unsupported(errors.LifetimeObserved("the hash of a method of an object that is gone"))
         return space.identity(instance)
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         instance, function = self.anchor(space), space.identity(self.method.function)
         if isinstance(instance, Value) or isinstance(function, Value):
             raise NotKnown(self)
@@ -159,12 +158,12 @@ class MethodHash(HashValue):
         return str(writer.assign("hash_", f"{writer.const(hash)}({writer.expr(self.method)})"))
 
 
-def _method_hash(host: Any) -> None:
+def _method_hash(host: Host) -> None:
     @builtin(host)
     def model(space: Space, method: Value, /) -> Value:
         """Two are equal only if they are bound to one object."""
         method = method.force()
-        if not issubclass(method.cls, host.__objclass__):
+        if not method.isa(host.__objclass__):
             return bad_call(space, host, [method], {})
         if isinstance(method, BoundMethod):
             if space.host_lookup(method.function.force().cls, "__hash__") is not object.__hash__:
@@ -187,10 +186,10 @@ class ThreadIdent(IdValue):
     def __init__(self) -> None:
         super().__init__(Constant(_thread))
 
-    def anchor(self, space: Space) -> Any:
+    def anchor(self, space: Space) -> Host:
         return _thread
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> Host:
         ident = _thread.get_ident()
         space.trace.guard(Equals(CallSource(_ident, ConstSource(_thread, "_thread"), "get_ident"), ident))
         return ident
@@ -202,7 +201,7 @@ class ThreadIdent(IdValue):
         return str(writer.assign("ident", f"{writer.const(_thread.get_ident)}()"))
 
 
-def _ident(module: Any) -> int:
+def _ident(module: Host) -> int:
     return int(module.get_ident())
 
 
@@ -216,7 +215,7 @@ def get_ident(space: Space) -> Value:
     return ThreadIdent()
 
 
-def _comparison(host: Any, same: bool) -> None:
+def _comparison(host: Host, same: bool) -> None:
     def model(space: Space, left: Value, right: Value, /) -> Value:
         left, right = left.force(), right.force()
         if isinstance(left, IdValue) and isinstance(right, IdValue) and type(left) is type(right):

@@ -7,29 +7,29 @@ on; following it breaks the graph unless the object is certainly alive, or certa
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.bytecode.continuation import is_continuation
 from stator.guards.guard import Predicate
-from stator.guards.source import CallSource, WeakrefSource
+from stator.guards.source import CallSource, Source, WeakrefSource
 from stator.models.classes.instance import fill
+from stator.models.identity.weaklist import PlainRefs
+from stator.space.host_types import Host
 from stator.space.identity.keys import RefKey
 from stator.space.identity.reachability import WeakTarget, is_alive, referents
-from stator.space.protocol import FALSE, NONE, NOT_IMPLEMENTED, TRUE, models
+from stator.space.interfaces import Writer
+from stator.space.operands import bool_value
+from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
+from stator.space.space import Space
 from stator.space.value import ExtensibleValue, Lazy, Unsupported, Value
 
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
-
-def _is_dead(reference: Any) -> bool:
+def _is_dead(reference: Host) -> bool:
     return weakref.ref.__call__(reference) is None
 
 
-def _callback(reference: Any) -> Any:
+def _callback(reference: Host) -> Any:
     return weakref.ref.__dict__["__callback__"].__get__(reference)
 
 
@@ -38,25 +38,22 @@ class RefValue(ExtensibleValue):
     """A weak reference; `referent` is None where it is dead."""
 
     __slots__ = ("_key", "_target", "callback", "slots")
-    FIELDS = frozenset({"__callback__"})
+    FIELDS = {"__callback__": lambda self, space: self.callback}
 
     def __init__(self, referent: Value | None, callback: Value = NONE, cls: type = weakref.ref) -> None:
-        self.cls = cls
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls)
         self._target = WeakTarget(referent)
         #: the key, with the hash that references keep once they have been asked for it
         self._key: RefKey | None = None
         self.callback = callback
-        self._attrs: Any = None
-        self.slots: dict[Any, Value | None] = {}
+        self.slots: dict[Host, Value | None] = {}
 
     @property
     def referent(self) -> Value | None:
         return self._target.get()
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> RefValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> RefValue:
         own = space.guard_type(host, source)
         referent = weakref.ref.__call__(host)
         if referent is None:
@@ -65,8 +62,7 @@ class RefValue(ExtensibleValue):
         else:
             callback = CallSource(_callback, source, "callback")
             self = cls(space.wrap(referent, WeakrefSource(source)), space.wrap(_callback(host), callback), own)
-        self.source = source
-        self.host = host
+        self.host, self.source = host, source
         return self
 
     @staticmethod
@@ -77,9 +73,9 @@ class RefValue(ExtensibleValue):
             raise space.error(TypeError, f"cannot create weak reference to '{referent.type_name(space)}' object")
         if referent.source is None:
             refer_to_new(space, referent, callback)
-        elif callback.cls is not type(None):
+        elif not callback.is_none():
             call_back_for(space, referent)
-        if host is weakref.ref and callback.cls is type(None):
+        if host is weakref.ref and callback.is_none():
             # One object is referred to by one plain reference.
             known = space.trace.extension(PlainRefs).refs
             found = known.get(id(referent))
@@ -105,18 +101,12 @@ class RefValue(ExtensibleValue):
             raise Unsupported(errors.LifetimeObserved("following a weak reference to what has been let go of"))
         return referent
 
-    def tp_eq(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), "==")
-
-    def tp_ne(self, space: Space, other: Value, /) -> Value:
-        return self._compare(space, other.force(), "!=")
-
-    def _compare(self, space: Space, other: Value, symbol: str) -> Value:
-        if not isinstance(other, RefValue):
+    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+        if not isinstance(other, RefValue) or symbol not in ("==", "!="):
             return NOT_IMPLEMENTED
         mine, theirs = self.referent, other.referent
         if mine is None or theirs is None:
-            return TRUE if space.is_(self, other) == (symbol == "==") else FALSE
+            return bool_value(space.is_(self, other) == (symbol == "=="))
         return space.compare(symbol, mine, theirs)
 
     def tp_hash(self, space: Space) -> Value:
@@ -125,7 +115,7 @@ class RefValue(ExtensibleValue):
             raise Unsupported(errors.UnsupportedMethod("weakref.ReferenceType", "__hash__"))
         return space.hash(referent)
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> Host:
         referent = self.referent
         if self._key is None:
             if referent is None:
@@ -133,12 +123,7 @@ class RefValue(ExtensibleValue):
             self._key = RefKey(referent.force().key(space))
         return self._key
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.callback if name == "__callback__" else None
-
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         referent = self.referent
         shown = f"{writer.const(_Mortal)}()" if referent is None else writer.expr(referent)
         parts = [shown, writer.expr(self.callback)]
@@ -155,34 +140,26 @@ class _Mortal:
 
 def refer_to_new(space: Space, referent: Value, callback: Value) -> None:
     """A weak reference to an object made by the trace, which may die unseen."""
-    if callback.cls is not type(None) and not issubclass(referent.cls, type):  # a class waits for the collector
+    if not callback.is_none() and not referent.isa(type):  # a class waits for the collector
         raise Unsupported(errors.LifetimeObserved("a callback for the death of a new object"))
     # What is resumed after a break need not hold the object as long as the frame would.
-    space.trace.unresumable = errors.LifetimeObserved("a weak reference to a new object")
+    space.trace.root.unresumable = errors.LifetimeObserved("a weak reference to a new object")
 
 
 def call_back_for(space: Space, referent: Value) -> None:
     """A callback for the death of an existing object: called at once where the frame alone keeps the object."""
     trace = space.trace
-    if is_continuation(trace.root_code) and any(arg is space.identity(referent) for arg in trace.root_args):
+    if is_continuation(trace.root.code) and any(arg is space.identity(referent) for arg in trace.root.args):
         raise Unsupported(errors.LifetimeObserved("a callback for the death of what a variable holds"))
-    trace.calls_back += (space.identity(referent),)
+    trace.finalizers.calls_back += (space.identity(referent),)
 
 
 def _may_have_died(space: Space, referent: Value) -> bool:
     """Whether the traced program has dropped a reference to the existing object, which the running frame keeps."""
-    if space.trace.first_guards:
+    if space.trace.finalizers.prologue is not None:
         return True  # only garbage may have led to it
     host = referent.host if isinstance(referent, Lazy) else space.identity(referent)
     trace = space.trace
-    if any(arg is host for arg in trace.root_args) and not trace.is_held(host):
+    if any(arg is host for arg in trace.root.args) and not any(frame.holds(host) for frame in trace.running()):
         return True
     return any(item is host for container in trace.effects.changed_hosts() for item in referents(container))
-
-
-class PlainRefs:
-    """The references and the proxies without callback made in a trace, by their referents."""
-
-    def __init__(self, trace: Any) -> None:
-        self.refs: dict[int, RefValue] = {}
-        self.proxies: dict[int, Any] = {}

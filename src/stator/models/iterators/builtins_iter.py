@@ -2,74 +2,57 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar, Self
 
 from stator import errors
 from stator.guards.guard import Equals, Length
 from stator.guards.source import CallSource, ItemSource
-from stator.models.iterators.iterator import IteratorValue, PositionIterator, iterator_type, reduction
-from stator.space.attributes import MISSING
-from stator.space.operands import known_host
+from stator.models.iterators.iterator import (
+    IteratorValue,
+    PositionIterator,
+    advanced,
+    item_at,
+    iterator_type,
+    own_class,
+    reduction,
+)
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import FALSE, NONE, TRUE
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Unsupported, Value
 
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
-__all__ = ["CallableIterator", "own_class"]
+__all__ = ["CallableIterator", "OverOne", "next_where"]
 
 _ONE = Constant(1)
-
-
-def own_class(space: Space, cls: Value) -> type:
-    """The class to make an instance of: the builtin type, or one derived from it."""
-    owner: type = known_host(space, cls, "__new__")
-    if space.host_lookup(owner, "__del__") is not MISSING:
-        raise Unsupported(errors.LifetimeObserved(f"the finaliser of class {owner.__name__}"))
-    return owner
 
 
 # -- what guards call: the parts of an iterator that existed before the trace -----------------------------------------
 
 
-def parts_of(iterator: Any) -> tuple[Any, ...]:
+def parts_of(iterator: Iterator[Host]) -> tuple[Host, ...]:
     """What a `map`, `filter`, `zip` or `enumerate` was made of."""
-    parts: tuple[Any, ...] = iterator.__reduce__()[1]
-    return parts
+    return iterator.__reduce__()[1]  # type: ignore[return-value]
 
 
-def strictness(iterator: Any) -> bool:
+def strictness(iterator: Iterator[Host]) -> bool:
     """Whether a `zip` is strict."""
     return len(iterator.__reduce__()) > 2
 
 
-def next_number(iterator: Any) -> int:
+def next_number(iterator: Iterator[Host]) -> int:
     """The number that an `enumerate` gives to the next item."""
-    number: int = iterator.__reduce__()[1][1]
+    number: int = parts_of(iterator)[1]
     return number
 
 
 class _Composed(IteratorValue):
     """An iterator with no state but that of the iterators (and functions) it is made of."""
 
-    __slots__ = ("_opened",)
+    __slots__ = ()
 
-    def __init__(self, cls: type) -> None:
-        super().__init__(cls)
-        self._opened = True
-
-    @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
-        self: Any = super().from_host(space, host, source)
-        self._opened = False
-        return self  # type: ignore[no-any-return]
-
-    def open(self, space: Space) -> None:
-        if self._opened:
-            return
-        self._opened = True
+    def look_into(self, space: Space) -> None:
         assert self.source is not None
         source = CallSource(parts_of, self.source, "parts_of")
         parts = parts_of(self.host)
@@ -77,55 +60,44 @@ class _Composed(IteratorValue):
         self.adopt(space, [space.wrap(part, ItemSource(source, i)).force() for i, part in enumerate(parts)])
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
-        """Take the parts of an existing iterator."""
+        """Take the parts of an existing iterator: what its `arguments` are."""
         raise NotImplementedError
 
 
-def movers(space: Space, iterator: Value) -> list[Any]:
+def movers(space: Space, iterator: Value) -> list[IteratorValue]:
     """The existing iterators that stepping this one for real moves; a break where more than that would happen."""
-    if getattr(iterator, "moves_alone", False) and iterator.source is not None:
-        iterator.open(space)  # type: ignore[attr-defined]
-        return [iterator]
-    if isinstance(iterator, ZipValue) and iterator.source is not None:
-        iterator.open(space)
-        return [mover for part in iterator.iterators for mover in movers(space, part)]
-    raise Unsupported(errors.OpaqueIterator(f"an enumerate object over {iterator.describe()}"))
+    found = iterator.movers(space) if isinstance(iterator, IteratorValue) and iterator.source is not None else None
+    if found is None:
+        raise Unsupported(errors.OpaqueIterator(f"an enumerate object over {iterator.describe()}"))
+    return found
 
 
 @iterator_type(enumerate)
 class EnumerateValue(_Composed):
     """`enumerate(iterable, start)`. An existing one counts, so its steps are taken for real."""
 
-    __slots__ = ("count", "iterator", "movers")
+    __slots__ = ("count", "iterator", "moved")
     passes_stop = True
 
-    def __init__(self, cls: type, iterator: Value, count: Value) -> None:
-        super().__init__(cls)
-        self.iterator = iterator
-        self.count = count
-        self.movers: list[Any] = []
+    count: Value
+    iterator: Value
+    #: the existing iterators that its steps move as well
+    moved: list[IteratorValue]
 
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, start: Value = Constant(0)) -> Value:  # noqa: B008 (immutable)
         owner, count = own_class(space, cls), space.index(start)
-        return EnumerateValue(owner, space.iter(iterable), count)
-
-    def open(self, space: Space) -> None:
-        if not self._opened:
-            super().open(space)
-            self.movers = movers(space, self.iterator)
+        return EnumerateValue.of(owner, iterator=space.iter(iterable), count=count, moved=[])
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
         assert self.source is not None
         number = next_number(self.host)
         space.trace.guard(Equals(CallSource(next_number, self.source, "next_number"), number))
         self.iterator, self.count = parts[0], Constant(number)
+        self.moved = movers(space, self.iterator)
 
     def produce(self, space: Space) -> Value | None:
-        if self.movers:
-            item = self._step_for_real(space)
-        else:
-            item = space.next(self.iterator)
+        item = self._step_for_real(space) if self.moved else space.next(self.iterator)
         space.mark_mutated(self)
         self.steps += 1
         if item is None:
@@ -139,17 +111,14 @@ class EnumerateValue(_Composed):
 
     def _step_for_real(self, space: Space) -> Value | None:
         """A step of an existing one: taking it after the graph will move what it iterates over as well."""
-        before = [mover.steps for mover in self.movers]
+        before = [mover.steps for mover in self.moved]
         item = space.next(self.iterator)
-        for mover, steps in zip(self.movers, before, strict=True):
+        for mover, steps in zip(self.moved, before, strict=True):
             mover.steps = steps
         return item
 
-    def reduced(self, space: Space) -> Value:
-        return reduction(space, self.cls, [self.iterator, self.count])
-
-    def made(self, writer: Writer) -> str:
-        return f"{self.begin_call(writer)}{writer.expr(self.iterator)}, {writer.expr(self.count)})"
+    def arguments(self, space: Space) -> list[Value]:
+        return [self.iterator, self.count]
 
 
 @iterator_type(zip)
@@ -158,10 +127,8 @@ class ZipValue(_Composed):
 
     __slots__ = ("iterators", "strict")
 
-    def __init__(self, cls: type, iterators: list[Value], strict: bool) -> None:
-        super().__init__(cls)
-        self.iterators = iterators
-        self.strict = strict
+    iterators: list[Value]
+    strict: bool
 
     @property
     def passes_stop(self) -> bool:  # type: ignore[override]
@@ -171,13 +138,17 @@ class ZipValue(_Composed):
     @staticmethod
     def tp_new(space: Space, cls: Value, *iterables: Value, strict: Value = FALSE) -> Value:
         owner, exact = own_class(space, cls), space.truth(strict)
-        return ZipValue(owner, [space.iter(iterable) for iterable in iterables], exact)
+        return ZipValue.of(owner, iterators=[space.iter(iterable) for iterable in iterables], strict=exact)
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
         assert self.source is not None
         self.strict = strictness(self.host)
         space.trace.guard(Equals(CallSource(strictness, self.source, "strictness"), self.strict))
         self.iterators = parts
+
+    def movers(self, space: Space) -> list[IteratorValue] | None:
+        self.open(space)
+        return [mover for part in self.iterators for mover in movers(space, part)]
 
     def produce(self, space: Space) -> Value | None:
         items: list[Value] = []
@@ -197,20 +168,20 @@ class ZipValue(_Composed):
             if space.next(iterator) is not None:
                 raise space.error(ValueError, f"zip() argument {index + 1} is longer than argument{_up_to(index)}")
 
-    def reduced(self, space: Space) -> Value:
-        return reduction(space, self.cls, list(self.iterators), *[TRUE] * self.strict)
+    def arguments(self, space: Space) -> list[Value]:
+        return list(self.iterators)
 
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
+    def state(self, space: Space) -> list[Value]:
+        return [TRUE] * self.strict
+
+    def restore(self, space: Space, state: Value) -> None:
         strict = space.truth(state)
         if self.source is not None:
-            raise Unsupported(errors.UnsupportedMethod("zip", "__setstate__"))
-        space.mark_mutated(self)
+            raise self.without_state()
         self.strict = strict
-        return NONE
 
     def made(self, writer: Writer) -> str:
-        parts = [writer.expr(iterator) for iterator in self.iterators]
-        return f"{self.begin_call(writer)}{', '.join(parts + ['strict=True'] * self.strict)})"
+        return self.call(writer, *map(writer.expr, self.iterators), *["strict=True"] * self.strict)
 
 
 def _up_to(index: int) -> str:
@@ -224,14 +195,13 @@ class MapValue(_Composed):
     __slots__ = ("function", "iterators")
     passes_stop = True
 
-    def __init__(self, cls: type, function: Value, iterators: list[Value]) -> None:
-        super().__init__(cls)
-        self.function = function
-        self.iterators = iterators
+    function: Value
+    iterators: list[Value]
 
     @staticmethod
     def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /, *iterables: Value) -> Value:
-        return MapValue(own_class(space, cls), function, [space.iter(each) for each in (iterable, *iterables)])
+        owner = own_class(space, cls)
+        return MapValue.of(owner, function=function, iterators=[space.iter(each) for each in (iterable, *iterables)])
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
         self.function, *self.iterators = parts
@@ -245,45 +215,53 @@ class MapValue(_Composed):
             args.append(item)
         return space.call(self.function, args, {})
 
-    def reduced(self, space: Space) -> Value:
-        return reduction(space, self.cls, [self.function, *self.iterators])
+    def arguments(self, space: Space) -> list[Value]:
+        return [self.function, *self.iterators]
 
-    def made(self, writer: Writer) -> str:
-        return f"{self.begin_call(writer)}{', '.join(map(writer.expr, [self.function, *self.iterators]))})"
+
+class OverOne(IteratorValue):
+    """An iterator that asks a function about each item of one other."""
+
+    __slots__ = ("function", "iterator")
+    passes_stop = True
+
+    function: Value
+    iterator: Value
+
+    @classmethod
+    def over(cls, space: Space, host: Value, function: Value, iterable: Value, **state: object) -> Self:
+        """A new one."""
+        return cls.of(own_class(space, host), iterator=space.iter(iterable), function=function, **state)
+
+    def arguments(self, space: Space) -> list[Value]:
+        return [self.function, self.iterator]
 
 
 @iterator_type(filter)
-class FilterValue(_Composed):
-    """`filter(predicate, iterable)`."""
+class FilterValue(OverOne, _Composed):
+    """`filter(function, iterable)`."""
 
-    __slots__ = ("iterator", "predicate")
-    passes_stop = True
-
-    def __init__(self, cls: type, predicate: Value, iterator: Value) -> None:
-        super().__init__(cls)
-        self.predicate = predicate
-        self.iterator = iterator
+    __slots__ = ()
 
     @staticmethod
-    def tp_new(space: Space, cls: Value, predicate: Value, iterable: Value, /) -> Value:
-        return FilterValue(own_class(space, cls), predicate, space.iter(iterable))
+    def tp_new(space: Space, cls: Value, function: Value, iterable: Value, /) -> Value:
+        return FilterValue.over(space, cls, function, iterable)
 
     def adopt(self, space: Space, parts: list[Value]) -> None:
-        self.predicate, self.iterator = parts
+        self.function, self.iterator = parts
 
     def produce(self, space: Space) -> Value | None:
-        chosen = space.identity(self.predicate)
-        plain = chosen is None or chosen is bool
-        while (item := space.next(self.iterator)) is not None:
-            if space.truth(item if plain else space.call(self.predicate, [item], {})):
-                return item
-        return None
+        return next_where(space, self.function, self.iterator, True)
 
-    def reduced(self, space: Space) -> Value:
-        return reduction(space, self.cls, [self.predicate, self.iterator])
 
-    def made(self, writer: Writer) -> str:
-        return f"{self.begin_call(writer)}{writer.expr(self.predicate)}, {writer.expr(self.iterator)})"
+def next_where(space: Space, predicate: Value, iterator: Value, wanted: bool) -> Value | None:
+    """The next item of which the predicate says so; None and `bool` stand for the item's own truth."""
+    chosen = space.identity(predicate)
+    plain = chosen is None or chosen is bool
+    while (item := space.next(iterator)) is not None:
+        if space.truth(item if plain else space.call(predicate, [item], {})) is wanted:
+            return item
+    return None
 
 
 @iterator_type(reversed)
@@ -292,10 +270,9 @@ class ReversedValue(PositionIterator):
 
     __slots__ = ()
 
-    host_type = reversed
     base = tuple
-    maker: ClassVar[Any] = reversed
-    exhausted_maker: ClassVar[Any] = reversed
+    maker: ClassVar[Host] = reversed
+    exhausted_maker: ClassVar[Host] = reversed
     step = -1
 
     @staticmethod
@@ -305,34 +282,27 @@ class ReversedValue(PositionIterator):
             slot = space.special(sequence, "__reversed__")
             if slot is not None:
                 return space.call(slot, [sequence], {})
-            if space.special(sequence, "__getitem__") is not None and not issubclass(sequence.cls, dict):
-                made = ReversedValue(sequence, space.int_(space.len(sequence)) - 1)
-                made.cls = owner
-                return made
+            if space.special(sequence, "__getitem__") is not None and not sequence.isa(dict):
+                return ReversedValue.of(owner, target=sequence, index=space.int_(space.len(sequence)) - 1)
         raise space.error(TypeError, f"'{sequence.type_name(space)}' object is not reversible")
 
     def fetch(self, space: Space, target: Value, index: int) -> Value | None:
         if self.source is not None and target.cls not in (tuple, str, bytes):
             # Its items are fetched by the program's own code, which must not run again for real.
             raise Unsupported(errors.OpaqueIterator(f"reversed() of {target.describe()}"))
-        try:
-            return space.getitem(target, Constant(index))
-        except Raised as e:
-            if not issubclass(e.value.cls, (IndexError, StopIteration)):
-                raise
-            return None
+        return item_at(space, target, index)
 
-    def remaining(self, space: Space, target: Value) -> int:
+    def left(self, space: Space) -> int:
         left = self.index + 1
-        return left if left <= space.int_(space.len(target)) else 0
+        return 0 if self.target is None or left > space.int_(space.len(self.target)) else left
 
     def begun(self, writer: Writer, target: str) -> str:
         if self.target is None or self.target.cls in (tuple, str, bytes):
-            return f"{self.begin_call(writer)}{target})"
+            return self.call(writer, target)
         raise Unsupported(errors.NotReconstructible(f"reversed() of {self.describe()}"))
 
     def exhausted(self, writer: Writer) -> str:
-        return f"{self.begin_call(writer)}())"
+        return self.call(writer, "()")
 
 
 @iterator_type(type(iter(int, 1)))
@@ -342,7 +312,7 @@ class CallableIterator(IteratorValue):
     __slots__ = ("done", "function", "sentinel")
 
     def __init__(self, function: Value, sentinel: Value) -> None:
-        super().__init__(type(iter(int, 1)))
+        super().__init__()
         self.function = function
         self.sentinel = sentinel
         self.done = False
@@ -355,7 +325,7 @@ class CallableIterator(IteratorValue):
             if not self.done and not space.equal(self.sentinel, result):  # the call may have used the iterator up
                 return result
         except Raised as e:
-            if not issubclass(e.value.cls, StopIteration):
+            if not e.value.isa(StopIteration):
                 raise
         space.mark_mutated(self)
         self.done = True
@@ -363,13 +333,9 @@ class CallableIterator(IteratorValue):
         return None
 
     def reduced(self, space: Space) -> Value:
-        parts = [space.new_tuple([])] if self.done else [self.function, self.sentinel]
-        return reduction(space, iter, parts)
+        return reduction(space, iter, [space.new_tuple([])] if self.done else [self.function, self.sentinel])
 
     def rebuilt(self, writer: Writer) -> str:
-        if not self.done:
-            parts = f"{writer.expr(self.function)}, {writer.expr(self.sentinel)}"
-            return str(writer.assign("iterator", f"iter({parts})"))
-        name = str(writer.assign("iterator", "iter(int, 0)"))
-        writer.line(f"next({name}, None)")
-        return name
+        if self.done:
+            return advanced(writer, "iter(int, 0)", 1)
+        return writer.assign("iterator", f"iter({writer.expr(self.function)}, {writer.expr(self.sentinel)})")

@@ -1,30 +1,23 @@
-"""itertools, continued: iterators over arrangements of a pool of items, and those that share their items."""
+"""itertools, continued: iterators over arrangements of a pool of items."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Self
 
-from stator import errors
 from stator.host.version_facts import ITERTOOLS_ARE_COPIED
 from stator.models.containers.sequence import MAXSIZE
-from stator.models.iterators.builtins_iter import own_class
-from stator.models.iterators.iterator import IteratorValue, advance, advanced, iterator_type, native, reduction
-from stator.models.iterators.itertools_ import ItertoolsIterator, is_none, quietly
-from stator.space.operands import known_host, refuse
-from stator.space.protocol import NONE, bad_call, builtin
-from stator.space.value import Constant, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
-_GROUPER: Any = type(next(itertools.groupby("a"))[1])
-_TEE: type = type(itertools.tee(())[0])
+from stator.models.iterators.iterator import advanced, iterator_type, native, own_class, reduction
+from stator.models.iterators.itertools_ import ItertoolsIterator, quietly
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import host_errors, known_host
+from stator.space.protocol import NONE
+from stator.space.space import Space
+from stator.space.value import Constant, Value
 
 
-def placed(iterator: Any, state: tuple[Any, ...]) -> Any:
+def placed(iterator: Host, state: tuple[object, ...]) -> Host:
     """An iterator over arrangements where `__reduce__` said it was, for generated code."""
     quietly(vars(native(type(iterator)))["__setstate__"], iterator, state)
     return iterator
@@ -35,28 +28,28 @@ class Arrangements(ItertoolsIterator):
 
     __slots__ = ("indices", "options", "pools", "taken", "whole")
 
-    indices: Any
+    indices: Host
     #: what follows the pools in a call of the type
     options: tuple[int, ...]
     pools: list[list[Value]]
     #: how many steps it has taken
     taken: int
     #: the arguments by which the host's iterator was made
-    whole: tuple[Any, ...]
+    whole: tuple[object, ...]
 
-    def begin(self, pools: list[list[Value]], indices: Iterator[tuple[int, ...]], *options: int) -> Value:
-        """Set the state of a new one."""
-        self.pools = pools
-        self.indices = indices
-        self.options = options
-        self.taken = 0
+    @classmethod
+    def arranging(cls, space: Space, owner: Value, pools: list[list[Value]], *options: int) -> Self:
+        """A new one: its type arranges the positions in the pools, whatever their items are."""
+        arranging: Host = cls.host_type
+        indices = arranging(*(range(len(pool)) for pool in pools), *options)
+        self = cls.of(own_class(space, owner), pools=pools, indices=indices, options=options, taken=0)
         if ITERTOOLS_ARE_COPIED:
             self.whole = self._host_state()[0]
         return self
 
-    def _host_state(self) -> tuple[Any, ...]:
+    def _host_state(self) -> tuple[Host, ...]:
         """The arguments to make it of again, and the state, if it has any."""
-        made: tuple[Any, ...] = quietly(self.indices.__reduce__)
+        made: tuple[Host, ...] = quietly(self.indices.__reduce__)
         return made[1:]
 
     def produce(self, space: Space) -> Value | None:
@@ -75,29 +68,23 @@ class Arrangements(ItertoolsIterator):
         pools: list[Value] = [space.new_tuple(pool) for pool in self.pools]
         return reduction(space, self.cls, [*pools, *map(Constant, self.options)], *map(space.fresh, state))
 
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
-        self.warn_of_copies(space)
+    def restore(self, space: Space, state: Value) -> None:
         if self.source is not None:
-            raise refuse(f"itertools.{self.cls.__name__}.__setstate__")
-        state = state.force()
+            raise self.without_state()
         name = f"itertools.{self.cls.__name__}.__setstate__"
-        known = known_host(space, state, name) if issubclass(state.cls, tuple) else space.stand_in(state)
-        try:
+        known = known_host(space, state, name) if state.isa(tuple) else space.sample(state)
+        with host_errors(space, Exception):
             quietly(self.indices.__setstate__, known)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
-        space.mark_mutated(self)
-        return NONE
 
     def rebuilt(self, writer: Writer) -> str:
         parts = [f"[{', '.join([writer.expr(item) for item in pool])}]" for pool in self.pools]
         parts += map(repr, self.options)
         if not ITERTOOLS_ARE_COPIED:
-            return advanced(writer, f"{self.begin_call(writer)}{', '.join(parts)})", self.taken)
+            return advanced(writer, self.call(writer, *parts), self.taken)
         args, *state = self._host_state()
         if args != self.whole:
             parts = [repr(arg) for arg in args]
-        name = writer.assign("iterator", f"{self.begin_call(writer)}{', '.join(parts)})")
+        name = writer.assign("iterator", self.call(writer, *parts))
         if state:
             writer.line(f"{writer.const(placed)}({name}, {state[0]!r})")
         return name
@@ -114,9 +101,7 @@ class Product(Arrangements):
         times = space.int_(repeat)
         if times < 0:
             raise space.error(ValueError, "repeat argument cannot be negative")
-        pools = [space.unpack(each) for each in iterables] * times
-        indices = itertools.product(*(range(len(pool)) for pool in pools))
-        return Product(own_class(space, cls)).begin(pools, indices)
+        return Product.arranging(space, cls, [space.unpack(each) for each in iterables] * times)
 
 
 def _size(space: Space, value: Value) -> int:
@@ -137,11 +122,9 @@ class Permutations(Arrangements):
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, r: Value = NONE) -> Value:
         pool = space.unpack(iterable)
-        if not is_none(r) and not issubclass(r.force().cls, int):
+        if not r.is_none() and not r.isa(int):
             raise space.error(TypeError, "Expected int as r")
-        size = len(pool) if is_none(r) else _size(space, r)
-        indices = itertools.permutations(range(len(pool)), size)
-        return Permutations(own_class(space, cls)).begin([pool], indices, size)
+        return Permutations.arranging(space, cls, [pool], len(pool) if r.is_none() else _size(space, r))
 
 
 @iterator_type(itertools.combinations)
@@ -151,12 +134,9 @@ class Combinations(Arrangements):
     __slots__ = ()
 
     @staticmethod
-    def tp_new(space: Space, cls: Value, iterable: Value, r: Value | None = None) -> Value:
-        if r is None:
-            raise space.error(TypeError, "combinations() missing required argument 'r' (pos 2)")
+    def tp_new(space: Space, cls: Value, iterable: Value, r: Value) -> Value:
         pool = space.unpack(iterable)
-        size = _size(space, r)
-        return Combinations(own_class(space, cls)).begin([pool], itertools.combinations(range(len(pool)), size), size)
+        return Combinations.arranging(space, cls, [pool], _size(space, r))
 
 
 @iterator_type(itertools.combinations_with_replacement)
@@ -166,261 +146,6 @@ class CombinationsWithReplacement(Arrangements):
     __slots__ = ()
 
     @staticmethod
-    def tp_new(space: Space, cls: Value, iterable: Value, r: Value | None = None) -> Value:
-        if r is None:
-            raise space.error(TypeError, "combinations_with_replacement() missing required argument 'r' (pos 2)")
+    def tp_new(space: Space, cls: Value, iterable: Value, r: Value) -> Value:
         pool = space.unpack(iterable)
-        size = _size(space, r)
-        indices = itertools.combinations_with_replacement(range(len(pool)), size)
-        return CombinationsWithReplacement(own_class(space, cls)).begin([pool], indices, size)
-
-
-# -- groupby ----------------------------------------------------------------------------------------------------------
-
-
-def resumed_groupby(cls: Any, iterable: Any, key: Any, current: Any, target: Any, waiting: tuple[Any, ...]) -> Any:
-    """A `groupby` in the middle of its work, for generated code; `waiting`: the item read ahead, if any."""
-    if not ITERTOOLS_ARE_COPIED:
-        return _groups_by_themselves(cls, iterable, current, target, waiting)
-    groups: Any = itertools.groupby.__new__(cls, iterable, key)
-    state = (current, waiting[0] if waiting else None, target)
-    quietly(vars(itertools.groupby)["__setstate__"], groups, state)
-    if not waiting:
-        next(_GROUPER(groups, current))  # takes the item, as the identical keys are not compared
-    return groups
-
-
-class _Unequal:
-    """The key of a group that nothing belongs to."""
-
-    def __eq__(self, other: object) -> bool:
-        return False
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _groups_by_themselves(cls: Any, iterable: Any, current: Any, target: Any, waiting: tuple[Any, ...]) -> Any:
-    """A `groupby` whose items are their own keys: it is led there by items before those of the iterable."""
-    groups: Any = itertools.groupby.__new__(cls, itertools.chain([target, current], iterable))
-    next(groups)
-    next(_GROUPER(groups, target))  # takes the item, as the identical keys are not compared
-    next(_GROUPER(groups, _Unequal()), None)  # reads the next one ahead
-    if not waiting:
-        next(_GROUPER(groups, current))
-    return groups
-
-
-def ended_group() -> Any:
-    """A group that its `groupby` has left behind, for generated code."""
-    groups: Any = itertools.groupby(())
-    made = _GROUPER(groups, None)
-    next(groups, None)
-    return made
-
-
-@iterator_type(itertools.groupby)
-class GroupBy(ItertoolsIterator):
-    """`groupby(iterable, key)`: the state is that of CPython's object."""
-
-    __slots__ = ("current_key", "current_value", "function", "group", "iterator", "target_key")
-
-    current_key: Value | None
-    current_value: Value | None
-    function: Value
-    group: Grouper | None
-    iterator: Value
-    target_key: Value | None
-
-    @staticmethod
-    def tp_new(space: Space, cls: Value, iterable: Value, key: Value = NONE) -> Value:
-        self = GroupBy(own_class(space, cls))
-        self.iterator = space.iter(iterable)
-        self.function = key
-        self.target_key = None
-        self.current_key = None
-        self.current_value = None
-        self.group = None
-        return self
-
-    def advance(self, space: Space) -> bool:
-        """Take the next item; whether there was one."""
-        item = space.next(self.iterator)
-        if item is None:
-            return False
-        key = item if is_none(self.function) else space.call(self.function, [item], {})
-        space.mark_mutated(self)
-        self.current_value, self.current_key = item, key
-        return True
-
-    def produce(self, space: Space) -> Value | None:
-        space.mark_mutated(self)
-        self.group = None
-        while self.current_key is None or (
-            self.target_key is not None and space.equal(self.target_key, self.current_key)
-        ):
-            if not self.advance(space):
-                return None
-        space.mark_mutated(self)
-        self.target_key = self.current_key
-        self.group = Grouper(self, self.current_key)
-        return space.new_tuple([self.current_key, self.group])
-
-    def reduced(self, space: Space) -> Value:
-        state = (self.current_key, self.current_value, self.target_key)
-        known = [part for part in state if part is not None]
-        whole = [space.new_tuple(known)] if len(known) == len(state) else []
-        return reduction(space, self.cls, [self.iterator, self.function], *whole)
-
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
-        self.warn_of_copies(space)
-        state = state.force()
-        if not issubclass(state.cls, tuple):
-            raise space.error(TypeError, "state is not a tuple")
-        parts = space.unpack(state)
-        if self.source is not None or len(parts) != 3:
-            raise refuse("itertools.groupby.__setstate__")
-        space.mark_mutated(self)
-        self.current_key, self.current_value, self.target_key = parts
-        return NONE
-
-    def rebuilt(self, writer: Writer) -> str:
-        iterator, key = writer.expr(self.iterator), writer.expr(self.function)
-        if self.current_key is None:
-            return writer.assign("groups", f"{self.begin_call(writer)}{iterator}, {key})")
-        assert self.target_key is not None
-        if not ITERTOOLS_ARE_COPIED and not is_none(self.function):
-            raise Unsupported(errors.NotReconstructible("an itertools.groupby with a key function that has begun"))
-        keys = f"{writer.expr(self.current_key)}, {writer.expr(self.target_key)}"
-        cls = writer.const(self.cls)
-        waiting = "()" if self.current_value is None else f"({writer.expr(self.current_value)},)"
-        return writer.assign("groups", f"{writer.const(resumed_groupby)}({cls}, {iterator}, {key}, {keys}, {waiting})")
-
-
-@iterator_type(_GROUPER)
-class Grouper(ItertoolsIterator):
-    """One group of a `groupby`."""
-
-    __slots__ = ("key_", "parent")
-
-    def __init__(self, parent: GroupBy, key: Value) -> None:
-        super().__init__(_GROUPER)
-        self.parent = parent
-        self.key_ = key
-
-    def produce(self, space: Space) -> Value | None:
-        parent = self.parent
-        if parent.group is not self:
-            return None
-        if parent.current_value is None and not parent.advance(space):
-            return None
-        assert parent.current_key is not None
-        if not space.equal(self.key_, parent.current_key):
-            return None
-        space.mark_mutated(parent)
-        item, parent.current_value = parent.current_value, None
-        return item
-
-    @staticmethod
-    def tp_new(space: Space, cls: Value, parent: Value, key: Value, /) -> Value:
-        parent = parent.force()
-        if not issubclass(parent.cls, itertools.groupby):
-            return bad_call(space, _GROUPER.__new__, [cls, parent, key], {})
-        if not isinstance(parent, GroupBy) or parent.source is not None:
-            raise refuse("itertools._grouper.__new__")
-        space.mark_mutated(parent)
-        parent.group = Grouper(parent, key)
-        return parent.group
-
-    def reduced(self, space: Space) -> Value:
-        if self.parent.group is not self:
-            return reduction(space, iter, [space.new_tuple([])])
-        return reduction(space, self.cls, [self.parent, self.key_])
-
-    def made(self, writer: Writer) -> str:
-        if self.parent.group is not self:
-            return f"{writer.const(ended_group)}()"
-        return f"{writer.const(_GROUPER)}({writer.expr(self.parent)}, {writer.expr(self.key_)})"
-
-
-# -- tee --------------------------------------------------------------------------------------------------------------
-
-
-class _Shared(Value):
-    """What the iterators of one `tee` share: an iterator and the items it has given so far."""
-
-    __slots__ = ("items", "iterator", "running")
-
-    def __init__(self, iterator: Value) -> None:
-        self.cls = _TEE
-        self.running = False
-        self.source = None
-        self.iterator = iterator
-        self.items: list[Value] = []
-
-    def item(self, space: Space, index: int) -> Value | None:
-        """The item at a position, None beyond the end."""
-        if index == len(self.items):
-            if self.running:
-                raise space.error(RuntimeError, "cannot re-enter the tee iterator")
-            self.running = True
-            try:
-                item = space.next(self.iterator)
-            finally:
-                self.running = False
-            if item is None:
-                return None
-            space.mark_mutated(self)
-            self.items.append(item)
-        return self.items[index]
-
-    def reconstruct(self, writer: Writer) -> str:
-        rest = writer.expr(self.iterator)
-        if self.items:
-            given = ", ".join([writer.expr(item) for item in self.items])
-            rest = f"{writer.const(itertools.chain)}([{given}], {rest})"
-        return writer.assign("shared", f"{writer.const(itertools.tee)}({rest}, 1)[0]")
-
-
-@iterator_type(_TEE)
-class Tee(IteratorValue):
-    """One of the iterators that `tee(iterable)` gives."""
-
-    __slots__ = ("index", "shared")
-
-    def __init__(self, shared: _Shared, index: int) -> None:
-        super().__init__(_TEE)
-        self.shared = shared
-        self.index = index
-
-    def produce(self, space: Space) -> Value | None:
-        item = self.shared.item(space, self.index)
-        if item is not None:
-            space.mark_mutated(self)
-            self.index += 1
-        return item
-
-    def tp_copy(self, space: Space) -> Value:
-        if self.source is not None:
-            self.open(space)
-        return Tee(self.shared, self.index)
-
-    def rebuilt(self, writer: Writer) -> str:
-        name = writer.assign("tee", f"{writer.expr(self.shared)}.__copy__()")
-        if self.index:
-            writer.line(f"{writer.const(advance)}({name}, {self.index})")
-        return name
-
-
-@builtin(itertools.tee)
-def tee(space: Space, iterable: Value, n: Value = Constant(2), /) -> Value:  # noqa: B008 (immutable)
-    count = space.int_(n)
-    if count < 0:
-        raise space.error(ValueError, "n must be >= 0")
-    if count == 0:
-        return space.new_tuple([])
-    first = space.iter(iterable)
-    copier = space.getattr_or_none(first, "__copy__")
-    if copier is None:
-        first = Tee(_Shared(first), 0)
-        copier = space.getattr(first, "__copy__")
-    return space.new_tuple([first, *(space.call(copier, [], {}) for _ in range(count - 1))])
+        return CombinationsWithReplacement.arranging(space, cls, [pool], _size(space, r))

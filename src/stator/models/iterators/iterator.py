@@ -7,26 +7,23 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from types import WrapperDescriptorType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from stator import errors
-from stator._core import exchange
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource
+from stator.guards.source import CallSource, Source
 from stator.host.version_facts import LIST_ITERATORS_END_BELOW
 from stator.models.classes.instance import fill, held_attributes, slot_effects
+from stator.space.attributes import MISSING
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import known_host
 from stator.space.protocol import MODELS, NONE, NOT_IMPLEMENTED, builtin, models
+from stator.space.space import Space
 from stator.space.value import Constant, ExtensibleValue, NotKnown, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
 __all__ = [
     "BytesIterator",
@@ -38,8 +35,12 @@ __all__ = [
     "StrIterator",
     "TupleIterator",
     "advance",
+    "item_at",
     "iterator_type",
+    "native",
+    "own_class",
     "reduction",
+    "state_number",
 ]
 
 I = TypeVar("I", bound="type[IteratorValue]")  # noqa: E741
@@ -56,30 +57,9 @@ def advanced(writer: Writer, expression: str, steps: int) -> str:
     return name
 
 
-def over_changed(writer: Writer, expression: str, steps: int) -> str:
-    """An iterator made by the expression, some steps on, over a container that gets its contents later than it."""
-    name = writer.assign("iterator", expression)
-    writer.late.append(f"{writer.const(settle)}({name}, {expression}, {steps})")
-    return name
-
-
-def broken(writer: Writer, container: str, iterate: Callable[[str], str], change: str) -> str:
-    """An iterator whose next step says that its container has changed: over another, changed for the purpose."""
-    other = writer.assign("container", container)
-    iterator = writer.assign("iterator", iterate(other))
-    writer.line(f"{other}{change}")
-    return iterator
-
-
-def settle(iterator: Iterator[Any], other: Iterator[Any], steps: int) -> None:
-    """An iterator goes on from where another, made when the container was as it is, is after some steps."""
-    advance(other, steps)
-    exchange(iterator, other)
-
-
-def advance(iterator: Iterator[Any], steps: int) -> None:
+def advance(iterator: Iterator[Host], steps: int) -> None:
     """Take that many steps; one more than there are exhausts the iterator."""
-    cls: Any = type(iterator)
+    cls: Host = type(iterator)
     if type(cls.__iter__) is type(cls.__next__) is WrapperDescriptorType:
         next(islice(iterator, steps, steps), None)
         return
@@ -89,13 +69,13 @@ def advance(iterator: Iterator[Any], steps: int) -> None:
             step(iterator)
 
 
-def position(iterator: Any) -> int | None:
+def position(iterator: Host) -> int | None:
     """The position of a C iterator over a sequence, None where it is exhausted."""
     reduced = iterator.__reduce__()
     return reduced[2] if len(reduced) > 2 else None
 
 
-def sequence(iterator: Any) -> Any:
+def sequence(iterator: Host) -> Host:
     """What a C iterator over a sequence runs over."""
     return iterator.__reduce__()[1][0]
 
@@ -103,29 +83,57 @@ def sequence(iterator: Any) -> Any:
 # -- the models -------------------------------------------------------------------------------------------------------
 
 
-class IteratorValue(ExtensibleValue):
-    """An iterator; subclasses say how it goes on. One that existed before the trace is opaque unless they say more."""
+def own_class(space: Space, cls: Value) -> type:
+    """The class to make an instance of: the builtin type, or one derived from it."""
+    owner: type = known_host(space, cls, "__new__")
+    if space.host_lookup(owner, "__del__") is not MISSING:
+        raise Unsupported(errors.LifetimeObserved(f"the finaliser of class {owner.__name__}"))
+    return owner
 
-    __slots__ = ("slots", "steps")
+
+def reduction(space: Space, maker: Host, args: list[Value], *state: Value) -> Value:
+    """What `__reduce__` gives: how an equal object is made."""
+    made = space.class_value(maker) if isinstance(maker, type) else space.existing(maker)
+    return space.new_tuple([made, space.new_tuple(args), *state])
+
+
+class IteratorValue(ExtensibleValue):
+    """An iterator. A subclass says how it goes on (`produce`), and of which `arguments` its type makes an equal one.
+
+    One that existed before the trace is opaque unless the subclass can `look_into` it.
+    """
+
+    __slots__ = ("opened", "slots", "steps")
+    #: the type that is modelled; where there are several, the first
+    host_type: ClassVar[type]
+    #: their own `__iter__`
+    plain_iters: ClassVar[tuple[object, ...]]
     #: whether it ends with the StopIteration of the iterator it goes over, with its value: C code that leaves that set
     passes_stop: ClassVar[bool] = False
+    #: whether a step for real moves nothing else and runs no code of the program
+    moves_alone: ClassVar[bool] = False
 
-    def __init__(self, cls: type) -> None:
-        self.cls = cls
-        #: of an instance of a subclass: its `__dict__` and `__slots__`
-        self._attrs: Any = None
-        self.slots: dict[Any, Value | None] = {}
-        self.source: Source | None = None
-        self.host: Any = None
+    def __init__(self, cls: type | None = None) -> None:
+        super().__init__(cls or self.host_type)
+        #: of an instance of a subclass: its `__slots__`
+        self.slots: dict[Host, Value | None] = {}
         #: steps taken in the trace by an iterator that existed before, to be taken for real
         self.steps = 0
+        #: whether it is known what it goes over
+        self.opened = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def of(cls, own: type, **state: object) -> Self:
+        """An instance of the type, or of a class derived from it, in this state."""
         self = cls.__new__(cls)
-        IteratorValue.__init__(self, space.guard_type(host, source))
-        self.source, self.host = source, host
+        IteratorValue.__init__(self, own)
+        for name, part in state.items():
+            setattr(self, name, part)
         return self
+
+    @classmethod
+    def from_host(cls, space: Space, host: Host, source: Source) -> Self:
+        return cls.of(space.guard_type(host, source), source=source, host=host, opened=False)
 
     def produce(self, space: Space) -> Value | None:
         """The next item, or None at the end."""
@@ -133,34 +141,46 @@ class IteratorValue(ExtensibleValue):
 
     def next_value(self, space: Space) -> Value | None:
         """The next item, or None at the end."""
-        if self.source is not None:
+        if not self.opened:
             self.open(space)
         try:
             found = self.produce(space)
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration):
+            if e.value.isa(StopIteration):
                 space.stopped_by(e.value)
                 return None
             raise
         if found is None and not self.passes_stop:
-            space.trace.ended_by = None
+            space.ended_by = None
         return found
 
     def open(self, space: Space) -> None:
-        """An iterator made outside is about to be advanced: look into it, or break."""
+        """It is to be known what it goes over."""
+        if not self.opened:
+            self.look_into(space)
+            self.opened = True
+
+    def look_into(self, space: Space) -> None:
+        """Find out what an iterator that existed before the trace goes over, or break."""
         raise Unsupported(errors.OpaqueIterator(f"a {self.cls.__name__} object"))
+
+    def movers(self, space: Space) -> list[IteratorValue] | None:
+        """The existing iterators that a step of this existing one moves for real, if it does no more than that."""
+        if not self.moves_alone:
+            return None
+        self.open(space)
+        return [self]
 
     def held(self) -> Iterable[Value]:
         return held_attributes(self)
 
-    # -- the slots ----------------------------------------------------------------------------------------------------
+    # -- slots and methods, of the types that have them ---------------------------------------------------------------
 
     def tp_iter(self, space: Space) -> Value:
         return self
 
     def tp_next(self, space: Space) -> Value:
-        if self.source is not None:
-            self.open(space)
+        self.open(space)
         if self.passes_stop:
             return space.passed_on(lambda: self.produce(space))
         found = self.produce(space)
@@ -168,49 +188,78 @@ class IteratorValue(ExtensibleValue):
             raise space.error(StopIteration)
         return found
 
+    def tp_length_hint(self, space: Space) -> Value:
+        self.open(space)
+        return Constant(max(self.left(space), 0))
+
+    def left(self, space: Space) -> int:
+        """How many items are left."""
+        raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__length_hint__"))
+
     def tp_reduce(self, space: Space) -> Value:
         self.warn_of_copies(space)
-        if self.source is not None:
-            self.open(space)
+        self.open(space)
         return self.reduced(space)
 
-    # -- generated code -----------------------------------------------------------------------------------------------
+    def tp_setstate(self, space: Space, state: Value, /) -> Value:
+        self.warn_of_copies(space)
+        self.restore(space, state.force())
+        space.mark_mutated(self)
+        return NONE
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
-        name = self.rebuilt(writer)
-        if self._attrs is not None or self.slots:
-            writer.name_value(self, name)
-            fill(self, writer, name)
-        return name
+    def restore(self, space: Space, state: Value) -> None:
+        """Take the state that `__reduce__` gave of another; what is no such state is refused before anything is set."""
+        raise self.without_state()
 
-    def rebuilt(self, writer: Writer) -> str:
-        """Emit the code that makes the iterator in its present state; returns the name it has there."""
-        return writer.assign(self.cls.__name__.strip("_"), self.made(writer))
-
-    def begin_call(self, writer: Writer) -> str:
-        """The text that begins the call of the type: `enumerate(`, or for a subclass `enumerate.__new__(Sub, `."""
-        base = native(self.cls)
-        if base is self.cls:
-            return f"{writer.const(base)}("
-        return f"{writer.const(base)}.__new__({writer.const(self.cls)}, "
+    def without_state(self) -> Unsupported:
+        """`raise self.without_state()`: what `__setstate__` does here is not modelled."""
+        return Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
 
     def warn_of_copies(self, space: Space) -> None:
         """What is said where the type will not be copied or pickled in later versions."""
 
     def reduced(self, space: Space) -> Value:
         """What `__reduce__` gives, by which it is copied and pickled."""
-        raise NotImplementedError
+        return reduction(space, self.cls, self.arguments(space), *self.state(space))
+
+    def arguments(self, space: Space) -> list[Value]:
+        """What its type makes an iterator of that goes on as this one does."""
+        raise Unsupported(errors.NotReconstructible(self.describe()))
+
+    def state(self, space: Space) -> list[Value]:
+        """What `__reduce__` gives beside: the argument of `__setstate__`, if any."""
+        return []
+
+    # -- generated code -----------------------------------------------------------------------------------------------
+
+    def reconstruct(self, writer: Writer) -> str:
+        name = super().reconstruct(writer)
+        if self.source is None and (self._attrs is not None or self.slots):
+            writer.name_value(self, name)
+            fill(self, writer, name)
+        return name
+
+    def rebuilt(self, writer: Writer) -> str:
+        return writer.assign(self.cls.__name__.strip("_"), self.made(writer))
 
     def made(self, writer: Writer) -> str:
         """The expression that makes the iterator in its present state."""
-        raise Unsupported(errors.NotReconstructible(self.describe()))
+        return self.call(writer, *map(writer.expr, self.arguments(writer.trace.space)))
+
+    def call(self, writer: Writer, *args: str) -> str:
+        """The text of a call of the type: `enumerate(…)`, or for a subclass `enumerate.__new__(Sub, …)`."""
+        base = native(self.cls)
+        if base is self.cls:
+            return f"{writer.const(base)}({', '.join(args)})"
+        return f"{writer.const(base)}.__new__({', '.join((writer.const(self.cls), *args))})"
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
-        lines = [f"{writer.const(advance)}({writer.source(self.source)}, {self.steps})"] if self.steps else []
+        lines = [f"{writer.const(self.advancing)}({writer.source(self.source)}, {self.steps})"] if self.steps else []
         return lines + slot_effects(self, writer)
+
+    #: what takes steps for real
+    advancing: ClassVar[Host] = staticmethod(advance)
 
 
 def native(cls: type) -> type:
@@ -218,28 +267,27 @@ def native(cls: type) -> type:
     return next(base for base in cls.__mro__ if base in MODELS)
 
 
-def reduction(space: Space, maker: Any, args: list[Value], *state: Value) -> Value:
-    """What `__reduce__` gives: how an equal object is made."""
-    made = space.class_value(maker) if isinstance(maker, type) else space.existing(maker)
-    return space.new_tuple([made, space.new_tuple(args), *state])
+#: slots of IteratorValue, with the methods of which a subclass has one where it models the slot
+_SLOTS_BY = {"tp_length_hint": ("left",), "tp_reduce": ("reduced", "arguments"), "tp_setstate": ("restore",)}
 
 
 def iterator_type(*hosts: type) -> Callable[[I], I]:
     """Class decorator: the class models these iterator types."""
 
     def decorate(value_class: I) -> I:
-        inherited = ["tp_iter", "tp_next", "tp_length_hint", "tp_setstate"]
-        if value_class.reduced is not IteratorValue.reduced:
-            inherited.append("tp_reduce")
-        return models(*hosts, inherited=inherited)(value_class)
+        value_class.host_type = hosts[0]
+        value_class.plain_iters = tuple(host.__iter__ for host in hosts)  # type: ignore[attr-defined]
+        for slot, answers in _SLOTS_BY.items():
+            if all(getattr(value_class, answer) is getattr(IteratorValue, answer) for answer in answers):
+                setattr(value_class, slot, None)  # not modelled, though the type may have it
+        return models(*hosts)(value_class)
 
     return decorate
 
 
 def state_number(space: Space, state: Value) -> int:
     """`PyLong_AsSsize_t`, which asks for no `__index__`."""
-    state = state.force()
-    if not issubclass(state.cls, int):
+    if not state.isa(int):
         raise space.error(TypeError, "an integer is required")
     number = space.int_(state)
     if not -sys.maxsize - 1 <= number <= sys.maxsize:
@@ -250,45 +298,37 @@ def state_number(space: Space, state: Value) -> int:
 class PositionIterator(IteratorValue):
     """An iterator that is a sequence and a position in it; `target` is None once it is exhausted."""
 
-    __slots__ = ("_read", "index", "target")
+    __slots__ = ("index", "target")
 
-    host_type: ClassVar[Any]
-    base: ClassVar[Any]
+    #: the type of the sequence
+    base: ClassVar[Host]
     step = 1
     #: what makes one, and what an exhausted one is said to be made of
-    maker: ClassVar[Any] = iter
-    exhausted_maker: ClassVar[Any] = iter
-    empty: ClassVar[Any] = ()
+    maker: ClassVar[Host] = iter
+    exhausted_maker: ClassVar[Host] = iter
+    empty: ClassVar[Host] = ()
     #: a negative position is the end, as in the list iterators of 3.13
     ends_below: ClassVar[bool] = False
-    #: a step for real moves nothing else and runs no code of the program
     moves_alone: ClassVar[bool] = True
 
     def __init__(self, target: Value | None, index: int = 0) -> None:
-        super().__init__(self.host_type)
+        super().__init__()
         self.target = target
         self.index = index
-        self._read = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> PositionIterator:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Self:
         self = super().from_host(space, host, source)
-        assert isinstance(self, PositionIterator)
-        self._read = False
-        self.index = 0
-        self.target = None
+        self.target, self.index = None, 0
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> PositionIterator:
+    def from_fresh(cls, space: Space, host: Host) -> PositionIterator:
         at = position(host)
         return cls(None) if at is None else cls(space.fresh(sequence(host)), at)
 
-    def open(self, space: Space) -> None:
+    def look_into(self, space: Space) -> None:
         assert self.source is not None
-        if self._read:
-            return
-        self._read = True
         at = position(self.host)
         space.trace.guard(Equals(CallSource(position, self.source, "position"), at))
         if at is not None:
@@ -314,29 +354,21 @@ class PositionIterator(IteratorValue):
             self.index += self.step
         return item
 
-    def remaining(self, space: Space, target: Value) -> int:
-        """How many items are left."""
-        return space.int_(space.len(target)) - self.index
-
-    def tp_length_hint(self, space: Space) -> Value:
-        if self.source is not None:
-            self.open(space)
-        return Constant(0 if self.target is None else max(self.remaining(space, self.target), 0))
+    def left(self, space: Space) -> int:
+        return 0 if self.target is None else space.int_(space.len(self.target)) - self.index
 
     def reduced(self, space: Space) -> Value:
         if self.target is None or (self.ends_below and self.index < 0):
             return reduction(space, self.exhausted_maker, [space.fresh(self.empty)])
         return reduction(space, self.maker, [self.target], Constant(self.index))
 
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
+    def restore(self, space: Space, state: Value) -> None:
         index = state_number(space, state)
         if self.source is not None:
-            raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__setstate__"))
+            raise self.without_state()
         if self.target is not None:
-            space.mark_mutated(self)
             lowest = -1 if self.step < 0 or self.ends_below else 0
             self.index = min(max(index, lowest), space.int_(space.len(self.target)) - (self.step < 0))
-        return NONE
 
     def rebuilt(self, writer: Writer) -> str:
         if self.target is None:
@@ -352,10 +384,7 @@ class PositionIterator(IteratorValue):
     def begun(self, writer: Writer, target: str) -> str:
         """The expression of a new iterator over the sequence."""
         assert self.target is not None
-        base = self.base
-        if self.target.cls is base:
-            return f"iter({target})"
-        return f"{writer.const(base)}.__iter__({target})"
+        return f"iter({target})" if self.target.cls is self.base else f"{writer.const(self.base)}.__iter__({target})"
 
     def exhausted(self, writer: Writer) -> str:
         """The expression of an iterator over nothing."""
@@ -379,7 +408,7 @@ class _ItemIterator(PositionIterator):
         if item is None:
             self.target = None
         else:
-            self.index += 1
+            self.index += self.step
         return item
 
 
@@ -388,9 +417,8 @@ class ListIterator(_ItemIterator):
     """`iter([])`: sees what happens to the list meanwhile."""
 
     __slots__ = ()
-    host_type: ClassVar[Any] = type(iter([]))
     base = list
-    empty: ClassVar[Any] = []
+    empty: ClassVar[Host] = []
     ends_below: ClassVar[bool] = LIST_ITERATORS_END_BELOW
 
 
@@ -399,28 +427,25 @@ class TupleIterator(_ItemIterator):
     """`iter(())`."""
 
     __slots__ = ()
-    host_type: ClassVar[Any] = type(iter(()))
     base = tuple
 
 
 @iterator_type(type(reversed([])))
-class ListReverseIterator(PositionIterator):
+class ListReverseIterator(_ItemIterator):
     """`reversed([])`."""
 
     __slots__ = ()
-    host_type: ClassVar[Any] = type(reversed([]))
     base = list
-    maker: ClassVar[Any] = reversed
-    exhausted_maker: ClassVar[Any] = reversed if LIST_ITERATORS_END_BELOW else iter
-    empty: ClassVar[Any] = []
+    maker: ClassVar[Host] = reversed
+    exhausted_maker: ClassVar[Host] = reversed if LIST_ITERATORS_END_BELOW else iter
+    empty: ClassVar[Host] = []
     ends_below: ClassVar[bool] = LIST_ITERATORS_END_BELOW
     step = -1
 
-    def fetch(self, space: Space, target: Value, index: int) -> Value | None:
-        return target.item(index)  # type: ignore[attr-defined, no-any-return]
-
-    def remaining(self, space: Space, target: Value) -> int:
-        return self.index + 1 if self.index < space.int_(space.len(target)) else 0
+    def left(self, space: Space) -> int:
+        if self.target is None or self.index >= space.int_(space.len(self.target)):
+            return 0
+        return self.index + 1
 
     def begun(self, writer: Writer, target: str) -> str:
         assert self.target is not None
@@ -450,15 +475,15 @@ class StrIterator(_TextIterator):
     """`iter("")`."""
 
     __slots__ = ()
-    host_type: ClassVar[Any] = type(iter(""))
     base = str
-    empty: ClassVar[Any] = ""
+    empty: ClassVar[Host] = ""
 
     def __init__(self, target: Value | None, index: int = 0) -> None:
         super().__init__(target, index)
         # CPython has a type of its own for pure ASCII strings.
         host = getattr(target, "host", "")
-        self.cls = type(iter(str.__str__(host))) if isinstance(host, str) else self.host_type
+        if isinstance(host, str):
+            self.cls = type(iter(str.__str__(host)))
 
 
 @iterator_type(type(iter(b"")))
@@ -466,7 +491,6 @@ class BytesIterator(_TextIterator):
     """`iter(b"")`."""
 
     __slots__ = ()
-    host_type: ClassVar[Any] = type(iter(b""))
     base = bytes
 
 
@@ -480,69 +504,49 @@ def bytes_iter(space: Space, data: Value, /) -> Value:
     return BytesIterator(data.force())
 
 
+def item_at(space: Space, target: Value, index: int) -> Value | None:
+    """`target[index]`, None where that says that there is no such item."""
+    try:
+        return space.getitem(target, Constant(index))
+    except Raised as e:
+        if not e.value.isa((IndexError, StopIteration)):
+            raise
+        return None
+
+
 class _Indexed:
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int) -> Host:
         raise IndexError
 
 
 @iterator_type(type(iter(_Indexed())))
-class SequenceIterator(IteratorValue):
+class SequenceIterator(PositionIterator):
     """The iterator over an object that has `__getitem__` alone."""
 
-    __slots__ = ("index", "target")
+    __slots__ = ()
+    moves_alone: ClassVar[bool] = False
 
-    def __init__(self, target: Value) -> None:
-        super().__init__(type(iter(_Indexed())))
-        self.target: Value | None = target
-        self.index = 0
+    def look_into(self, space: Space) -> None:
+        IteratorValue.look_into(self, space)
 
-    def produce(self, space: Space) -> Value | None:
-        if self.target is None:
-            return None
-        if self.index == sys.maxsize:
+    def fetch(self, space: Space, target: Value, index: int) -> Value | None:
+        if index == sys.maxsize:
             raise space.error(OverflowError, "iter index too large")
-        try:
-            item = space.getitem(self.target, Constant(self.index))
-        except Raised as e:
-            if not issubclass(e.value.cls, (IndexError, StopIteration)):
-                raise
-            space.mark_mutated(self)
-            self.target = None
-            return None
-        space.mark_mutated(self)
-        self.index += 1
-        return item
+        return item_at(space, target, index)
 
     def tp_length_hint(self, space: Space) -> Value:
-        if self.source is not None:
-            self.open(space)
-        if self.target is None:
-            return Constant(0)
-        if space.special(self.target.force(), "__len__") is None:
+        self.open(space)
+        if self.target is not None and space.special(self.target.force(), "__len__") is None:
             return NOT_IMPLEMENTED
-        left = space.int_(space.len(self.target)) - self.index
-        return Constant(left) if left >= 0 else Constant(0)
+        return super().tp_length_hint(space)
 
-    def reduced(self, space: Space) -> Value:
-        if self.target is None:
-            return reduction(space, iter, [space.new_tuple([])])
-        return reduction(space, iter, [self.target], Constant(self.index))
-
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
+    def restore(self, space: Space, state: Value) -> None:
         index = state_number(space, state)
-        if self.source is not None:
-            self.open(space)
-        if self.target is not None:
-            space.mark_mutated(self)
-            self.index = max(index, 0)
-        return NONE
+        self.open(space)
+        self.index = max(index, 0)
 
-    def rebuilt(self, writer: Writer) -> str:
-        if self.target is None:
-            name = writer.assign("iterator", f"iter({writer.const(_Indexed)}())")
-            writer.line(f"next({name}, None)")
-            return name
-        name = writer.assign("iterator", f"iter({writer.expr(self.target)})")
-        if self.index:
-            writer.line(f"{name}.__setstate__({self.index})")
-        return name
+    def begun(self, writer: Writer, target: str) -> str:
+        return f"iter({target})"
+
+    def exhausted(self, writer: Writer) -> str:
+        return f"iter({writer.const(_Indexed)}())"

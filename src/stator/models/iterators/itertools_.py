@@ -1,40 +1,37 @@
-"""itertools: iterators over iterators. Those with a function are in `itertools_functions`, those that hold a pool
-of items in `combinatorics`."""
+"""itertools: iterators over iterators. Those that hold a pool of items are in `combinatorics`, what few programs need
+is in `rare/iterators`."""
 
 from __future__ import annotations
 
 import itertools
 import types
 import warnings
-from typing import TYPE_CHECKING, Any
 
 from stator.host.version_facts import ITERTOOLS_ARE_COPIED, ITERTOOLS_COPIES_WARN
 from stator.models.containers.sequence import MAXSIZE
-from stator.models.iterators.builtins_iter import own_class
-from stator.models.iterators.iterator import IteratorValue, advance, advanced, iterator_type, reduction, state_number
+from stator.models.iterators.iterator import (
+    IteratorValue,
+    advance,
+    iterator_type,
+    own_class,
+    reduction,
+    state_number,
+)
 from stator.space.deferred import concatenated
-from stator.space.operands import refuse
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, TRUE, builtin
 from stator.space.recursion import repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
 
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
-
-__all__ = ["ItertoolsIterator", "is_none"]
+__all__ = ["ItertoolsIterator", "quietly"]
 
 _ONE = Constant(1)
 _ZERO = Constant(0)
 
 
-def is_none(value: Value) -> bool:
-    """Whether the value is None."""
-    value = value.force()
-    return type(value) is Constant and value.host is None
-
-
-def quietly(function: Any, *args: Any) -> Any:
+def quietly(function: Host, *args: object) -> Host:
     """Call what 3.12 deprecates, for the program, which has heard of that already."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -55,6 +52,12 @@ class ItertoolsIterator(IteratorValue):
             words = "Pickle, copy, and deepcopy support will be removed from itertools in Python 3.14."
             space.warn(DeprecationWarning, words)
 
+    def state_parts(self, space: Space, state: Value) -> list[Value]:
+        """The items of a state that must be a tuple."""
+        if not state.isa(tuple):
+            raise space.error(TypeError, "state is not a tuple")
+        return [part.force() for part in space.unpack(state)]
+
 
 # -- without end ------------------------------------------------------------------------------------------------------
 
@@ -73,9 +76,7 @@ class Count(ItertoolsIterator):
         for number in (start.force(), step.force()):
             if not any(space.special(number, name) for name in ("__index__", "__float__", "__int__", "__complex__")):
                 raise space.error(TypeError, "a number is required")
-        self = Count(own_class(space, cls))
-        self.number, self.step = start, step
-        return self
+        return Count.of(own_class(space, cls), number=start, step=step)
 
     def produce(self, space: Space) -> Value | None:
         number = self.number
@@ -85,68 +86,57 @@ class Count(ItertoolsIterator):
         return number
 
     def tp_repr(self, space: Space) -> Value:
-        if self.source is not None:
-            self.open(space)
-        step = space.known(self.step)
-        end = () if type(step) is int and step == 1 else (", ", repr_piece(space, self.step))
+        self.open(space)
+        end = () if self._counts_by_one(space) else (", ", repr_piece(space, self.step))
         return concatenated(f"{space.class_name(self.cls)}(", repr_piece(space, self.number), *end, ")")
 
-    def reduced(self, space: Space) -> Value:
+    def _counts_by_one(self, space: Space) -> bool:
         step = space.known(self.step)
-        quick = type(step) is int and step == 1 and isinstance(space.known(self.number), int)
-        return reduction(space, self.cls, [self.number] if quick else [self.number, self.step])
+        return type(step) is int and step == 1
 
-    def made(self, writer: Writer) -> str:
-        return f"{self.begin_call(writer)}{writer.expr(self.number)}, {writer.expr(self.step)})"
+    def arguments(self, space: Space) -> list[Value]:
+        quick = self._counts_by_one(space) and self.number.isa(int)
+        return [self.number] if quick else [self.number, self.step]
 
 
 @iterator_type(itertools.repeat)
 class Repeat(ItertoolsIterator):
-    """`repeat(object, times)`; `left` is None without end."""
+    """`repeat(object, times)`; `times` is None without end."""
 
-    __slots__ = ("left", "object")
+    __slots__ = ("object", "times")
 
-    left: int | None
     object: Value
+    times: int | None
 
     @staticmethod
     def tp_new(space: Space, cls: Value, object: Value, times: Value | None = None) -> Value:
-        self = Repeat(own_class(space, cls))
-        self.object = object
-        self.left = None if times is None else max(space.int_(times), 0)
-        return self
+        owner = own_class(space, cls)
+        return Repeat.of(owner, object=object, times=None if times is None else max(space.int_(times), 0))
 
     def produce(self, space: Space) -> Value | None:
-        if self.left is not None:
-            if self.left == 0:
+        if self.times is not None:
+            if self.times == 0:
                 return None
             space.mark_mutated(self)
-            self.left -= 1
+            self.times -= 1
         return self.object
 
     def tp_repr(self, space: Space) -> Value:
-        if self.source is not None:
-            self.open(space)
-        end = "" if self.left is None else f", {self.left}"
+        self.open(space)
+        end = "" if self.times is None else f", {self.times}"
         pieces = [Constant(f"{space.class_name(self.cls)}("), space.repr(self.object), Constant(f"{end})")]
         return space.join_strings(pieces)
 
-    def tp_length_hint(self, space: Space) -> Value:
-        if self.source is not None:
-            self.open(space)
-        if self.left is None:
+    def left(self, space: Space) -> int:
+        if self.times is None:
             raise space.error(TypeError, "len() of unsized object")
-        return Constant(self.left)
+        return self.times
 
-    def reduced(self, space: Space) -> Value:
-        return reduction(space, self.cls, [self.object] if self.left is None else [self.object, Constant(self.left)])
-
-    def made(self, writer: Writer) -> str:
-        end = "" if self.left is None else f", {self.left}"
-        return f"{self.begin_call(writer)}{writer.expr(self.object)}{end})"
+    def arguments(self, space: Space) -> list[Value]:
+        return [self.object] if self.times is None else [self.object, Constant(self.times)]
 
 
-def resumed_cycle(cls: Any, iterator: Any, saved: Any, index: int | None, repeated: bool) -> Any:
+def resumed_cycle(cls: Host, iterator: Host, saved: Host, index: int | None, repeated: bool) -> Host:
     """A `cycle` in the middle of its work, for generated code."""
     if not ITERTOOLS_ARE_COPIED:
         made = itertools.cycle.__new__(cls, saved if index is not None else itertools.chain(saved, iterator))
@@ -171,16 +161,12 @@ class Cycle(ItertoolsIterator):
     #: whether the items of the iterator are saved already
     repeated: bool
     #: a list, which `__reduce__` shows to the program
-    saved: Any
+    saved: Host
 
     @staticmethod
     def tp_new(space: Space, cls: Value, iterable: Value, /) -> Value:
-        self = Cycle(own_class(space, cls))
-        self.iterator = space.iter(iterable)
-        self.saved = space.new_list([])
-        self.repeated = False
-        self.index = 0
-        return self
+        owner, iterator = own_class(space, cls), space.iter(iterable)
+        return Cycle.of(owner, iterator=iterator, saved=space.new_list([]), repeated=False, index=0)
 
     def produce(self, space: Space) -> Value | None:
         if self.iterator is not None:
@@ -207,21 +193,15 @@ class Cycle(ItertoolsIterator):
             space.call_method(iterator, "__setstate__", Constant(self.index))
         return reduction(space, self.cls, [iterator], space.new_tuple([self.saved, TRUE]))
 
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
-        self.warn_of_copies(space)
-        state = state.force()
-        if not issubclass(state.cls, tuple):
-            raise space.error(TypeError, "state is not a tuple")
-        parts = [part.force() for part in space.unpack(state)]
-        if self.source is not None or len(parts) != 2 or parts[0].cls is not list or not issubclass(parts[1].cls, int):
-            raise refuse("itertools.cycle.__setstate__")
-        space.mark_mutated(self)
+    def restore(self, space: Space, state: Value) -> None:
+        parts = self.state_parts(space, state)
+        if self.source is not None or len(parts) != 2 or parts[0].cls is not list or not parts[1].isa(int):
+            raise self.without_state()
         self.saved, self.repeated, self.index = parts[0], space.truth(parts[1]), 0
-        return NONE
 
     def rebuilt(self, writer: Writer) -> str:
         if self.iterator is not None and not self.repeated and not self.saved.items:
-            return writer.assign("iterator", f"{self.begin_call(writer)}{writer.expr(self.iterator)})")
+            return writer.assign("iterator", self.call(writer, writer.expr(self.iterator)))
         rest = "None" if self.iterator is None else writer.expr(self.iterator)
         index = self.index if self.iterator is None else None
         parts = f"{writer.const(self.cls)}, {rest}, {writer.expr(self.saved)}, {index}, {self.repeated}"
@@ -231,7 +211,7 @@ class Cycle(ItertoolsIterator):
 # -- one after another ------------------------------------------------------------------------------------------------
 
 
-def chained(cls: type, iterables: Any) -> Any:
+def chained(cls: type, iterables: Host) -> Host:
     """`cls.from_iterable(iterables)`, past what a subclass makes of it."""
     return vars(itertools.chain)["from_iterable"].__get__(None, cls)(iterables)
 
@@ -242,14 +222,12 @@ class Chain(ItertoolsIterator):
 
     __slots__ = ("active", "rest")
 
-    def __init__(self, cls: type, rest: Value) -> None:
-        super().__init__(cls)
-        self.rest: Value | None = rest
-        self.active: Value | None = None
+    rest: Value | None
+    active: Value | None
 
     @staticmethod
     def tp_new(space: Space, cls: Value, *iterables: Value) -> Value:
-        return Chain(own_class(space, cls), space.iter(space.new_tuple(list(iterables))))
+        return chain_from_iterable(space, cls, space.new_tuple(list(iterables)))
 
     def produce(self, space: Space) -> Value | None:
         while self.rest is not None:
@@ -271,29 +249,24 @@ class Chain(ItertoolsIterator):
         self.rest = None
         return None
 
-    def reduced(self, space: Space) -> Value:
-        if self.rest is None:
-            return reduction(space, self.cls, [])
-        parts = [self.rest] if self.active is None else [self.rest, self.active]
-        return reduction(space, self.cls, [], space.new_tuple(parts))
+    def arguments(self, space: Space) -> list[Value]:
+        return []
 
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
-        self.warn_of_copies(space)
-        state = state.force()
-        parts = [part.force() for part in space.unpack(state)] if issubclass(state.cls, tuple) else []
-        if self.source is not None or (issubclass(state.cls, tuple) and not 1 <= len(parts) <= 2):
-            raise refuse("itertools.chain.__setstate__")
-        if not parts:
-            raise space.error(TypeError, "state is not a tuple")
+    def state(self, space: Space) -> list[Value]:
+        parts = [part for part in (self.rest, self.active) if part is not None]
+        return [] if self.rest is None else [space.new_tuple(parts)]
+
+    def restore(self, space: Space, state: Value) -> None:
+        parts = self.state_parts(space, state)
+        if self.source is not None or not 1 <= len(parts) <= 2:
+            raise self.without_state()
         if any(space.special(part, "__next__") is None for part in parts):
             raise space.error(TypeError, "Arguments must be iterators.")
-        space.mark_mutated(self)
         self.rest, self.active = parts[0], parts[1] if len(parts) == 2 else None
-        return NONE
 
     def made(self, writer: Writer) -> str:
         if self.rest is None:
-            return f"{self.begin_call(writer)})"
+            return super().made(writer)
         begin, rest = f"{writer.const(chained)}({writer.const(self.cls)}, ", writer.expr(self.rest)
         if self.active is None:
             return f"{begin}{rest})"
@@ -302,7 +275,7 @@ class Chain(ItertoolsIterator):
 
 @builtin(itertools.chain.__dict__["from_iterable"])
 def chain_from_iterable(space: Space, cls: Value, iterable: Value, /) -> Value:
-    return Chain(own_class(space, cls), space.iter(iterable))
+    return Chain.of(own_class(space, cls), rest=space.iter(iterable), active=None)
 
 
 @iterator_type(itertools.islice)
@@ -328,10 +301,8 @@ class ISlice(ItertoolsIterator):
         last = _slice_part(space, stop, None, "Stop argument", "must be None or an integer: 0 <= x <= sys.maxsize.")
         begin = _slice_part(space, start, 0, "Indices", "must be None or an integer: 0 <= x <= sys.maxsize.")
         stride = _slice_part(space, step, 1, "Step", "must be a positive integer or None.", 1)
-        self = ISlice(own_class(space, cls))
-        self.iterator = space.iter(iterable)
-        self.taken, self.wanted, self.stop, self.step = 0, begin or 0, last, stride or 1
-        return self
+        owner, iterator = own_class(space, cls), space.iter(iterable)
+        return ISlice.of(owner, iterator=iterator, taken=0, wanted=begin or 0, stop=last, step=stride or 1)
 
     def produce(self, space: Space) -> Value | None:
         if self.iterator is None:
@@ -358,33 +329,30 @@ class ISlice(ItertoolsIterator):
         self.iterator = None
         return None
 
-    def reduced(self, space: Space) -> Value:
+    def arguments(self, space: Space) -> list[Value]:
         if self.iterator is None:
-            return reduction(space, self.cls, [space.iter(space.new_list([])), _ZERO], _ZERO)
-        stop = NONE if self.stop is None else Constant(self.stop)
-        args = [self.iterator, Constant(self.wanted), stop, Constant(self.step)]
-        return reduction(space, self.cls, args, Constant(self.taken))
+            return [space.iter(space.new_list([])), _ZERO]
+        return [self.iterator, *map(space.fresh, (self.wanted, self.stop, self.step))]
 
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
-        self.warn_of_copies(space)
+    def state(self, space: Space) -> list[Value]:
+        return [_ZERO if self.iterator is None else Constant(self.taken)]
+
+    def restore(self, space: Space, state: Value) -> None:
         count = state_number(space, state)
         if self.source is not None or not 0 <= count <= self.wanted:
-            raise refuse("itertools.islice.__setstate__")
-        space.mark_mutated(self)
+            raise self.without_state()
         self.taken = count
-        return NONE
 
     def made(self, writer: Writer) -> str:
-        begin = self.begin_call(writer)
         if self.iterator is None:
-            return f"{begin}(), 0)"
+            return self.call(writer, "()", "0")
         stop = None if self.stop is None else max(self.stop - self.taken, 0)
-        return f"{begin}{writer.expr(self.iterator)}, {self.wanted - self.taken}, {stop}, {self.step})"
+        return self.call(writer, writer.expr(self.iterator), str(self.wanted - self.taken), str(stop), str(self.step))
 
 
 def _slice_part(space: Space, value: Value, default: int | None, what: str, words: str, least: int = 0) -> int | None:
     value = value.force()
-    if is_none(value):
+    if value.is_none():
         return default
     try:
         number = space.int_(value)
@@ -394,190 +362,3 @@ def _slice_part(space: Space, value: Value, default: int | None, what: str, word
         what = "Indices" if what == "Stop argument" and number < -1 else what
         raise space.error(ValueError, f"{what} for islice() {words}")
     return number
-
-
-@iterator_type(itertools.zip_longest)
-class ZipLongest(ItertoolsIterator):
-    """`zip_longest(*iterables, fillvalue=…)`; an exhausted iterator is None, `active` how many of them are not."""
-
-    __slots__ = ("active", "fill", "iterators")
-
-    active: int
-    fill: Value
-    iterators: list[Value | None]
-
-    @staticmethod
-    def tp_new(space: Space, cls: Value, *iterables: Value, fillvalue: Value = NONE) -> Value:
-        self = ZipLongest(own_class(space, cls))
-        self.iterators = [space.iter(each) for each in iterables]
-        self.active = len(iterables)
-        self.fill = fillvalue
-        return self
-
-    def produce(self, space: Space) -> Value | None:
-        items = []
-        if self.active == 0:
-            return None
-        for i, iterator in enumerate(self.iterators):
-            item = None if iterator is None else self._next_of(space, iterator)
-            if item is None and iterator is not None:
-                space.mark_mutated(self)
-                self.active -= 1
-                if self.active == 0:
-                    return None
-                self.iterators[i] = None
-            items.append(self.fill if item is None else item)
-        return space.new_tuple(items)
-
-    def _next_of(self, space: Space, iterator: Value) -> Value | None:
-        try:
-            return space.next(iterator)
-        except Raised:
-            space.mark_mutated(self)
-            self.active = 0
-            raise
-
-    def reduced(self, space: Space) -> Value:
-        parts = [space.new_tuple([]) if iterator is None else iterator for iterator in self.iterators]
-        return reduction(space, self.cls, parts, self.fill)
-
-    def tp_setstate(self, space: Space, state: Value, /) -> Value:
-        self.warn_of_copies(space)
-        if self.source is not None:
-            raise refuse("itertools.zip_longest.__setstate__")
-        space.mark_mutated(self)
-        self.fill = state
-        return NONE
-
-    def made(self, writer: Writer) -> str:
-        live = [iterator if self.active else None for iterator in self.iterators]
-        parts = ["()" if iterator is None else writer.expr(iterator) for iterator in live]
-        text = f"{self.begin_call(writer)}{', '.join(parts)}{', ' if parts else ''}fillvalue={writer.expr(self.fill)})"
-        return text if self.active else advanced(writer, text, 1)  # a step makes it forget its iterators
-
-
-# -- in step ----------------------------------------------------------------------------------------------------------
-
-
-@iterator_type(itertools.compress)
-class Compress(ItertoolsIterator):
-    """`compress(data, selectors)`."""
-
-    __slots__ = ("data", "selectors")
-    passes_stop = True
-
-    data: Value
-    selectors: Value
-
-    @staticmethod
-    def tp_new(space: Space, cls: Value, data: Value, selectors: Value) -> Value:
-        self = Compress(own_class(space, cls))
-        self.data = space.iter(data)
-        self.selectors = space.iter(selectors)
-        return self
-
-    def produce(self, space: Space) -> Value | None:
-        while (item := space.next(self.data)) is not None:
-            selector = space.next(self.selectors)
-            if selector is None:
-                return None
-            if space.truth(selector):
-                return item
-        return None
-
-    def reduced(self, space: Space) -> Value:
-        return reduction(space, self.cls, [self.data, self.selectors])
-
-    def made(self, writer: Writer) -> str:
-        return f"{self.begin_call(writer)}{writer.expr(self.data)}, {writer.expr(self.selectors)})"
-
-
-def _latter(_: Any, item: Any) -> Any:
-    return item
-
-
-@iterator_type(itertools.pairwise)
-class Pairwise(IteratorValue):
-    """`pairwise(iterable)`; `old` is None before the first pair."""
-
-    __slots__ = ("iterator", "old")
-    passes_stop = True
-
-    iterator: Value | None
-    old: Value | None
-
-    @staticmethod
-    def tp_new(space: Space, cls: Value, iterable: Value, /) -> Value:
-        self = Pairwise(own_class(space, cls))
-        self.iterator = space.iter(iterable)
-        self.old = None
-        return self
-
-    def produce(self, space: Space) -> Value | None:
-        if self.iterator is None:
-            return None
-        space.mark_mutated(self)
-        old = self.old
-        if old is None:
-            self.old = old = space.next(self.iterator)
-        if old is None or self.iterator is None:  # what it goes over may have asked it for an item itself
-            self.iterator = self.old = None
-            return None
-        self.old = new = space.next(self.iterator)
-        if new is None:
-            self.iterator = None
-            return None
-        return space.new_tuple([old, new])
-
-    def made(self, writer: Writer) -> str:
-        begin = self.begin_call(writer)
-        if self.iterator is None:
-            return f"{begin}())"
-        if self.old is None:
-            return f"{begin}{writer.expr(self.iterator)})"
-        old = writer.expr(self.old)
-        # accumulate passes on what the iterator ends with; chain would not
-        parts = f"{writer.expr(self.iterator)}, {writer.const(_latter)}, initial={old}"
-        return f"{begin}{writer.const(itertools.accumulate)}({parts}))"
-
-
-if hasattr(itertools, "batched"):
-
-    @iterator_type(itertools.batched)
-    class Batched(IteratorValue):
-        """`batched(iterable, n)`."""
-
-        __slots__ = ("iterator", "size", "strict")
-
-        iterator: Value | None
-        size: int
-        strict: bool
-
-        @staticmethod
-        def tp_new(space: Space, cls: Value, iterable: Value, n: Value, *, strict: Value = Constant(False)) -> Value:  # noqa: B008
-            size = space.int_(n)
-            if size < 1:
-                raise space.error(ValueError, "n must be at least one")
-            self = Batched(own_class(space, cls))
-            self.iterator = space.iter(iterable)
-            self.size = size
-            self.strict = space.truth(strict)
-            return self
-
-        def produce(self, space: Space) -> Value | None:
-            items: list[Value] = []
-            if self.iterator is None:
-                return None
-            while len(items) < self.size and (item := space.next(self.iterator)) is not None:
-                items.append(item)
-            if len(items) < self.size:
-                space.mark_mutated(self)
-                self.iterator = None
-                if items and self.strict:
-                    raise space.error(ValueError, "batched(): incomplete batch")
-            return space.new_tuple(items) if items else None
-
-        def made(self, writer: Writer) -> str:
-            rest = "()" if self.iterator is None else writer.expr(self.iterator)
-            end = ", strict=True" if self.strict else ""
-            return f"{self.begin_call(writer)}{rest}, {self.size}{end})"

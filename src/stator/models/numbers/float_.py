@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator._core import has_buffer
 from stator.models.classes.payload import PayloadValue
-from stator.space.operands import hooked, known_host, literal, strict_subclass
+from stator.space.operands import exact_number, hooked, known_host, literal
 from stator.space.protocol import bad_call, builtin, register
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 _TEXTS = (str, bytes, bytearray)
 
@@ -36,9 +32,7 @@ def float_new(space: Space, cls: Value, number: Value | None = None, /, **kwargs
     if kwargs and space.host_lookup(owner, "__init__") is float.__init__:
         raise space.error(TypeError, "float() takes no keyword arguments")
     result = Constant(0.0) if number is None else to_float(space, number)
-    if owner is float:
-        return result
-    return PayloadValue.made(space, owner, float, known_host(space, result, "float.__new__"))
+    return PayloadValue.of_class(space, owner, float, result)
 
 
 def to_float(space: Space, value: Value) -> Value:
@@ -50,7 +44,7 @@ def to_float(space: Space, value: Value) -> Value:
         return value
     if space.special(value, "__float__") is not None:
         return as_double(space, value)
-    if issubclass(value.cls, _TEXTS) or has_buffer(value.cls):
+    if value.isa(_TEXTS) or has_buffer(value.cls):
         return hooked(space, float, [value])
     if space.special(value, "__index__") is None:
         words = "float() argument must be a string or a real number, not"
@@ -71,13 +65,8 @@ def as_double(space: Space, value: Value) -> Value:
             raise space.error(TypeError, f"must be real number, not {value.type_name(space)}")
         return hooked(space, int.__float__, [space.index(value)])
     result = space.call(slot, [value], {}).force()
-    if result.cls is float:
-        return result
     words = f"{value.type_name(space)}.__float__ returned non-float (type {result.type_name(space)})"
-    if not issubclass(result.cls, float):
-        raise space.error(TypeError, words)
-    space.warn(DeprecationWarning, strict_subclass(words, float))
-    return Constant(float.__float__(known_host(space, result, "float")))
+    return exact_number(space, result, float, words)
 
 
 def _double(number: float) -> float:
@@ -94,10 +83,7 @@ def complex_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> V
     named = {name: _complex_part(space, arg.force(), name == "real", alone) for name, arg in kwargs.items()}
     if any(part.symbolic for part in (*given, *named.values())):
         return hooked(space, complex, [*given, *named.values()])
-    result = space.run_known(complex, given, named)
-    if owner is complex:
-        return result
-    return PayloadValue.made(space, owner, complex, result.as_host(space))
+    return PayloadValue.of_class(space, owner, complex, space.run_known(complex, given, named))
 
 
 def _complex_part(space: Space, value: Value, first: bool, alone: bool) -> Value:
@@ -107,18 +93,13 @@ def _complex_part(space: Space, value: Value, first: bool, alone: bool) -> Value
     slot = space.special(value, "__complex__") if first else None
     if slot is not None:
         result = space.call(slot, [value], {}).force()
-        if result.cls is complex:
-            return result
         words = f"__complex__ returned non-complex (type {result.type_name(space)})"
-        if not issubclass(result.cls, complex):
-            raise space.error(TypeError, words)
-        space.warn(DeprecationWarning, strict_subclass(words, complex))
-        return Constant(complex.__complex__(known_host(space, result, "complex")))
+        return exact_number(space, result, complex, words)
     if space.special(value, "__float__") is not None or space.special(value, "__index__") is not None:
         return as_double(space, value)
-    if issubclass(value.cls, complex):  # the second: its number is taken, and no method asked
+    if value.isa(complex):  # the second: its number is taken, and no method asked
         return Constant(complex(complex.__pos__(known_host(space, value, "complex"))))
-    if issubclass(value.cls, str):
+    if value.isa(str):
         return Constant(str.__str__(known_host(space, value, "complex")))
     zero = Constant(0)
     return bad_call(space, complex, [value] if alone else [value, zero] if first else [zero, value], {})

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator._core import has_buffer
 from stator.host.version_facts import INT_TRUNCATES
 from stator.models.classes.payload import PayloadValue
-from stator.space.operands import hooked, known_host, literal, strict_subclass
-from stator.space.protocol import FALSE, TRUE, builtin
+from stator.space.operands import bool_value, exact_number, hooked, known_host, literal
+from stator.space.protocol import FALSE, LAST_RESORTS, TRUE, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 _TEXTS = (str, bytes, bytearray)
 
@@ -26,9 +22,7 @@ def int_new(space: Space, cls: Value, number: Value | None = None, /, base: Valu
         result = hooked(space, int, [number.force(), space.index(base).force()])
     else:
         result = to_int(space, number)
-    if owner is int:
-        return result
-    return PayloadValue.made(space, owner, int, known_host(space, result, "int.__new__"))
+    return PayloadValue.of_class(space, owner, int, result)
 
 
 def to_int(space: Space, value: Value) -> Value:
@@ -41,19 +35,14 @@ def to_int(space: Space, value: Value) -> Value:
     slot = space.special(value, "__int__")
     if slot is not None:
         result = space.call(slot, [value], {}).force()
-        if result.cls is not int:
-            words = f"__int__ returned non-int (type {result.type_name(space)})"
-            if not issubclass(result.cls, int):
-                raise space.error(TypeError, words)
-            space.warn(DeprecationWarning, strict_subclass(words, int))
-        return _exact(space, result)
+        return exact_number(space, result, int, f"__int__ returned non-int (type {result.type_name(space)})")
     if space.special(value, "__index__") is not None:
         return _exact(space, space.index(value).force())
     trunc = space.special(value, "__trunc__") if INT_TRUNCATES else None
     if trunc is not None:
         space.warn(DeprecationWarning, "The delegation of int() to __trunc__ is deprecated.")
         return _of_trunc(space, space.call(trunc, [value], {}).force())
-    if issubclass(value.cls, _TEXTS) or has_buffer(value.cls):
+    if value.isa(_TEXTS) or has_buffer(value.cls):
         return hooked(space, int, [value])
     words = "int() argument must be a string, a bytes-like object or a real number, not"
     raise space.error(TypeError, f"{words} '{value.type_name(space)}'")
@@ -61,7 +50,7 @@ def to_int(space: Space, value: Value) -> Value:
 
 def _of_trunc(space: Space, result: Value) -> Value:
     """`int()` of what `__trunc__` gave."""
-    if not issubclass(result.cls, int) and space.special(result, "__index__") is None:
+    if not result.isa(int) and space.special(result, "__index__") is None:
         raise space.error(TypeError, f"__trunc__ returned non-Integral (type {result.type_name(space)})")
     return _exact(space, space.index(result).force())
 
@@ -73,3 +62,12 @@ def _exact(space: Space, result: Value) -> Value:
 @builtin(bool.__new__)
 def bool_new(space: Space, cls: Value, value: Value | None = None, /) -> Value:
     return TRUE if value is not None and space.truth(value) else FALSE
+
+
+def _assumed_bool(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`if bool(x):`, where nobody knows what `x` is: the branch may decide."""
+    decided = space.trace.assumed(args[0]) if len(args) == 1 else None
+    return None if decided is None else bool_value(decided)
+
+
+LAST_RESORTS[bool] = _assumed_bool

@@ -7,15 +7,13 @@ import cmath
 import math
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from stator.models.numbers.float_ import as_double
+from stator.space.host_types import Host
 from stator.space.operands import literal
 from stator.space.protocol import CALL_HOOKS, builtin, pure, register
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 Convert = Callable[["Space", Value], Value]
 
@@ -26,7 +24,7 @@ def _index(space: Space, value: Value) -> Value:
     return space.index(value).force()
 
 
-def _number(host: Any, convert: Convert) -> None:
+def _number(host: Host, convert: Convert) -> None:
     """A function of numbers: each operand that CPython could not take is converted first."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -51,7 +49,7 @@ def _converted(space: Space, value: Value, convert: Convert) -> Value:
     return value if literal(value) and value.cls is not str else convert(space, value).force()
 
 
-def _floats(host: Any) -> None:
+def _floats(host: Host) -> None:
     """A function of iterables of numbers."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -84,7 +82,7 @@ pure(math.dist)
 register(math.dist, _dist)
 
 
-def _rounding(host: Any, method: str) -> None:
+def _rounding(host: Host, method: str) -> None:
     """`floor`, `ceil` and `trunc` ask the operand's own method."""
 
     def model(space: Space, value: Value, /) -> Value:

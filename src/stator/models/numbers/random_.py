@@ -7,18 +7,16 @@ from then on what draws a number breaks the graph.
 from __future__ import annotations
 
 import _random
-from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.guards.guard import Predicate
 from stator.models.classes.instance import InstanceValue
-from stator.space.operands import known_host, literal
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import host_errors, known_host, literal
 from stator.space.protocol import NONE, bad_call, models
-from stator.space.value import Constant, Raised, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import Constant, Unsupported, Value
 
 __all__ = ["RandomValue"]
 
@@ -29,18 +27,18 @@ class _StateIs:
     def __init__(self, state: tuple[int, ...]) -> None:
         self.state = state
 
-    def __call__(self, generator: Any) -> bool:
+    def __call__(self, generator: Host) -> bool:
         return bool(_random.Random.getstate(generator) == self.state)
 
 
-def _unseeded() -> Any:
+def _unseeded() -> Host:
     """A generator that only `__init__` will seed."""
     return _random.Random.__new__(_random.Random)
 
 
 def _may_seed(value: Value) -> bool:
     """Whether the value makes the state a known one, which None (the operating system's noise) does not."""
-    return literal(value) and value.cls is not type(None)
+    return literal(value) and not value.is_none()
 
 
 @models(_random.Random)
@@ -53,7 +51,7 @@ class RandomValue(InstanceValue):
         super().__init__(cls)
         #: None as long as the state of an existing generator has not been looked at, and where it is not known: that
         #: of a new one which the operating system seeds
-        self.shadow: Any = None
+        self.shadow: Host = None
         #: whether the traced program has drawn from it, or set its state
         self.advanced = False
 
@@ -70,7 +68,7 @@ class RandomValue(InstanceValue):
 
     # -- the state --------------------------------------------------------------------------------------------------
 
-    def _state(self, space: Space, operation: str, *, change: bool) -> Any:
+    def _state(self, space: Space, operation: str, *, change: bool) -> Host:
         """The shadow, about to be asked, or changed."""
         if self.shadow is None:
             if self.source is None or not self._stays(space):
@@ -99,10 +97,8 @@ class RandomValue(InstanceValue):
 
     def getrandbits(self, space: Space, k: Value, /) -> Value:
         bits = space.int_(k)
-        try:
+        with host_errors(space, ValueError, OverflowError, MemoryError):
             return Constant(self._state(space, "getrandbits", change=True).getrandbits(bits))
-        except (ValueError, OverflowError, MemoryError) as e:
-            raise Raised(space.exception(e)) from None
 
     def seed(self, space: Space, n: Value = NONE, /) -> Value:
         n = n.force()
@@ -122,10 +118,8 @@ class RandomValue(InstanceValue):
     def setstate(self, space: Space, state: Value, /) -> Value:
         host = known_host(space, state, "random.Random.setstate")
         shadow = _random.Random(0)
-        try:
+        with host_errors(space, Exception):
             shadow.setstate(host)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
         self.shadow = shadow
         self._state(space, "setstate", change=True)
         return NONE

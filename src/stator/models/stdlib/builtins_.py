@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import builtins
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 from stator import errors
 from stator.host.version_facts import SUM_COMPENSATES
 from stator.host.words import error_words
+from stator.models.functions.imports import first_import, import_parts, loaded
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.models.text.repr_ import ascii_of, repr_of
 from stator.models.text.str_format import format_of
 from stator.space.attributes import MISSING
+from stator.space.host_types import Host
 from stator.space.identity.aliasing import InternedTexts
-from stator.space.operands import bool_value, hooked, known_host, literal
+from stator.space.operands import bool_value, call_slot, check_kind, hooked, known_host, literal
 from stator.space.protocol import NONE, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 @builtin(sys.intern)
@@ -29,77 +29,33 @@ def intern(space: Space, text: Value, /) -> Value:
     return Constant(host)
 
 
-@builtin(abs)
-def abs_(space: Space, value: Value, /) -> Value:
-    return space.unary("abs", value)
-
-
-@builtin(all)
-def all_(space: Space, iterable: Value, /) -> Value:
-    return bool_value(all(space.truth(item) for item in space.iterate(iterable)))
-
-
-@builtin(any)
-def any_(space: Space, iterable: Value, /) -> Value:
-    return bool_value(any(space.truth(item) for item in space.iterate(iterable)))
-
-
-@builtin(callable)
-def callable_(space: Space, value: Value, /) -> Value:
-    return bool_value(space.host_lookup(value.force().cls, "__call__") is not MISSING)
-
-
-@builtin(repr)
-def repr_(space: Space, value: Value, /) -> Value:
-    return repr_of(space, value)
-
-
-@builtin(ascii)
-def ascii_(space: Space, value: Value, /) -> Value:
-    return ascii_of(space, value)
-
-
-@builtin(len)
-def len_(space: Space, value: Value, /) -> Value:
-    return space.len(value)
-
-
-@builtin(hash)
-def hash_(space: Space, value: Value, /) -> Value:
-    return space.hash(value)
+_FUNCTIONS: dict[Host, Callable[..., Value]] = {
+    abs: lambda space, value, /: space.unary("abs", value),
+    all: lambda space, iterable, /: bool_value(all(space.truth(item) for item in space.iterate(iterable))),
+    any: lambda space, iterable, /: bool_value(any(space.truth(item) for item in space.iterate(iterable))),
+    callable: lambda space, value, /: bool_value(space.host_lookup(value.force().cls, "__call__") is not MISSING),
+    repr: lambda space, value, /: repr_of(space, value),
+    ascii: lambda space, value, /: ascii_of(space, value),
+    len: lambda space, value, /: space.len(value),
+    hash: lambda space, value, /: space.hash(value),
+    chr: lambda space, number, /: space.run_known(chr, [Constant(space.int_(number))]),
+    ord: lambda space, character, /: hooked(space, ord, [character.force()]),
+    bin: lambda space, number, /: space.fresh(bin(space.int_(number))),
+    hex: lambda space, number, /: space.fresh(hex(space.int_(number))),
+    oct: lambda space, number, /: space.fresh(oct(space.int_(number))),
+    globals: lambda space: space.trace.namespaces.globals_of(space.trace.frame.globals).value(space),
+}
+for _host, _model in _FUNCTIONS.items():
+    builtin(_host)(_model)
 
 
 @builtin(format)
 def format_(space: Space, value: Value, spec: Value = Constant(""), /) -> Value:  # noqa: B008 (immutable)
-    if not issubclass(spec.force().cls, str):
-        raise space.error(TypeError, f"format() argument 2 must be str, not {spec.force().type_name(space)}")
+    check_kind(space, spec, str, "format() argument 2 must be str, not %T")
     return format_of(space, value, spec)
 
 
 # -- numbers --------------------------------------------------------------------------------------------------------
-
-
-def _of_index(host: Any) -> None:
-    """`bin`, `hex`, `oct`: of whatever has `__index__`."""
-
-    def model(space: Space, number: Value) -> Value:
-        return space.fresh(host(space.int_(number)))
-
-    builtin(host)(model)
-
-
-for _host in (bin, hex, oct):
-    _of_index(_host)
-
-
-@builtin(chr)
-def chr_(space: Space, number: Value, /) -> Value:
-    return space.run_known(chr, [Constant(space.int_(number))])
-
-
-@builtin(ord)
-def ord_(space: Space, character: Value, /) -> Value:
-    return hooked(space, ord, [character.force()])
 
 
 @builtin(divmod)
@@ -121,7 +77,7 @@ def _binary_function(space: Space, shown: str, method: str, reflected: str, left
 @builtin(pow)
 def pow_(space: Space, base: Value, exp: Value, mod: Value = NONE) -> Value:
     base, exp, mod = base.force(), exp.force(), mod.force()
-    if mod.cls is type(None):
+    if mod.is_none():
         return space.binary("**", base, exp)
     if literal(base) and literal(exp) and literal(mod):
         return space.run_known(pow, [base, exp, mod])
@@ -137,13 +93,10 @@ def pow_(space: Space, base: Value, exp: Value, mod: Value = NONE) -> Value:
 @builtin(round)
 def round_(space: Space, number: Value, ndigits: Value = NONE) -> Value:
     number, ndigits = number.force(), ndigits.force()
-    digits = [] if ndigits.cls is type(None) else [ndigits]
+    digits = [] if ndigits.is_none() else [ndigits]
     if literal(number) and all(map(literal, digits)):
         return space.run_known(round, [number, *digits])
-    slot = space.special(number, "__round__")
-    if slot is None:
-        raise space.error(TypeError, f"type {number.force().type_name(space)} doesn't define __round__ method")
-    return space.call(slot, [number, *digits], {})
+    return call_slot(space, number, "__round__", "type %T doesn't define __round__ method", *digits)
 
 
 @builtin(sum)
@@ -151,14 +104,14 @@ def sum_(space: Space, iterable: Value, /, start: Value = Constant(0)) -> Value:
     """Numbers are added by CPython itself, whose `sum` is more exact than a row of additions."""
     total = start.force()
     for kind, joined in ((str, "strings [use ''.join(seq)"), (bytes, "bytes [use b''.join(seq)")):
-        if issubclass(total.cls, kind):
+        if total.isa(kind):
             space.iter(iterable)
             raise space.error(TypeError, f"sum() can't sum {joined} instead]")
-    if issubclass(total.cls, bytearray):
+    if total.isa(bytearray):
         space.iter(iterable)
         raise space.error(TypeError, "sum() can't sum bytearray [use b''.join(seq) instead]")
     iterator = space.iter(iterable)
-    plain: list[Any] = [total.as_host(space)] if _plain_number(total) else []
+    plain: list[Host] = [total.as_host(space)] if _plain_number(total) else []
     symbolic = False
     while (item := space.next(iterator)) is not None:
         item = item.force()
@@ -178,13 +131,13 @@ def _plain_number(value: Value) -> bool:
     return type(value) is Constant and value.cls in (int, float, bool)
 
 
-def _sum_plain(space: Space, numbers: list[Any]) -> Value:
+def _sum_plain(space: Space, numbers: list[Host]) -> Value:
     if len(numbers) == 1:
         return Constant(numbers[0])
     return space.run_known(lambda: sum(numbers[1:], numbers[0]), [])
 
 
-def _extreme(host: Any, symbol: str) -> None:
+def _extreme(host: Host, symbol: str) -> None:
     """`min` and `max`: the first of the extreme elements."""
     name = host.__name__
 
@@ -197,7 +150,7 @@ def _extreme(host: Any, symbol: str) -> None:
         items = iter(args) if len(args) > 1 else space.iterate(args[0])
         best = best_key = None
         for item in items:
-            item_key = item if key.force().cls is type(None) else space.call(key, [item], {})
+            item_key = item if key.is_none() else space.call(key, [item], {})
             if best_key is None or space.truth(space.compare(symbol, item_key, best_key)):
                 best, best_key = item, item_key
         if best is not None:
@@ -248,9 +201,7 @@ def sorted_(space: Space, iterable: Value, /, *, key: Value = NONE, reverse: Val
 
 
 def _attribute_name(space: Space, name: Value, function: str) -> str:
-    name = name.force()
-    if not issubclass(name.cls, str):
-        raise space.error(TypeError, f"attribute name must be string, not '{name.force().type_name(space)}'")
+    name = check_kind(space, name, str, "attribute name must be string, not '%T'")
     return str.__str__(known_host(space, name, function))
 
 
@@ -295,19 +246,10 @@ def dir_(space: Space, value: Value | None = None, /) -> Value:
     if value is None:
         names = space.call_method(space.call_builtin(locals, [], {}), "keys")
         return sorted_(space, space.new_list(space.unpack(names)))
-    value = value.force()
-    slot = space.special(value, "__dir__")
-    if slot is None:
-        raise space.error(TypeError, "object does not provide __dir__")
-    return sorted_(space, space.call(slot, [value], {}))
+    return sorted_(space, call_slot(space, value, "__dir__", "object does not provide __dir__"))
 
 
 # -- frames and modules ---------------------------------------------------------------------------------------------
-
-
-@builtin(globals)
-def globals_(space: Space) -> Value:
-    return space.trace.globals_of(space.trace.current_frame.globals).value(space)  # type: ignore[no-any-return]
 
 
 @builtin(builtins.__import__)
@@ -324,12 +266,12 @@ def import_(
         raise Unsupported(errors.UnsupportedUse("__import__", "of a relative name"))
     full = str(known_host(space, name, "__import__"))
     wanted = full if space.truth(fromlist) else full.partition(".")[0]
-    module = space.trace.loaded(full)
+    module = loaded(space, full)
     if module is None:
-        space.trace.first_import(full)
+        first_import(space, full)
     if space.truth(fromlist):
-        space.trace.import_parts(full, module, [space.known(item) for item in space.unpack(fromlist)])
-    return space.trace.loaded(wanted) or space.trace.first_import(wanted)
+        import_parts(space, full, module, [space.known(item) for item in space.unpack(fromlist)])
+    return loaded(space, wanted) or first_import(space, wanted)
 
 
 @builtin(breakpoint)

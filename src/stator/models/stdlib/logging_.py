@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
@@ -17,19 +17,18 @@ from stator.guards.raw import instance_dict
 from stator.guards.source import CallSource, ConstSource, DictItemSource
 from stator.models.stdlib.text_files import SINKS
 from stator.models.text.repr_ import str_of
+from stator.space.host_types import Host
 from stator.space.operands import known_host, literal, refuse_use
 from stator.space.protocol import FALSE, NONE, register
+from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 _OWN = frozenset({"logging", "logging.handlers"})
 _METHODS = ("_log", "makeRecord", "handle", "callHandlers", "filter", "findCaller")
 _SOURCE_FILE = logging.__file__
 
 
-def _inline(function: Any, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _inline(function: Host, space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     result: Value = space.existing(function).inline(space, args, kwargs, False)  # type: ignore[attr-defined]
     return result
 
@@ -37,7 +36,7 @@ def _inline(function: Any, space: Space, args: list[Value], kwargs: dict[str, Va
 # -- which loggers are plain ----------------------------------------------------------------------------------------
 
 
-def is_plain(logger: Any) -> bool:
+def is_plain(logger: Host) -> bool:
     """Whether a record given to the logger meets nothing but the library's own code, and is only written."""
     if logging.getLogRecordFactory() is not logging.LogRecord or logging.lastResort is None:
         return False
@@ -46,7 +45,7 @@ def is_plain(logger: Any) -> bool:
         return False
     if first.filters:
         return False
-    handlers: list[Any] = []
+    handlers: list[Host] = []
     while first is not None:
         if _has_own_methods(first):
             return False
@@ -55,7 +54,7 @@ def is_plain(logger: Any) -> bool:
     return all(map(_is_plain_handler, handlers or [logging.lastResort]))
 
 
-def _is_plain_handler(handler: Any) -> bool:
+def _is_plain_handler(handler: Host) -> bool:
     formatter = handler.formatter
     if type(handler).__module__ not in _OWN or handler.filters or _has_own_methods(handler):
         return False
@@ -70,12 +69,12 @@ def _is_plain_handler(handler: Any) -> bool:
 _CONVERTER = logging.Formatter.converter
 
 
-def _has_own_methods(part: Any) -> bool:
+def _has_own_methods(part: Host) -> bool:
     """Whether the program has put a function of its own in place of a method of this very object."""
     return any(callable(getattr(type(part), name, None)) for name in vars(part))
 
 
-def _chain(logger: Any) -> list[Any]:
+def _chain(logger: Host) -> list[Host]:
     """The objects whose settings decide what becomes of a record."""
     chain = [logger.manager, sys]
     while logger is not None:
@@ -107,7 +106,7 @@ class EnabledFor:
     def __init__(self, level: int) -> None:
         self.level = level
 
-    def __call__(self, logger: Any) -> bool:
+    def __call__(self, logger: Host) -> bool:
         return bool(logging.Logger.isEnabledFor(logger, self.level))
 
 
@@ -170,7 +169,7 @@ def log(
     return NONE
 
 
-def emit(logger: Any, level: int, filename: str, line: int, function: str, message: Any, args: Any) -> None:
+def emit(logger: Host, level: int, filename: str, line: int, function: str, message: Host, args: Any) -> None:
     """What `Logger._log` does once it knows where it was called."""
     record = logger.makeRecord(logger.name, level, filename, line, message, args, None, function, None, None)
     logger.handle(record)
@@ -184,14 +183,14 @@ def _snapshot(space: Space, message: Value, args: Value) -> tuple[Value, Value]:
     text = str_of(space, message)
     if items:
         operand: Value = space.new_tuple(items)
-        mapping = items[0] if len(items) == 1 and issubclass(items[0].cls, dict) else None
+        mapping = items[0] if len(items) == 1 and items[0].isa(dict) else None
         text = space.binary("%", text, operand if mapping is None or not space.truth(mapping) else mapping)
     return Constant(str.__str__(known_host(space, text, "logging"))), space.new_tuple([])
 
 
 def _caller(space: Space, stacklevel: int) -> tuple[str, int, str]:
     """`Logger.findCaller`: file, line and function of the call, library frames not counted."""
-    frame: Any = space.trace.current_frame
+    frame: Any = space.trace.frame
     while frame is not None:
         internal = frame.code.co_filename == _SOURCE_FILE
         if not internal:

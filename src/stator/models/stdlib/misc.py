@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _string  # type: ignore[import-not-found]
 import _symtable  # type: ignore[import-not-found]
 import codecs
 import collections
@@ -15,15 +14,14 @@ import itertools
 import sys
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from stator.models.iterators.streams import Stream, stream
-from stator.space.operands import known_host, refuse_use
-from stator.space.protocol import NONE, bad_call, builtin, pure, register
-from stator.space.value import Constant, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
+from stator.models.functions.imports import first_import, loaded
+from stator.space.host_types import Host
+from stator.space.operands import host_errors, known_host, refuse_use
+from stator.space.protocol import NONE, pure, register
+from stator.space.space import Space
+from stator.space.value import Value
 
 _ALIASED: tuple[type, ...] = (
     itertools.chain,
@@ -42,7 +40,7 @@ for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(
 
 
 # What C modules hand to each other and to their own Python part.
-_internals: list[Any] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
+_internals: list[Host] = [datetime.datetime_CAPI, _symtable.symtable("0", "?", "eval")]
 _charmap: Any = codecs.charmap_build("".join(map(chr, range(256))))
 pure(type(_charmap).size, *(type(internal).__repr__ for internal in _internals))
 
@@ -55,14 +53,12 @@ def _find_spec(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Val
     if len(args) != 1 or kwargs:
         raise refuse_use("importlib.util.find_spec", "of a relative name")
     name = known_host(space, args[0], "importlib.util.find_spec")
-    if space.trace.loaded(name) is not None:
+    if loaded(space, name) is not None:
         return space.existing(importlib.util.find_spec).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
     if "." in name and name.rpartition(".")[0] not in sys.modules:
         raise refuse_use("importlib.util.find_spec", "in a package that is not imported yet")
-    try:
+    with host_errors(space, Exception):
         spec = importlib.util.find_spec(name)
-    except Exception as e:
-        raise Raised(space.exception(e)) from None
     return NONE if spec is None else space.existing(spec, f"spec of {name}")
 
 
@@ -73,71 +69,12 @@ def _import_module(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     """`importlib.import_module` of a module by its full name."""
     name = known_host(space, args[0], "importlib.import_module") if len(args) == 1 and not kwargs else None
     if isinstance(name, str):
-        module = space.trace.loaded(name)
-        if module is not None and issubclass(module.force().cls, types.ModuleType):
+        module = loaded(space, name)
+        if module is not None and module.force().isa(types.ModuleType):
             return module
         if not name.startswith("."):
-            space.trace.first_import(name)
+            first_import(space, name)
     return space.existing(importlib.import_module).inline(space, args, kwargs, False)  # type: ignore[attr-defined, no-any-return]
 
 
 register(importlib.import_module, _import_module)
-
-
-# -- the parser of templates ----------------------------------------------------------------------------------------
-
-
-class Parsed(Stream):
-    """An iterator over what `_string` has found, all at once."""
-
-    __slots__ = ("error", "index", "parts")
-
-    def __init__(self, cls: type, found: Any) -> None:
-        super().__init__(cls)
-        self.index = 0
-        self.parts: list[Any] = []
-        self.error: Exception | None = None
-        try:
-            self.parts.extend(found)
-        except ValueError as e:
-            self.error = e
-
-    def advance(self, space: Space) -> Value | None:
-        if self.index < len(self.parts):
-            space.mark_mutated(self)
-            self.index += 1
-            return space.fresh(self.parts[self.index - 1])
-        if self.error is not None:
-            raise Raised(space.exception(self.error))
-        return None
-
-
-@stream(type(_string.formatter_parser("")))
-class ParsedTemplate(Parsed):
-    """`_string.formatter_parser(template)`."""
-
-    __slots__ = ()
-
-
-@stream(type(_string.formatter_field_name_split("a")[1]))
-class ParsedField(Parsed):
-    """The second result of `_string.formatter_field_name_split(name)`."""
-
-    __slots__ = ()
-
-
-def _parsed(space: Space, parser: Any, text: Value) -> Any:
-    if not issubclass(text.force().cls, str):
-        bad_call(space, parser, [text], {})
-    return parser(known_host(space, text, f"_string.{parser.__name__}"))
-
-
-@builtin(_string.formatter_parser)
-def formatter_parser(space: Space, template: Value, /) -> Value:
-    return ParsedTemplate(type(_string.formatter_parser("")), _parsed(space, _string.formatter_parser, template))
-
-
-@builtin(_string.formatter_field_name_split)
-def formatter_field_name_split(space: Space, name: Value, /) -> Value:
-    first, rest = _parsed(space, _string.formatter_field_name_split, name)
-    return space.new_tuple([Constant(first), ParsedField(type(rest), rest)])

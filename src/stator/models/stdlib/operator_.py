@@ -5,77 +5,51 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Length
-from stator.guards.source import CallSource, ItemSource
-from stator.models.functions.method import explicit_call
+from stator.guards.source import CallSource, ItemSource, Source
 from stator.models.iterators.iterator import reduction
 from stator.space.deferred import concatenated
 from stator.space.facts import answer
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
 from stator.space.length_hint import length_hint
-from stator.space.operands import bool_value, known_host, refuse_object
+from stator.space.operands import bool_value, check_kind, known_host, refuse_object
 from stator.space.operators import BINARY, COMPARE, INPLACE
 from stator.space.protocol import NONE, builtin, models
 from stator.space.recursion import entered, repr_piece
+from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Value
 
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
 
-
-def _binary(host: Any, symbol: str) -> None:
-    def model(space: Space, left: Value, right: Value, /) -> Value:
-        return space.binary(symbol, left, right)
-
-    builtin(host)(model)
-
-
-def _compare(host: Any, symbol: str) -> None:
-    def model(space: Space, left: Value, right: Value, /) -> Value:
-        return space.compare(symbol, left, right)
-
-    builtin(host)(model)
-
-
-def _unary(host: Any, symbol: str) -> None:
-    def model(space: Space, value: Value, /) -> Value:
-        return space.unary(symbol, value)
-
-    builtin(host)(model)
+def _operation(host: Host, asked: str, symbol: str) -> None:
+    """A function of two operands is `space.binary` or `space.compare` of its symbol."""
+    builtin(host)(lambda space, left, right, /: getattr(space, asked)(symbol, left, right))
 
 
 for _symbol, _entry in BINARY.items():
-    _binary(_entry[0], _symbol)
+    _operation(_entry[0], "binary", _symbol)
 for _symbol, _method in INPLACE.items():
-    _binary(getattr(operator, _method.strip("_")), _symbol)
-for _symbol, _compared in COMPARE.items():
-    _compare(_compared[0], _symbol)
-_UNARY = ((operator.neg, "-"), (operator.pos, "+"), (operator.invert, "~"), (operator.inv, "~"), (operator.abs, "abs"))
-for _host, _symbol in _UNARY:
-    _unary(_host, _symbol)
+    _operation(getattr(operator, _method.strip("_")), "binary", _symbol)
+for _symbol, _entry in COMPARE.items():
+    _operation(_entry[0], "compare", _symbol)
 
-
-@builtin(operator.not_)
-def not_(space: Space, value: Value, /) -> Value:
-    return bool_value(not space.truth(value))
-
-
-@builtin(operator.truth)
-def truth(space: Space, value: Value, /) -> Value:
-    return bool_value(space.truth(value))
-
-
-@builtin(operator.is_)
-def is_(space: Space, left: Value, right: Value, /) -> Value:
-    return bool_value(space.is_(left, right))
-
-
-@builtin(operator.is_not)
-def is_not(space: Space, left: Value, right: Value, /) -> Value:
-    return bool_value(not space.is_(left, right))
+_FUNCTIONS: dict[Host, Callable[..., Value]] = {
+    operator.neg: lambda space, value, /: space.unary("-", value),
+    operator.pos: lambda space, value, /: space.unary("+", value),
+    operator.inv: lambda space, value, /: space.unary("~", value),
+    operator.invert: lambda space, value, /: space.unary("~", value),
+    operator.abs: lambda space, value, /: space.unary("abs", value),
+    operator.not_: lambda space, value, /: bool_value(not space.truth(value)),
+    operator.truth: lambda space, value, /: bool_value(space.truth(value)),
+    operator.is_: lambda space, left, right, /: bool_value(space.is_(left, right)),
+    operator.is_not: lambda space, left, right, /: bool_value(not space.is_(left, right)),
+    operator.contains: lambda space, container, item, /: bool_value(space.truth(space.contains(container, item))),
+    operator.getitem: lambda space, container, key, /: space.getitem(container, key),
+    operator.call: lambda space, function, /, *args, **kwargs: space.call(function, list(args), kwargs),
+}
+for _host, _model in _FUNCTIONS.items():
+    builtin(_host)(_model)
 
 
 @builtin(operator.index)
@@ -84,18 +58,8 @@ def index(space: Space, value: Value, /) -> Value:
     if result.cls is int:
         return result
     if result.symbolic:
-        return Constant(operator.index(space.trace.decide(result)))
+        return Constant(operator.index(space.decide(result)))
     return space.run_known(operator.index, [result])
-
-
-@builtin(operator.contains)
-def contains(space: Space, container: Value, item: Value, /) -> Value:
-    return bool_value(space.truth(space.contains(container, item)))
-
-
-@builtin(operator.getitem)
-def getitem(space: Space, container: Value, key: Value, /) -> Value:
-    return space.getitem(container, key)
 
 
 @builtin(operator.setitem)
@@ -110,7 +74,7 @@ def delitem(space: Space, container: Value, key: Value, /) -> Value:
     return NONE
 
 
-def _concat(host: Any, symbol: str) -> None:
+def _concat(host: Host, symbol: str) -> None:
     def model(space: Space, left: Value, right: Value, /) -> Value:
         if space.special(left.force(), "__getitem__") is None:
             raise space.error(TypeError, f"'{left.force().type_name(space)}' object can't be concatenated")
@@ -136,15 +100,9 @@ def index_of(space: Space, container: Value, item: Value, /) -> Value:
     raise space.error(ValueError, "sequence.index(x): x not in sequence")
 
 
-@builtin(operator.call)
-def call(space: Space, function: Value, /, *args: Value, **kwargs: Value) -> Value:
-    return space.call(function, list(args), kwargs)
-
-
 @builtin(operator.length_hint)
 def operator_length_hint(space: Space, value: Value, default: Value = Constant(0), /) -> Value:  # noqa: B008 (immutable)
-    if not issubclass(default.force().cls, int):
-        raise space.error(TypeError, f"'{default.force().type_name(space)}' object cannot be interpreted as an integer")
+    check_kind(space, default, int, "'%T' object cannot be interpreted as an integer")
     return length_hint(space, value.force(), default.force())
 
 
@@ -159,26 +117,22 @@ class Getter(ObjectValue):
     kind: type
 
     def __init__(self, args: list[Value], kwargs: dict[str, Value] | None = None, cls: type | None = None) -> None:
-        self.cls = cls or self.kind
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(cls or self.kind)
         self.args = args
         self.kwargs = kwargs or {}
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Getter:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Getter:
         """The parts of an existing getter, found as `copy` finds them: by `__reduce__`."""
         own = space.guard_type(host, source)
         parts = _parts(host)
         base = CallSource(_parts, source, "parts")
         self = cls([space.wrap(part, ItemSource(base, i)) for i, part in enumerate(parts)], cls=own)
-        space.trace.guard(_same_length(base, parts))
-        self.source, self.host = source, host
+        space.trace.guard(Length(base, len(parts)))
+        self.host, self.source = host, source
         return self
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         parts = [writer.expr(arg) for arg in self.args]
         parts += [f"{name}={writer.expr(value)}" for name, value in self.kwargs.items()]
         return str(writer.assign(self.kind.__name__, f"{writer.const(self.cls)}({', '.join(parts)})"))
@@ -190,8 +144,10 @@ class Getter(ObjectValue):
             raise space.error(TypeError, named if kwargs else count)
         return self.get(space, args[0])
 
-    def shown(self, space: Space) -> Value:
-        """`repr(getter)`."""
+    def tp_reduce(self, space: Space) -> Value:
+        return reduction(space, self.cls, self.args)
+
+    def tp_repr(self, space: Space) -> Value:
         with entered(space, self) as again:
             if again:
                 return Constant(f"{self.type_name(space)}(...)")
@@ -206,11 +162,7 @@ class Getter(ObjectValue):
         raise NotImplementedError
 
 
-def _same_length(base: Source, parts: tuple[Any, ...]) -> Any:
-    return Length(base, len(parts))
-
-
-def _parts(host: Any) -> tuple[Any, ...]:
+def _parts(host: Host) -> tuple[Host, ...]:
     made = host.__reduce__()
     if len(made) != 2 or made[0] is not type(host):
         raise TypeError("a methodcaller with keywords")
@@ -236,12 +188,6 @@ class ItemGetter(Getter):
     def get(self, space: Space, value: Value) -> Value:
         return _each(space, self.args, lambda key: space.getitem(value, key))
 
-    def tp_reduce(self, space: Space) -> Value:
-        return reduction(space, self.cls, self.args)
-
-    def tp_repr(self, space: Space) -> Value:
-        return self.shown(space)
-
 
 @models(operator.attrgetter)
 class AttrGetter(Getter):
@@ -253,7 +199,7 @@ class AttrGetter(Getter):
     @staticmethod
     def tp_new(space: Space, cls: Value, attr: Value, /, *attrs: Value) -> Value:
         names = [attr.force(), *(a.force() for a in attrs)]
-        if not all(issubclass(name.cls, str) for name in names):
+        if not all(name.isa(str) for name in names):
             raise space.error(TypeError, "attribute name must be a string")
         return AttrGetter(names, cls=known_host(space, cls, "operator.attrgetter"))
 
@@ -266,14 +212,8 @@ class AttrGetter(Getter):
 
         return _each(space, self.args, follow)
 
-    def tp_reduce(self, space: Space) -> Value:
-        return reduction(space, self.cls, self.args)
 
-    def tp_repr(self, space: Space) -> Value:
-        return self.shown(space)
-
-
-def _has_keywords(caller: Any) -> bool:
+def _has_keywords(caller: Host) -> bool:
     return caller.__reduce__()[0] is not type(caller)
 
 
@@ -285,7 +225,7 @@ class MethodCaller(Getter):
     kind = operator.methodcaller
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Getter:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Getter:
         self = super().from_host(space, host, source)
         if answer(space, self, _has_keywords, "has_keywords"):
             raise refuse_object("an operator.methodcaller with keywords that was made outside the compiled function")
@@ -293,8 +233,7 @@ class MethodCaller(Getter):
 
     @staticmethod
     def tp_new(space: Space, cls: Value, name: Value, /, *args: Value, **kwargs: Value) -> Value:
-        if not issubclass(name.force().cls, str):
-            raise space.error(TypeError, "method name must be a string")
+        check_kind(space, name, str, "method name must be a string")
         return MethodCaller([name, *args], kwargs, cls=known_host(space, cls, "operator.methodcaller"))
 
     def get(self, space: Space, value: Value) -> Value:
@@ -304,14 +243,8 @@ class MethodCaller(Getter):
 
     def tp_reduce(self, space: Space) -> Value:
         if not self.kwargs:
-            return reduction(space, self.cls, self.args)
+            return super().tp_reduce(space)
         name, *args = self.args
         # As in C: a partial of the class makes it again, with the name and the keywords.
         maker = space.call(space.existing(functools.partial), [space.class_value(self.cls), name], dict(self.kwargs))
         return space.new_tuple([maker, space.new_tuple(args)])
-
-    def tp_repr(self, space: Space) -> Value:
-        return self.shown(space)
-
-
-explicit_call(operator.itemgetter, operator.attrgetter, operator.methodcaller)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import _warnings
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator import errors
 from stator.guards.guard import Predicate
@@ -14,13 +14,12 @@ from stator.host.version_facts import WARNINGS_LOCK
 from stator.models.stdlib.text_files import SINKS, can_take
 from stator.models.text.repr_ import str_of
 from stator.space.deferred import DeferredStr
-from stator.space.operands import known_host, refuse, refuse_use
+from stator.space.host_types import Host
+from stator.space.operands import check_kind, known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Unsupported, Value
 from stator.space.warning_trap import filters, is_redirected
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 @builtin(print)
@@ -28,9 +27,9 @@ def print_(
     space: Space, *args: Value, sep: Value = NONE, end: Value = NONE, file: Value = NONE, flush: Value = FALSE
 ) -> Value:
     target = file.force()
-    if target.cls is type(None):
+    if target.is_none():
         target = space.getattr(space.existing(sys), "stdout").force()
-        if target.cls is type(None):
+        if target.is_none():
             return NONE
     separator = _separator(space, sep, "sep", " ")
     ending = _separator(space, end, "end", "\n")
@@ -69,10 +68,9 @@ def _plain(space: Space, text: Value) -> str:
 
 def _separator(space: Space, value: Value, name: str, default: str) -> Constant:
     value = value.force()
-    if value.cls is type(None):
+    if value.is_none():
         return Constant(default)
-    if not issubclass(value.cls, str):
-        raise space.error(TypeError, f"{name} must be None or a string, not {value.type_name(space)}")
+    check_kind(space, value, str, f"{name} must be None or a string, not %T")
     return Constant(_plain(space, value))
 
 
@@ -125,14 +123,14 @@ def warn(
     return NONE
 
 
-def deliver(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Any) -> None:
+def deliver(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Host) -> None:
     """What `warnings.warn` does once it knows where the warning comes from."""
     namespace = sys.modules[module].__dict__
     registry = namespace.setdefault("__warningregistry__", {})
     warnings.warn_explicit(message, category, filename, lineno, module, registry, source=source)
 
 
-def show_warning(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Any) -> None:
+def show_warning(message: str, category: type[Warning], filename: str, lineno: int, module: str, source: Host) -> None:
     """The same as a program that is traced, where the filters are the traced program's own: `warn_explicit`."""
     text = category(message)
     action = warnings.defaultaction  # type: ignore[attr-defined]
@@ -181,7 +179,7 @@ if WARNINGS_LOCK:
 
 def _place(space: Space, level: int) -> tuple[str, str, int]:
     """Module, file and line of the frame that many calls up; a frame outside the trace is another each time."""
-    frame: Any = space.trace.current_frame
+    frame: Any = space.trace.frame
     for _ in range(level - 1):
         frame = frame.parent if frame is not None else None
     if frame is None:
@@ -195,7 +193,7 @@ def _place(space: Space, level: int) -> tuple[str, str, int]:
     return module, filename, frame.line()
 
 
-def is_ordinary(module: Any) -> bool:
+def is_ordinary(module: Host) -> bool:
     """Whether warnings are only written: none is an exception, and no code of the program's sees one."""
     shown = module.showwarning is module._showwarning_orig
     impl = getattr(module._showwarnmsg_impl, "__module__", None) in ("warnings", "_py_warnings")

@@ -10,18 +10,17 @@ import codecs
 import io
 import os
 import stat
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
 
 from stator.guards.guard import Predicate
 from stator.guards.raw import type_lookup
+from stator.space.host_types import Host
+from stator.space.operands import known_host, refuse
+from stator.space.protocol import NONE, builtin, register
+from stator.space.space import Space
+from stator.space.value import Constant, Value
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from stator.space.space import Space
-    from stator.space.value import Value
-
-__all__ = ["SINKS", "can_take"]
+__all__ = ["SINKS", "can_take", "write_later"]
 
 #: `write` methods in C that do nothing but take the text; what they wrote can only be read back across a break
 SINKS = (io.TextIOWrapper.write, io.StringIO.write)
@@ -56,7 +55,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def takes_text(file: Any) -> bool:
+def takes_text(file: Host) -> bool:
     """Whether the file takes ASCII characters, without failing and without code of the program's."""
     kind = io.StringIO if issubclass(type(file), io.StringIO) else io.TextIOWrapper
     closed = _CLOSED[kind]
@@ -65,14 +64,14 @@ def takes_text(file: Any) -> bool:
     return kind is io.StringIO or (codecs.lookup(file.encoding).name in _ENCODINGS and _is_plain(file.buffer))
 
 
-def takes_unicode(file: Any) -> bool:
+def takes_unicode(file: Host) -> bool:
     """Whether the file takes all characters."""
     if not takes_text(file):
         return False
     return issubclass(type(file), io.StringIO) or codecs.lookup(file.encoding).name == "utf-8"
 
 
-def _is_plain(buffer: Any) -> bool:
+def _is_plain(buffer: Host) -> bool:
     """Whether the bytes go to memory or to a file that does not block."""
     if type(buffer) is io.BytesIO:
         return not buffer.closed
@@ -86,3 +85,32 @@ def _is_plain(buffer: Any) -> bool:
     if stat.S_ISCHR(found.st_mode):
         return os.isatty(number) or found.st_rdev == os.stat(os.devnull).st_rdev
     return stat.S_ISREG(found.st_mode)
+
+
+def write_later(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`host(file, text)`, the `write` of a text file: known text goes out after the graph."""
+    file, text = (arg.force() for arg in args) if len(args) == 2 and not kwargs else (None, None)
+    if file is None or text is None or not text.isa(str) or not file.isa(host.__objclass__):
+        return space.unmodelled(host, args, kwargs)
+    written = str.__str__(known_host(space, text, "write"))
+    if file.source is None or not can_take(space, file, [written]):
+        raise refuse(f"io.{host.__qualname__}")
+    space.trace.defer(host, [file, Constant(written)])
+    return Constant(len(written))
+
+
+def _write(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return write_later(space, io.TextIOWrapper.write, args, kwargs)
+
+
+register(io.TextIOWrapper.write, _write)
+
+
+@builtin(io.TextIOWrapper.flush)
+def flush(space: Space, file: Value, /) -> Value:
+    """After the graph, as what is written."""
+    file = file.force()
+    if file.source is None or not file.isa(io.TextIOWrapper) or not can_take(space, file, ()):
+        return space.unmodelled(io.TextIOWrapper.flush, [file], {})
+    space.trace.defer(io.TextIOWrapper.flush, [file])
+    return NONE

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import _thread
 import threading
-from typing import TYPE_CHECKING, Any
 
+from stator.guards.source import Source
 from stator.models.classes.instance import InstanceValue
-from stator.space.operands import bool_value, known_host, refuse, refuse_use
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.operands import bool_value, host_errors, known_host, refuse, refuse_use
 from stator.space.protocol import FALSE, NONE, TRUE, builtin, models
-from stator.space.value import Constant, ObjectValue, Raised, Value
-
-if TYPE_CHECKING:
-    from stator.guards.source import Source
-    from stator.space.interfaces import Writer
-    from stator.space.space import Space
+from stator.space.space import Space
+from stator.space.value import Constant, ObjectValue, Value
 
 _LOCK = type(_thread.allocate_lock())
 _RLOCK = type(threading.RLock())
@@ -29,23 +27,25 @@ class LockValue(ObjectValue):
 
     __slots__ = ("depth",)
     kind: type
-    maker: Any
+    maker: Host
 
     def __init__(self) -> None:
-        self.cls = self.kind
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(self.kind)
         self.depth = 0
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         if space.guard_type(host, source) is not cls.kind:
             return InstanceValue.from_host(space, host, source)
         self = cls()
-        self.source, self.host = source, host
+        self.host, self.source = host, source
         return self
 
-    def take(self, space: Space) -> Value:
+    def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
+        waits = self._check_arguments(space, blocking, timeout)
+        return self.tp_enter(space) if waits or not self.depth or self.kind is _RLOCK else FALSE
+
+    def tp_enter(self, space: Space) -> Value:
         """Acquire, without waiting: a lock that cannot be had would wait for ever."""
         self.check_fresh("acquire")
         if self.depth and self.kind is _LOCK:
@@ -54,18 +54,15 @@ class LockValue(ObjectValue):
         self.depth += 1
         return TRUE
 
-    def check_arguments(self, space: Space, *args: Value) -> bool:
+    def _check_arguments(self, space: Space, *args: Value) -> bool:
         """Whether `acquire(*args)` would wait; arguments that do not go together are refused by a lock that is free."""
         self.check_fresh("acquire")
         blocking, timeout = (known_host(space, arg, f"{self.kind.__name__}.acquire") for arg in args)
-        try:
+        with host_errors(space, Exception):
             type(self).maker().acquire(blocking, timeout)
-        except Exception as e:
-            raise Raised(space.exception(e)) from None
         return bool(blocking)
 
-    def give(self, space: Space) -> Value:
-        """Release."""
+    def release(self, space: Space) -> Value:
         self.check_fresh("release")
         if not self.depth:
             words = "release unlocked lock" if self.kind is _LOCK else "cannot release un-acquired lock"
@@ -74,14 +71,19 @@ class LockValue(ObjectValue):
         self.depth -= 1
         return NONE
 
+    def tp_exit(self, space: Space, *exc_info: Value) -> Value:
+        return self.release(space)
+
+    def locked(self, space: Space) -> Value:
+        self.check_fresh("locked")
+        return bool_value(self.depth > 0)
+
     def check_fresh(self, method: str) -> None:
         """A lock that existed before the trace breaks the graph."""
         if self.source is not None:
             raise refuse(f"{self.kind.__name__}.{method}")
 
-    def reconstruct(self, writer: Writer) -> str:
-        if self.source is not None:
-            return writer.source(self.source)
+    def rebuilt(self, writer: Writer) -> str:
         shell = writer.shell_of(self)
         if shell is not None:
             return shell
@@ -106,23 +108,6 @@ class PlainLock(LockValue):
         def tp_new(space: Space, cls: Value, /) -> Value:
             return PlainLock()
 
-    def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
-        waits = self.check_arguments(space, blocking, timeout)
-        return self.take(space) if waits or not self.depth else FALSE
-
-    def release(self, space: Space) -> Value:
-        return self.give(space)
-
-    def locked(self, space: Space) -> Value:
-        self.check_fresh("locked")
-        return bool_value(self.depth > 0)
-
-    def tp_enter(self, space: Space) -> Value:
-        return self.take(space)
-
-    def tp_exit(self, space: Space, *exc_info: Value) -> Value:
-        return self.give(space)
-
 
 @models(_RLOCK)
 class ReentrantLock(LockValue):
@@ -137,19 +122,6 @@ class ReentrantLock(LockValue):
         if args or kwargs or known_host(space, cls, "RLock.__new__") is not _RLOCK:
             raise refuse_use("RLock.__new__", "of a subclass, or with arguments")
         return ReentrantLock()
-
-    def acquire(self, space: Space, blocking: Value = TRUE, timeout: Value = Constant(-1)) -> Value:  # noqa: B008
-        self.check_arguments(space, blocking, timeout)
-        return self.take(space)
-
-    def release(self, space: Space) -> Value:
-        return self.give(space)
-
-    def tp_enter(self, space: Space) -> Value:
-        return self.take(space)
-
-    def tp_exit(self, space: Space, *exc_info: Value) -> Value:
-        return self.give(space)
 
     def _is_owned(self, space: Space) -> Value:
         self.check_fresh("_is_owned")

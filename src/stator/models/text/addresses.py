@@ -8,26 +8,23 @@ from __future__ import annotations
 
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 from stator.guards.raw import is_heap_type
-from stator.host.version_facts import TYPES_NAMED_IN_FULL, WEAK_PROXIES_SHOW_LIKE_REFERENCES
+from stator.host.version_facts import TYPES_NAMED_IN_FULL
 from stator.models.functions.cell import CellValue
 from stator.models.identity.id_ import IdValue
-from stator.models.identity.weakproxy import ProxyValue, referent_of
 from stator.models.identity.weakref_ import RefValue
-from stator.models.text.memoryview_ import MemoryView
 from stator.models.text.repr_ import repr_of
 from stator.models.text.str_format import text_of
 from stator.space.deferred import DeferredStr, joined
+from stator.space.host_types import Host
 from stator.space.operands import refuse_use
 from stator.space.protocol import bad_call, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Raised, Value
 
-if TYPE_CHECKING:
-    from stator.space.space import Space
-
-__all__ = ["address"]
+__all__ = ["address", "joined_text", "referent_type"]
 
 _METHOD_WRAPPER = type(object().__str__)
 
@@ -42,7 +39,7 @@ class _Address(IdValue):
 
     __hash__ = object.__hash__
 
-    def anchor(self, space: Space) -> Any:
+    def anchor(self, space: Space) -> Host:
         return space.identity(self.target)
 
 
@@ -56,14 +53,15 @@ def address(space: Space, value: Value) -> Value:
     return Constant(hex(id(host)))
 
 
-def _joined(space: Space, *pieces: Value | str) -> Value:
+def joined_text(space: Space, *pieces: Value | str) -> Value:
+    """The pieces in one text, which may have to be computed yet."""
     values = [Constant(piece) if isinstance(piece, str) else piece for piece in pieces]
     return joined(values, lambda piece: text_of(space, piece, "repr"))
 
 
 def _text(space: Space, owner: Value, name: str) -> str | None:
     found = space.getattr_or_none(owner, name)
-    return space.str_(found) if found is not None and issubclass(found.force().cls, str) else None
+    return space.str_(found) if found is not None and found.isa(str) else None
 
 
 @builtin(object.__repr__)
@@ -73,12 +71,12 @@ def object_repr(space: Space, value: Value, /) -> Value:
     module = _text(space, cls, "__module__")
     plain = module in (None, "builtins")
     name = value.type_name(space) if plain else f"{module}.{_text(space, cls, '__qualname__')}"
-    return _joined(space, f"<{name} object at ", address(space, value), ">")
+    return joined_text(space, f"<{name} object at ", address(space, value), ">")
 
 
 @builtin(types.FunctionType.__repr__)
 def function_repr(space: Space, function: Value, /) -> Value:
-    return _joined(space, f"<function {_text(space, function, '__qualname__')} at ", address(space, function), ">")
+    return joined_text(space, f"<function {_text(space, function, '__qualname__')} at ", address(space, function), ">")
 
 
 @builtin(types.MethodType.__repr__)
@@ -86,7 +84,7 @@ def method_repr(space: Space, method: Value, /) -> Value:
     """`method_repr`: the name its function goes by, and what it is bound to."""
     function = space.getattr(method, "__func__")
     name = _text(space, function, "__qualname__") or _text(space, function, "__name__") or "?"
-    return _joined(space, f"<bound method {name} of ", repr_of(space, space.getattr(method, "__self__")), ">")
+    return joined_text(space, f"<bound method {name} of ", repr_of(space, space.getattr(method, "__self__")), ">")
 
 
 @builtin(types.BuiltinFunctionType.__repr__)
@@ -94,9 +92,11 @@ def builtin_repr(space: Space, function: Value, /) -> Value:
     """`meth_repr`: a function of a module, or a method of the object it is bound to."""
     owner = space.getattr(function, "__self__").force()
     name = _text(space, function, "__name__")
-    if owner.cls is type(None) or issubclass(owner.cls, types.ModuleType):
+    if owner.is_none() or owner.isa(types.ModuleType):
         return Constant(f"<built-in function {name}>")
-    return _joined(space, f"<built-in method {name} of {owner.type_name(space)} object at ", address(space, owner), ">")
+    return joined_text(
+        space, f"<built-in method {name} of {owner.type_name(space)} object at ", address(space, owner), ">"
+    )
 
 
 @builtin(_METHOD_WRAPPER.__repr__)
@@ -104,7 +104,7 @@ def method_wrapper_repr(space: Space, wrapper: Value, /) -> Value:
     owner = space.getattr(wrapper, "__self__").force()
     name = _text(space, wrapper, "__name__")
     start = f"<method-wrapper '{name}' of {owner.type_name(space)} object at "
-    return _joined(space, start, address(space, owner), ">")
+    return joined_text(space, start, address(space, owner), ">")
 
 
 @builtin(types.GeneratorType.__repr__, types.CoroutineType.__repr__, types.AsyncGeneratorType.__repr__)
@@ -112,12 +112,12 @@ def generator_repr(space: Space, generator: Value, /) -> Value:
     kind: dict[type, str] = {types.CoroutineType: "coroutine", types.AsyncGeneratorType: "async_generator"}
     word = kind.get(generator.force().cls, "generator")
     name = _text(space, generator, "__qualname__")
-    return _joined(space, f"<{word} object {name} at ", address(space, generator), ">")
+    return joined_text(space, f"<{word} object {name} at ", address(space, generator), ">")
 
 
-def _wrapping(word: str) -> Any:
+def _wrapping(word: str) -> Callable[..., Value]:
     def shown(space: Space, wrapper: Value, /) -> Value:
-        return _joined(space, f"<{word}(", repr_of(space, space.getattr(wrapper, "__func__")), ")>")
+        return joined_text(space, f"<{word}(", repr_of(space, space.getattr(wrapper, "__func__")), ")>")
 
     return shown
 
@@ -133,27 +133,28 @@ def cell_repr(space: Space, cell: Value, /) -> Value:
     if not isinstance(cell, CellValue):
         return bad_call(space, types.CellType.__repr__, [cell], {})
     if cell.contents is None:
-        return _joined(space, "<cell at ", address(space, cell), ": empty>")
+        return joined_text(space, "<cell at ", address(space, cell), ": empty>")
     contents = cell.contents.force()
     shown = f": {contents.type_name(space)[:80]} object at "
-    return _joined(space, "<cell at ", address(space, cell), shown, address(space, contents), ">")
+    return joined_text(space, "<cell at ", address(space, cell), shown, address(space, contents), ">")
 
 
 @builtin(types.FrameType.__repr__)
 def frame_repr(space: Space, frame: Value, /) -> Value:
     """`frame_repr`: where the frame is."""
     frame = frame.force()
-    if not issubclass(frame.cls, types.FrameType):
+    if not frame.isa(types.FrameType):
         return bad_call(space, types.FrameType.__repr__, [frame], {})
     code = space.known(space.getattr(frame, "f_code"))
     line = space.known(space.getattr(frame, "f_lineno"))
     if not isinstance(code, types.CodeType) or type(line) is not int:
         raise refuse_use("repr", "of a frame that is not known")
     where = f", file {code.co_filename!r}, line {line}, code {code.co_name}>"
-    return _joined(space, "<frame at ", address(space, frame), where)
+    return joined_text(space, "<frame at ", address(space, frame), where)
 
 
-def _referent_type(space: Space, referent: Value) -> str:
+def referent_type(space: Space, referent: Value) -> str:
+    """How the text of a weak reference names the type of what it leads to."""
     if not TYPES_NAMED_IN_FULL or not is_heap_type(referent.cls):
         return referent.type_name(space)
     cls = space.class_value(referent.cls)
@@ -168,33 +169,12 @@ def weakref_repr(space: Space, reference: Value, /) -> Value:
     if not isinstance(reference, RefValue):
         return bad_call(space, weakref.ref.__repr__, [reference], {})
     referent = reference.follow(space).force()
-    if referent.cls is type(None):
-        return _joined(space, "<weakref at ", address(space, reference), "; dead>")
-    to = f"; to '{_referent_type(space, referent)}' at "
+    if referent.is_none():
+        return joined_text(space, "<weakref at ", address(space, reference), "; dead>")
+    to = f"; to '{referent_type(space, referent)}' at "
     try:
         name = _text(space, referent, "__name__")
     except Raised:  # of a `__getattr__`, which CPython ignores
         name = None
     end = ">" if name is None else f" ({name})>"
-    return _joined(space, "<weakref at ", address(space, reference), to, address(space, referent), end)
-
-
-@builtin(weakref.ProxyType.__repr__, weakref.CallableProxyType.__repr__)
-def proxy_repr(space: Space, proxy: Value, /) -> Value:
-    """`proxy_repr`, which is what `repr` alone shows of a proxy."""
-    proxy = proxy.force()
-    if not isinstance(proxy, ProxyValue):
-        return bad_call(space, weakref.ProxyType.__repr__, [proxy], {})
-    referent = referent_of(space, proxy)
-    name = _referent_type(space, referent)
-    to = f"; to '{name}' at " if WEAK_PROXIES_SHOW_LIKE_REFERENCES else f" to {name} at "
-    return _joined(space, "<weakproxy at ", address(space, proxy), to, address(space, referent), ">")
-
-
-@builtin(memoryview.__repr__)
-def memoryview_repr(space: Space, view: Value, /) -> Value:
-    view = view.force()
-    if not isinstance(view, MemoryView):
-        return space.unmodelled(memoryview.__repr__, [view], {})
-    word = "released memory" if view.released else "memory"
-    return _joined(space, f"<{word} at ", address(space, view), ">")
+    return joined_text(space, "<weakref at ", address(space, reference), to, address(space, referent), end)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator._core import has_buffer
 from stator.models.classes.payload import PayloadValue
 from stator.space.operands import hooked, known_host, literal, refuse_use
 from stator.space.protocol import builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 @builtin(bytes.__new__)
@@ -24,9 +20,7 @@ def bytes_new(
         result = hooked(space, bytes, [] if source is None else [source], named)
     else:
         result = to_bytes(space, source)
-    if owner is bytes:
-        return result
-    return PayloadValue.made(space, owner, bytes, known_host(space, result, "bytes.__new__"))
+    return PayloadValue.of_class(space, owner, bytes, result)
 
 
 def to_bytes(space: Space, value: Value) -> Value:
@@ -37,18 +31,18 @@ def to_bytes(space: Space, value: Value) -> Value:
     slot = space.special(value, "__bytes__")
     if slot is not None:
         result = space.call(slot, [value], {}).force()
-        if not issubclass(result.cls, bytes):
+        if not result.isa(bytes):
             raise space.error(TypeError, f"__bytes__ returned non-bytes (type {result.type_name(space)})")
         return result
-    if issubclass(value.cls, str):
+    if value.isa(str):
         raise space.error(TypeError, "string argument without an encoding")
     if space.special(value, "__index__") is not None:
         return space.run_known(bytes, [Constant(space.int_(value))])
-    if issubclass(value.cls, (bytes, bytearray, memoryview)):
+    if value.isa((bytes, bytearray, memoryview)):
         return hooked(space, bytes, [value])
     if has_buffer(value.cls):
         raise refuse_use("bytes.__new__", "of a buffer")
-    if space.special(value, "__iter__") is None and space.special(value, "__getitem__") is None:
+    if not space.is_iterable(value):
         raise space.error(TypeError, f"cannot convert '{value.type_name(space)}' object to bytes")
     numbers = [space.int_(item) for item in space.iterate(value)]
     return space.run_known(lambda: bytes(numbers), [])

@@ -8,15 +8,13 @@ import encodings.aliases
 import gc
 import pkgutil
 import types
-from typing import TYPE_CHECKING, Any
 
 from stator.guards.guard import Predicate
 from stator.guards.source import ConstSource
+from stator.space.host_types import Host
 from stator.space.operands import refuse_use
 from stator.space.protocol import folds_if, pure
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
+from stator.space.space import Space
 
 #: what the standard library has codecs for; its search function is asked first
 _STANDARD = frozenset(module.name for module in pkgutil.iter_modules(encodings.__path__))
@@ -33,10 +31,10 @@ def _is_unhandled(name: str) -> bool:
     return False
 
 
-_searches: list[list[Any]] = []
+_searches: list[list[Host]] = []
 
 
-def _search_functions() -> list[Any]:
+def _search_functions() -> list[Host]:
     """The interpreter's list of search functions, which nothing but the collector leads to; or none."""
     if not _searches:
         lists = [found for found in gc.get_referrers(encodings.search_function) if type(found) is list]
@@ -44,12 +42,12 @@ def _search_functions() -> list[Any]:
     return _searches[0] if len(_searches) == 1 else []
 
 
-def _is_standard(searches: list[Any]) -> bool:
+def _is_standard(searches: list[Host]) -> bool:
     return searches == [encodings.search_function]
 
 
 @folds_if(str, bytes, bytearray, str.encode, bytes.decode, bytearray.decode, codecs.encode, codecs.decode)
-def standard_codecs(space: Space, args: list[Any], kwargs: dict[str, Any]) -> None:
+def standard_codecs(space: Space, args: list[Host], kwargs: dict[str, Host]) -> None:
     """What codecs and error handlers of the program's do is not known, nor when they are registered."""
     given = dict(zip(("encoding", "errors"), args[1:], strict=False)) | kwargs
     encoding, errors = given.get("encoding"), given.get("errors")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator.space.operands import known_host, literal
 from stator.space.protocol import builtin
 from stator.space.recursion import IN_REPR, nested
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 __all__ = ["ascii_of", "repr_of", "str_of"]
 
@@ -25,7 +21,7 @@ def repr_of(space: Space, value: Value) -> Value:
         raise space.error(TypeError, f"'{value.type_name(space)}' object is not callable")
     with nested(space, IN_REPR):
         result = space.call(slot, [value], {}).force()
-    if not issubclass(result.cls, str):
+    if not result.isa(str):
         raise space.error(TypeError, f"__repr__ returned non-string (type {space.class_name(result.cls)})")
     return result
 
@@ -42,7 +38,7 @@ def str_of(space: Space, value: Value) -> Value:
         return repr_of(space, value)
     with nested(space, " while getting the str of an object"):
         result = space.call(slot, [value], {}).force()
-    if not issubclass(result.cls, str):
+    if not result.isa(str):
         raise space.error(TypeError, f"__str__ returned non-string (type {result.type_name(space)})")
     return result
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from stator.models.classes.payload import PayloadValue
 from stator.models.text.repr_ import str_of
 from stator.space.operands import hooked, known_host
 from stator.space.protocol import builtin
+from stator.space.space import Space
 from stator.space.value import Constant, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 
 @builtin(str.__new__)
@@ -24,6 +20,4 @@ def str_new(
         result = hooked(space, str, [] if object is None else [object], decoding)
     else:
         result = Constant("") if object is None else str_of(space, object)
-    if owner is str:
-        return result
-    return PayloadValue.made(space, owner, str, str.__str__(known_host(space, result, "str.__new__")))
+    return PayloadValue.of_class(space, owner, str, result)

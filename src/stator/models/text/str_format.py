@@ -6,21 +6,19 @@ import _string  # type: ignore[import-not-found]
 import re
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
 
 from stator.models.text.repr_ import ascii_of, repr_of, str_of
 from stator.space.deferred import joined
+from stator.space.host_types import Host
 from stator.space.operands import hooked, known_host, literal
 from stator.space.protocol import NOT_IMPLEMENTED, builtin
+from stator.space.space import Space
 from stator.space.value import Constant, NotKnown, Value
-
-if TYPE_CHECKING:
-    from stator.space.space import Space
 
 __all__ = ["format_of", "format_value", "text_of"]
 
 #: by letter, and by the number that the bytecode has
-CONVERSIONS: dict[Any, Callable[[Space, Value], Value]] = {
+CONVERSIONS: dict[Host, Callable[[Space, Value], Value]] = {
     "s": str_of,
     "r": repr_of,
     "a": ascii_of,
@@ -49,18 +47,18 @@ def format_of(space: Space, value: Value, spec: Value) -> Value:
     if slot is None:
         raise space.error(TypeError, f"Type {value.type_name(space)} doesn't define __format__")
     result = space.call(slot, [value, spec], {}).force()
-    if not issubclass(result.cls, str):
+    if not result.isa(str):
         raise space.error(TypeError, f"__format__ must return a str, not {result.type_name(space)}")
     return result
 
 
-def _formats_empty_as_str(host: Any) -> None:
+def _formats_empty_as_str(host: Host) -> None:
     """`number.__format__("")` is `str(number)`, which a subclass may override."""
 
     def model(space: Space, value: Value, spec: Value, /) -> Value:
         value, spec = value.force(), spec.force()
-        derived = value.cls is not host.__objclass__ and issubclass(value.cls, host.__objclass__)
-        if derived and issubclass(spec.cls, str) and text_of(space, spec, "format") == "":
+        derived = value.cls is not host.__objclass__ and value.isa(host.__objclass__)
+        if derived and spec.isa(str) and text_of(space, spec, "format") == "":
             return str_of(space, value)
         return hooked(space, host, [value, spec])
 
@@ -79,11 +77,11 @@ def text_of(space: Space, value: Value, what: str) -> str:
 @builtin(str.join)
 def str_join(space: Space, separator: Value, iterable: Value, /) -> Value:
     iterable = iterable.force()
-    if space.special(iterable, "__iter__") is None and space.special(iterable, "__getitem__") is None:
+    if not space.is_iterable(iterable):
         raise space.error(TypeError, "can only join an iterable")
     pieces = [item.force() for item in space.unpack(iterable)]
     for index, piece in enumerate(pieces):
-        if not issubclass(piece.cls, str):
+        if not piece.isa(str):
             words = f"sequence item {index}: expected str instance, {piece.type_name(space)} found"
             raise space.error(TypeError, words)
     if len(pieces) == 1 and pieces[0].cls is str:
@@ -203,7 +201,7 @@ _SPEC = re.compile(r"([#0\- +]*)(\*|\d+)?(?:\.(\*|\d*))?[hlL]?(.)", re.DOTALL)
 
 @builtin(str.__mod__)
 def str_mod(space: Space, template: Value, operand: Value, /) -> Value:
-    if not issubclass(template.force().cls, str):
+    if not template.isa(str):
         return NOT_IMPLEMENTED
     text = text_of(space, template, "str.__mod__")
     return _Percent(space, text, operand.force()).render()
@@ -216,10 +214,10 @@ class _Percent:
         self.space = space
         self.template = template
         self.operand = operand
-        self.is_tuple = issubclass(operand.cls, tuple)
+        self.is_tuple = operand.isa(tuple)
         self.items = list(operand.items) if self.is_tuple else [operand]  # type: ignore[attr-defined]
         self.used = 0
-        self.mapping = not issubclass(operand.cls, (tuple, str)) and space.special(operand, "__getitem__") is not None
+        self.mapping = not operand.isa((tuple, str)) and space.special(operand, "__getitem__") is not None
 
     def render(self) -> Value:
         pieces: list[Value] = []
@@ -264,7 +262,7 @@ class _Percent:
         host = _OPERANDS[kind](space, operand)
         return self._run(spec.replace("r", "s").replace("a", "s"), (host,)), match.end()
 
-    def _run(self, spec: str, operands: tuple[Any, ...]) -> str:
+    def _run(self, spec: str, operands: tuple[Host, ...]) -> str:
         try:
             return f"%{spec}" % operands
         except Exception as e:
@@ -281,7 +279,7 @@ class _Percent:
 
     def _star(self, shown: str, c_type: str, most: int) -> str:
         value = self._next(None).force()
-        if not issubclass(value.cls, int):
+        if not value.isa(int):
             raise self.space.error(TypeError, "* wants int")
         number = self.space.int_(value)
         if not -most <= number <= most:
@@ -301,31 +299,31 @@ class _Percent:
 _TEXTS: dict[str, Callable[[Space, Value], Value]] = {"s": str_of, "r": repr_of}
 
 
-def _text(convert: Callable[[Space, Value], Value]) -> Callable[[Space, Value], Any]:
+def _text(convert: Callable[[Space, Value], Value]) -> Callable[[Space, Value], Host]:
     return lambda space, value: text_of(space, convert(space, value), "str.__mod__")
 
 
-def _number(method: str) -> Callable[[Space, Value], Any]:
+def _number(method: str) -> Callable[[Space, Value], Host]:
     """The operand of a numeric conversion: what its `__int__`, `__index__` or `__float__` gives."""
 
-    def operand(space: Space, value: Value) -> Any:
+    def operand(space: Space, value: Value) -> Host:
         if literal(value):
             return value.as_host(space)
         slot = space.special(value, method) or space.special(value, "__index__")
         if slot is None:
-            return space.stand_in(value)  # CPython words the TypeError
+            return space.sample(value)  # CPython words the TypeError
         return known_host(space, space.call(slot, [value], {}), "str.__mod__")
 
     return operand
 
 
-def _character(space: Space, value: Value) -> Any:
-    if issubclass(value.cls, str):
+def _character(space: Space, value: Value) -> Host:
+    if value.isa(str):
         return text_of(space, value, "str.__mod__")
     return _number("__index__")(space, value)
 
 
-_OPERANDS: dict[str, Callable[[Space, Value], Any]] = {
+_OPERANDS: dict[str, Callable[[Space, Value], Host]] = {
     "s": _text(str_of),
     "r": _text(repr_of),
     "a": _text(ascii_of),
@@ -354,12 +352,12 @@ def str_translate(space: Space, text: Value, table: Value, /) -> Value:
 # -- repetition -------------------------------------------------------------------------------------------------------
 
 
-def _repetition(host: Any) -> None:
+def _repetition(host: Host) -> None:
     """`text * count`, where the count may be any object with `__index__`."""
 
     def model(space: Space, text: Value, count: Value, /) -> Value:
         count = count.force()
-        if issubclass(count.cls, int):
+        if count.isa(int):
             return hooked(space, host, [text, count])
         times = space.int_(count)
         if not -sys.maxsize - 1 <= times <= sys.maxsize:

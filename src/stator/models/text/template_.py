@@ -15,7 +15,7 @@ from stator.space.recursion import enumeration, repr_piece
 from stator.space.value import Constant, ObjectValue, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from stator.guards.source import Source
     from stator.space.interfaces import Writer
@@ -37,9 +37,7 @@ class _Parts(ObjectValue):
     names: tuple[str, ...]
 
     def __init__(self, *parts: Value) -> None:
-        self.cls = self.host_type
-        self.source: Source | None = None
-        self.host: Any = None
+        super().__init__(self.host_type)
         self.parts = dict(zip(self.names, parts, strict=True))
 
     @classmethod
@@ -56,20 +54,26 @@ class _Parts(ObjectValue):
     def held(self) -> Iterable[Value]:
         return self.parts.values()
 
-    def get_field(self, space: Space, name: str) -> Value | None:
-        return self.parts.get(name)
-
     def tp_repr(self, space: Space) -> Value:
         return enumeration(f"{self.host_type.__name__}(", [repr_piece(space, v) for v in self.parts.values()], ")")
+
+
+def _part(name: str) -> Callable[[_Parts, Space], Value]:
+    return lambda self, space: self.parts[name]
+
+
+def _values(template: _Parts, space: Space) -> Value:
+    found = space.unpack(template.parts["interpolations"])
+    return space.new_tuple([space.getattr(interpolation, "value") for interpolation in found])
 
 
 class InterpolationValue(_Parts):
     """What stands in the braces of a t-string."""
 
     __slots__ = ()
-    FIELDS = frozenset({"value", "expression", "conversion", "format_spec"})
     host_type = _Interpolation
     names = ("value", "expression", "conversion", "format_spec")
+    FIELDS = {name: _part(name) for name in names}
 
     @staticmethod
     def tp_new(
@@ -101,9 +105,9 @@ class TemplateValue(_Parts):
     """A tuple of strings, and one of the interpolations between them."""
 
     __slots__ = ()
-    FIELDS = frozenset({"strings", "interpolations", "values"})
     host_type = _Template
     names = ("strings", "interpolations")
+    FIELDS = {"strings": _part("strings"), "interpolations": _part("interpolations"), "values": _values}
 
     @staticmethod
     def tp_new(space: Space, cls: Value, /, *args: Value) -> Value:
@@ -112,9 +116,9 @@ class TemplateValue(_Parts):
         interpolations: list[Value] = []
         for arg in args:
             arg = arg.force()
-            if issubclass(arg.cls, str) and len(strings) > len(interpolations):
+            if arg.isa(str) and len(strings) > len(interpolations):
                 strings[-1] = space.binary("+", strings[-1], arg)
-            elif issubclass(arg.cls, str):
+            elif arg.isa(str):
                 strings.append(arg)
             elif arg.cls is _Interpolation:
                 if len(strings) == len(interpolations):
@@ -125,12 +129,6 @@ class TemplateValue(_Parts):
         if len(strings) == len(interpolations):
             strings.append(Constant(""))
         return TemplateValue(space.new_tuple(strings), space.new_tuple(interpolations))
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name == "values":
-            found = space.unpack(self.parts["interpolations"])
-            return space.new_tuple([space.getattr(interpolation, "value") for interpolation in found])
-        return self.parts.get(name)
 
     def items(self, space: Space) -> list[Value]:
         """What it gives one after the other: strings that are not empty, and interpolations."""
@@ -189,7 +187,7 @@ class TemplateIterator(IteratorValue):
         self.index += 1
         return items[self.index - 1]
 
-    def made(self, writer: Writer) -> str:
+    def rebuilt(self, writer: Writer) -> str:
         return advanced(writer, f"iter({writer.expr(self.template)})", self.index)
 
 

@@ -8,80 +8,38 @@ Where no gradient is wanted, `forward` is traced as any other code. Where either
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.guards.raw import type_lookup
 from stator.interp import policy
-from stator.models.classes.instance import InstanceValue
 from stator.pytorch import internals
 from stator.pytorch.autograd.autograd_module import FunctionModule, Plan
+from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
-from stator.pytorch.tensors.calls import record
-from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import FALSE, NONE, TRUE, register
-from stator.space.value import Constant, Raised, Unsupported, Value
+from stator.pytorch.tensors.recording import record_method
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
+from stator.space.protocol import NONE, TRUE, register
+from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stator.pytorch.interfaces import Recorder
-    from stator.space.interfaces import Writer
+    from stator.pytorch.types import Function, GraphValue, Host
     from stator.space.space import Space
 
 _Function: Any = torch.autograd.Function
-_FIELDS = frozenset({"to_save", "dirty_tensors", "non_differentiable", "materialize_grads", "saved_for_forward"})
-
-
-class ContextValue(InstanceValue):
-    """The `ctx` of one application: attributes as the program sets them, and what C code keeps for it."""
-
-    __slots__ = ("fields", "needs")
-
-    def __init__(self, cls: type, inputs: list[Value]) -> None:
-        super().__init__(cls)
-        self.needs = [_wants_grad(value) for value in inputs]
-        self.fields: dict[str, Value] = {}
-
-    def get_field(self, space: Space, name: str) -> Value | None:
-        if name == "needs_input_grad":
-            return space.new_tuple([TRUE if wanted else FALSE for wanted in self.needs])
-        if name in ("saved_tensors", "saved_variables"):
-            return space.new_tuple(self.listed(space, "to_save"))
-        return self.fields.get(name, NONE if name in _FIELDS else None)
-
-    def set_field(self, space: Space, name: str, value: Value | None) -> bool:
-        if name not in _FIELDS:
-            return False
-        self.fields[name] = NONE if value is None or _is_none(value) else value.force()
-        return True
-
-    def listed(self, space: Space, name: str) -> list[Value]:
-        """A field that holds a tuple, as a list; empty where it was not set."""
-        value = self.fields.get(name, NONE)
-        return [] if value is NONE else [item.force() for item in space.unpack(value)]
-
-    def reconstruct(self, writer: Writer) -> str:
-        raise Unsupported(errors.NotReconstructible("the context of an autograd.Function"))
-
-
-def _is_none(value: Value) -> bool:
-    value = value.force()
-    return type(value) is Constant and value.host is None
-
-
-def _wants_grad(value: Value) -> bool:
-    return isinstance(value, TensorValue) and torch.is_grad_enabled() and value.requires_grad
 
 
 def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`Function.apply`, the class method."""
     cls = space.known(args[0].force()) if args else None
-    if not isinstance(cls, type) or space.trace.is_fresh_class(cls) or internals.are_transforms_active():
+    if not isinstance(cls, type) or space.trace.classes.is_fresh(cls) or internals.are_transforms_active():
         return None
     application = _Application(space, cls, args[0].force())
     if not application.bind(args[1:], kwargs):
@@ -95,7 +53,7 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
         for name in ("forward", "backward", "setup_context"):
             code = getattr(getattr(cls, name, None), "__code__", None)
             if code is not None:
-                set_code_policy(code, 2)
+                set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
         raise
 
 
@@ -108,7 +66,7 @@ def _refuse_wrapper(value: Value) -> None:
 class _Application:
     """One call of `apply`."""
 
-    def __init__(self, space: Space, cls: Any, cls_value: Value) -> None:
+    def __init__(self, space: Space, cls: Host, cls_value: Value) -> None:
         self.space = space
         self.recorder: Recorder = space.trace.recorder
         self.cls = cls
@@ -151,7 +109,7 @@ class _Application:
     def without_gradient(self) -> Value:
         """`forward` without the recording of gradients; an input among the results is given as another tensor."""
         space = self.space
-        with _no_grad(self.recorder.change_state):
+        with _no_grad(self.recorder.state.change):
             result = self.forward()
             dirty = self.context.listed(space, "dirty_tensors")
             parts = [self.plain_output(part, dirty) for part in self.results(result)]
@@ -166,9 +124,8 @@ class _Application:
         if any(part is value for value in dirty):
             return part
         if any(part is value for value in self.inputs):
-            name = "detach" if part.requires_grad else "view_as"
-            call = Call(getattr(torch.Tensor, name), "call_method", name)
-            return record(self.space, call, [part] if part.requires_grad else [part, part], {})
+            other = ("detach", part) if part.requires_grad else ("view_as", part, part)
+            return record_method(self.space, *other)
         if part.requires_grad:
             raise self.refusal("its result requires a gradient though no argument does")
         return part
@@ -179,21 +136,21 @@ class _Application:
         """Trace both methods, each into a graph of its own, and record the node that applies them."""
         space, recorder, plan = self.space, self.recorder, self.plan
         forward = Subgraph(recorder)
-        with forward.recording(), _no_grad(recorder.switch):
+        with forward.recording(), _no_grad(recorder.state.switch):
             result = self.forward()
         parts = self.results(result)
-        outputs = [part for part in parts if isinstance(part, TensorValue)]
+        outputs = tensors_among(parts)
         if not outputs or len({id(o) for o in outputs}) < len(outputs):
             raise self.refusal("it gives no tensor, or one twice")
         if space.known(self.context.fields.get("materialize_grads", TRUE)) is not True:
             raise self.refusal("it takes gradients that may be None")
         backward, gradients = self.backward(parts)
-        tensors = [value for value in self.inputs if isinstance(value, TensorValue)]
+        tensors = tensors_among(self.inputs)
         used = backward.free([g for g in gradients if g is not None])
         kept = [value for value in used if forward.holds(value) and not any(value is o for o in outputs)]
         inside = [*outputs, *kept]
         needed = forward.free(inside)
-        operands: list[Any] = [*tensors]
+        operands: list[GraphValue] = [*tensors]
         for value in [*needed, *(v for v in used if not forward.holds(v))]:
             if not any(value is o for o in operands):
                 operands.append(value)
@@ -211,19 +168,19 @@ class _Application:
         self.note_views(space.unpack(made))
         return self.answer(result, parts, outputs, space.unpack(made))
 
-    def note_views(self, made: list[Any]) -> None:
+    def note_views(self, made: list[Value]) -> None:
         """A result that shares its argument's memory has another gradient than a view of it."""
-        for value in map(Value.force, made):
-            if isinstance(value, TensorValue) and value.root is not value and value.operation is not None:
-                self.recorder.own_gradients[value] = value.operation
+        for value in tensors_among(map(Value.force, made)):
+            if value.root is not value and value.operation is not None:
+                self.recorder.tracked.own_gradients[value] = value.operation
 
     @staticmethod
-    def numbered(gradients: list[Any]) -> list[tuple[int, Any]]:
+    def numbered(gradients: list[Value | None]) -> list[tuple[int, Value | None]]:
         """The gradients with their positions among those that are not None."""
         counts = [sum(g is not None for g in gradients[:i]) for i in range(len(gradients))]
         return list(zip(counts, gradients, strict=True))
 
-    def note_flags(self, outputs: list[Any], operands: list[Any], tensors: list[Any]) -> None:
+    def note_flags(self, outputs: list[TensorValue], operands: list[GraphValue], tensors: list[TensorValue]) -> None:
         space, context, plan = self.space, self.context, self.plan
         plan.outputs = len(outputs)
         plan.tensors = len(tensors)
@@ -251,13 +208,13 @@ class _Application:
         if effects.count != before:
             raise self.refusal("its backward acts on objects outside of it")
         found = self.results(result)
-        if len(found) < len(self.inputs) or not all(map(_is_none, found[len(self.inputs) :])):
+        if len(found) < len(self.inputs) or not all(map(is_none, found[len(self.inputs) :])):
             raise self.refusal("its backward gives another number of gradients")
         gradients: list[Value | None] = []
         for value, grad in zip(self.inputs, found, strict=False):
-            if isinstance(value, TensorValue) and (_is_none(grad) or isinstance(grad, TensorValue)):
-                gradients.append(None if _is_none(grad) else grad)
-            elif not _is_none(grad):
+            if isinstance(value, TensorValue) and (is_none(grad) or isinstance(grad, TensorValue)):
+                gradients.append(None if is_none(grad) else grad)
+            elif not is_none(grad):
                 raise self.refusal("its backward gives something else than tensors")
         return graph, gradients
 
@@ -271,9 +228,9 @@ class _Application:
     def gradient_of(self, graph: Subgraph, output: TensorValue) -> TensorValue:
         """What backward is given for a result: a tensor like it, of which nothing more is known."""
         fake = output.fake
-        with self.recorder.fake_executor.mode, torch.no_grad():
+        with self.recorder.fakes.executor.mode, torch.no_grad():
             like = torch.empty_like(fake, requires_grad=False, memory_format=torch.contiguous_format)
-        value = TensorValue(self.recorder, torch.Tensor, self.recorder.describe(like))
+        value = TensorValue(self.recorder, torch.Tensor, self.recorder.fakes.describe(like))
         value._fake = like
         graph.input(f"grad_{len(graph.given)}", value)
         return value
@@ -290,14 +247,14 @@ class _Application:
         return Unsupported(errors.UnsupportedTensorOperation(f"{self.cls.__qualname__}.apply", why))
 
 
-def _index(value: Any, values: list[Any]) -> Any:
+def _index(value: GraphValue, values: Sequence[GraphValue]) -> Any:
     return next((i for i, other in enumerate(values) if other is value), None)
 
 
 class _no_grad:
     """Gradients are not recorded meanwhile; `change` is how the recorder changes the state."""
 
-    def __init__(self, change: Callable[..., Any]) -> None:
+    def __init__(self, change: Function) -> None:
         self.change = change
 
     def __enter__(self) -> None:
@@ -318,17 +275,17 @@ class _as_in_backward:
 
     def __enter__(self) -> None:
         self.before = global_state.snapshot()
-        self.recorder.switch(internals.set_grad_enabled, [False])
+        self.recorder.state.switch(internals.set_grad_enabled, [False])
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
-                self.recorder.switch(torch.set_autocast_enabled, [device, False])
+                self.recorder.state.switch(torch.set_autocast_enabled, [device, False])
 
     def __exit__(self, *exc: object) -> None:
         for function, args in global_state.changes(global_state.snapshot(), self.before):
-            self.recorder.switch(function, list(args))
+            self.recorder.state.switch(function, list(args))
 
 
-def apply_function() -> Any:
+def apply_function() -> Function:
     """What a call of `Function.apply` runs: a Python class method up to torch 2.13, a C one in 2.15."""
     found = type_lookup(_Function, "apply")
     return found.__func__ if isinstance(found, classmethod) else found

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
 from stator.pytorch.state import global_state
+
+if TYPE_CHECKING:
+    import torch.fx
+
+    from stator.pytorch.types import GraphValue
+
 
 __all__ = ["FunctionModule", "Plan"]
 
@@ -22,18 +29,23 @@ class Plan:
         self.tensors = 0
         self.outputs = 0
         #: the operands that the forward graph is called with
-        self.forward_inputs: list[Any] = []
+        self.forward_inputs: list[int] = []
         #: what the backward graph is called with, after the gradients: (where it is found, position, saved as such?)
         self.uses: list[tuple[str, int, bool]] = []
         #: for each tensor argument, the position of its gradient in what the backward graph gives, or None
-        self.gradients: list[Any] = []
-        self.dirty: list[Any] = []
-        self.non_differentiable: list[Any] = []
+        self.gradients: list[int | None] = []
+        self.dirty: list[int] = []
+        self.non_differentiable: list[int] = []
         #: for each result, whether backward takes its gradient to be contiguous
         self.contiguous: list[bool] = []
 
     def note_uses(
-        self, used: list[Any], saved: list[Any], operands: list[Any], outputs: list[Any], kept: list[Any]
+        self,
+        used: Sequence[GraphValue],
+        saved: Sequence[GraphValue],
+        operands: Sequence[GraphValue],
+        outputs: Sequence[GraphValue],
+        kept: Sequence[GraphValue],
     ) -> None:
         """Where each value that backward uses will be found."""
         for value in used:
@@ -47,22 +59,24 @@ class Plan:
 class FunctionModule(torch.nn.Module):
     """A traced Function; calling it applies the Function."""
 
-    def __init__(self, forward_graph: Any, backward_graph: Any, plan: Plan, name: str) -> None:
+    def __init__(
+        self, forward_graph: torch.fx.GraphModule, backward_graph: torch.fx.GraphModule, plan: Plan, name: str
+    ) -> None:
         super().__init__()
         self.forward_graph = forward_graph
         self.backward_graph = backward_graph
         self.plan = plan
         #: a class of its own: its name is that of the results' `grad_fn`
-        self.function: Any = type(name, (_Applied,), {})
+        self.function = type(name, (_Applied,), {})
         self.keeps_state = not any(_changes_state(graph) for graph in (forward_graph, backward_graph))
 
-    def forward(self, *operands: Any) -> Any:
-        return self.function.apply(self, *operands)
+    def forward(self, *operands: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        return self.function.apply(self, *operands)  # type: ignore[attr-defined]
 
     def extra_repr(self) -> str:
         return self.function.__name__
 
-    def run(self, graph: Any, args: list[Any]) -> Any:
+    def run(self, graph: torch.fx.GraphModule, args: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """Run one of the graphs; what it does to the global state ends with it."""
         if self.keeps_state:
             return graph(*args)
@@ -73,7 +87,7 @@ class FunctionModule(torch.nn.Module):
             global_state.apply(before)
 
 
-def _changes_state(graph: Any) -> bool:
+def _changes_state(graph: torch.fx.GraphModule) -> bool:
     return any(id(node.target) in global_state.SETTERS for node in graph.graph.nodes)
 
 
@@ -81,7 +95,9 @@ class _Applied(torch.autograd.Function):
     """The program's Function, as it was traced."""
 
     @staticmethod
-    def forward(ctx: Any, module: FunctionModule, *operands: Any) -> Any:
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx, module: FunctionModule, *operands: torch.Tensor
+    ) -> tuple[torch.Tensor | None, ...]:
         plan = module.plan
         results = module.run(module.forward_graph, [operands[i] for i in plan.forward_inputs])
         outputs, kept = results[: plan.outputs], results[plan.outputs :]
@@ -97,7 +113,7 @@ class _Applied(torch.autograd.Function):
         return tuple(outputs)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         module = ctx.module
         plan = module.plan
         saved, others = iter(ctx.saved_tensors), iter(ctx.others)

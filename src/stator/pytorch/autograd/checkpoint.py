@@ -9,24 +9,28 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch.utils.checkpoint as library
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
 from stator.space.protocol import register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
+    import torch
+    import torch.fx
+
+    from stator.pytorch.types import Function
     from stator.space.space import Space
 
-_checkpoint: Any = library.checkpoint
-_original: Any = getattr(_checkpoint, "__wrapped__", _checkpoint)
+_checkpoint: Function = library.checkpoint
+_original: Function = getattr(_checkpoint, "__wrapped__", _checkpoint)
 _regions = itertools.count()
 #: arguments of checkpoint itself, with the values that change nothing; None for any
-_OWN: dict[str, tuple[Any, ...] | None] = {
+_OWN: dict[str, tuple[object, ...] | None] = {
     "use_reentrant": (False,),
     "context_fn": (library.noop_context_fn,),
     "determinism_check": None,
@@ -48,16 +52,16 @@ def _handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
     if not args or internals.checkpoints_are_debugged():
         raise _refusal("it is called without a function or with debugging on")
     recorder, effects = space.trace.recorder, space.trace.effects
-    changes, written, last = effects.count, dict(recorder.written), internals.root(recorder.graph).prev
+    changes, written, last = effects.count, dict(recorder.effects.written), internals.root(recorder.nodes.graph).prev
     rest = {name: value for name, value in kwargs.items() if name not in _OWN}
     result = space.call(args[0], args[1:], rest)
-    if effects.count != changes or recorder.written != written:
+    if effects.count != changes or recorder.effects.written != written:
         raise _refusal("its function acts on objects or tensors outside of it")
-    _mark(recorder.graph, last)
+    _mark(recorder.nodes.graph, last)
     return result
 
 
-def _mark(graph: Any, last: Any) -> None:
+def _mark(graph: torch.fx.Graph, last: torch.fx.Node) -> None:
     """Ask the backend to recompute what was recorded after a node."""
     region = next(_regions)
     node = last.next
@@ -77,4 +81,4 @@ def install() -> None:
     register(_original, _handler)
     register(_checkpoint, _handler)
     # Left to Python, the first run must save the same tensors as the second, which no hook sees.
-    set_code_policy(_original.__code__, 2)
+    set_code_policy(_original.__code__, CodePolicy.RUN_RECURSIVELY)

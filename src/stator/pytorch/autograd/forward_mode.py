@@ -6,20 +6,21 @@ make or read a tensor with a tangent are left to Python as they are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch.autograd import forward_ad
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
 
-def _refusing(host: Any) -> Handler:
+def _refusing(host: Host) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise Unsupported(errors.ForwardModeCall(f"torch.autograd.forward_ad.{host.__name__}"))
 
@@ -28,7 +29,7 @@ def _refusing(host: Any) -> Handler:
 
 def install() -> None:
     """Register the models."""
-    functions: list[Any] = [forward_ad.enter_dual_level, forward_ad.exit_dual_level]
+    functions: list[Function] = [forward_ad.enter_dual_level, forward_ad.exit_dual_level]
     for host in (*functions, forward_ad.make_dual, forward_ad.unpack_dual):
         register(host, _refusing(host))
-        set_code_policy(host.__code__, 2)
+        set_code_policy(host.__code__, CodePolicy.RUN_RECURSIVELY)

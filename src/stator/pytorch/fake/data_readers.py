@@ -6,20 +6,21 @@ Run on fake tensors they fail at best. They break the graph where such an argume
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.calls import function_handler, method_handler
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
 Reads = Callable[[list[Value], dict[str, Value]], bool]
@@ -32,12 +33,12 @@ def _always(args: list[Value], kwargs: dict[str, Value]) -> bool:
 def _tensor_at(*positions: int, names: tuple[str, ...]) -> Reads:
     def reads(args: list[Value], kwargs: dict[str, Value]) -> bool:
         given = [args[i] for i in positions if i < len(args)] + [kwargs[n] for n in names if n in kwargs]
-        return any(isinstance(value.force(), TensorValue) for value in given)
+        return bool(tensors_among(map(Value.force, given)))
 
     return reads
 
 
-def _guarded(host: Any, reads: Reads, otherwise: Handler) -> Handler:
+def _guarded(host: Host, reads: Reads, otherwise: Handler) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         if reads(args, kwargs):
             raise Unsupported(errors.DataDependentValue(describe_callable(host)))
@@ -59,5 +60,5 @@ def install() -> None:
         register(host, _guarded(host, lengths, function_handler(host)))
     sections = _tensor_at(1, names=("indices_or_sections", "tensor_indices_or_sections", "indices"))
     register(torch.tensor_split, _guarded(torch.tensor_split, sections, function_handler(torch.tensor_split)))
-    method: Any = internals.TensorBase.tensor_split
+    method: Function = internals.TensorBase.tensor_split
     register(method, _guarded(method, sections, method_handler(method, "tensor_split")))

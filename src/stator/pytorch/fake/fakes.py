@@ -14,13 +14,20 @@ import importlib
 import logging
 import sys
 import types
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator.pytorch import internals
 from stator.pytorch.state.disabling import spare_references
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import torch.fx
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    from stator.pytorch.types import Args, Fake, Function, Kwargs, Nested, Operator
 
 __all__ = ["FakeMode"]
 
@@ -53,17 +60,18 @@ class _Later:
         self.module = module
         self.name = name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         return getattr(importlib.import_module(self.module), self.name)(*args, **kwargs)
 
 
 class _Unloaded:
     """A module as it is to the functions below while nobody has loaded it: what they need of it, else the module."""
 
-    def __init__(self, name: str, **contents: Any) -> None:
+    def __init__(self, name: str, **contents: object) -> None:
+        self._name: str
         self.__dict__ = {"_name": name, **contents}
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(importlib.import_module(self._name), name)
 
 
@@ -94,7 +102,7 @@ _CONTENTS: dict[str, _Unloaded] = {
 }
 
 
-def _module(name: str) -> Any:
+def _module(name: str) -> ModuleType | _Unloaded:
     return importlib.import_module(name) if name in sys.modules else _CONTENTS[name]
 
 
@@ -104,7 +112,7 @@ class _Dynamo:
     config = property(lambda self: _module(_SETTINGS))
     source = property(lambda self: _module(_SOURCES))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(importlib.import_module("torch._dynamo"), name)
 
 
@@ -113,7 +121,7 @@ class _Torch:
 
     _dynamo = _Dynamo()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(torch, name)
 
 
@@ -132,14 +140,14 @@ class _Traceback:
     """`traceback`, for which there is no stack: a mode would remember it, and with it the frames' tensors."""
 
     @staticmethod
-    def extract_stack() -> list[Any]:
+    def extract_stack() -> list[object]:
         return []
 
 
 class _Log:
     """torch's log, which is not told of operations that fail: the error is the program's, and raised there."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(logging.getLogger(internals.fake_tensor.__name__), "debug" if name == "exception" else name)
 
 
@@ -151,7 +159,7 @@ _OTHERS = {
 }
 
 
-def _apart(function: Callable[..., Any]) -> Any:
+def _apart(function: Function) -> Function:
     """The function, for which torch is what it is here."""
     assert isinstance(function, types.FunctionType)
     others = {name: value for name, value in _OTHERS.items() if name in function.__globals__}
@@ -186,7 +194,7 @@ class FakeMode(internals.FakeTensorMode):
     _initialise = _apart(internals.FakeTensorMode.__init__)
     _dispatch_impl = _apart(internals.FakeTensorMode._dispatch_impl)
 
-    def __init__(self, shape_env: Any = None) -> None:
+    def __init__(self, shape_env: ShapeEnv | None = None) -> None:
         _prepare()
         self._initialise(shape_env=shape_env)
         self.cache_enabled = False
@@ -197,7 +205,9 @@ class FakeMode(internals.FakeTensorMode):
     def _should_skip_dynamo(cls) -> bool:
         return False  # what is put around `__torch_dispatch__` otherwise imports it
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Operator, types: object, args: Args = (), kwargs: Kwargs | None = None
+    ) -> Nested:
         if isinstance(func, internals.HigherOrderOperator) and func not in internals.operators_with_fakes:
             rule = func.python_key_table.get(internals.FakeTensorMode)
             if rule is None:
@@ -205,12 +215,12 @@ class FakeMode(internals.FakeTensorMode):
             return rule(self, *args, **(kwargs or {}))
         return self.dispatch(func, types, args, kwargs or {})
 
-    def of(self, tensor: torch.Tensor) -> Any:
+    def of(self, tensor: torch.Tensor) -> Fake:
         """The fake tensor of an existing one, with its sizes as they are."""
         # Of a tensor that comes from somewhere torch takes no number as known.
         return self.from_tensor(tensor, static_shapes=True, source=_UNNAMED, trace=False)
 
-    def admit(self, shape_env: Any) -> None:
+    def admit(self, shape_env: ShapeEnv | None) -> None:
         """From now on there may be symbols."""
         self.shape_env = shape_env
         self.static_shapes = False

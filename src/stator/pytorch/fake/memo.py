@@ -10,20 +10,21 @@ from __future__ import annotations
 import threading
 import types
 import weakref
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake import small
-from stator.pytorch.fake.fake_executor import FakeExecutor, describe_callable
-from stator.pytorch.fake.metadata import NumberMeta, TensorMeta, meta_of
+from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.fake_executor import FakeExecutor
+from stator.pytorch.fake.metadata import TensorMeta, meta_of
 from stator.pytorch.fake.outcome import HostResult, Outcome, outcome_of, versions_of
 from stator.space.value import Unsupported
 
-__all__ = ["MEMO", "Memo"]
+if TYPE_CHECKING:
+    from stator.pytorch.types import Args, Descriptions, FakeOperand, Function, Kwargs, OperandMeta
 
-Meta = TensorMeta | NumberMeta
+__all__ = ["MEMO", "Memo"]
 
 #: outcomes that the process remembers at least, when they are those asked for last; never more than twice as many
 _GENERATION = 1_000
@@ -37,15 +38,15 @@ class Memo:
 
     def __init__(self, fake_executor: FakeExecutor | None = None) -> None:
         #: by the id of the function and what it is called with: what was asked for lately, and before that
-        self._young: dict[tuple[int, Any], Outcome] = {}
-        self._old: dict[tuple[int, Any], Outcome] = {}
-        self._stand_ins: dict[Meta, Any] = {}
-        self._kept: dict[int, Any] = {}
+        self._young: dict[tuple[int, object], Outcome] = {}
+        self._old: dict[tuple[int, object], Outcome] = {}
+        self._stand_ins: dict[OperandMeta, FakeOperand] = {}
+        self._kept: dict[int, Function | None] = {}
         self._fake_executor = fake_executor
         #: a trace's own: a tensor in whose place a number was read remembers the symbol made for it
         self._own = fake_executor is not None
         #: descriptions with symbols in them
-        self.symbolic: dict[Any, Any] = {}
+        self.symbolic: Descriptions = {}
         self._lock = threading.RLock()
         self.hits = 0
         self.misses = 0
@@ -58,7 +59,7 @@ class Memo:
         return self._fake_executor
 
     def outcome(
-        self, function: Callable[..., Any], args: Any, kwargs: Any, key: Any, metas: list[Meta], fill: Any
+        self, function: Function, args: Args, kwargs: Kwargs, key: object, metas: list[OperandMeta], fill: Function
     ) -> Outcome | None:
         """The outcome of the operation, or None where metadata alone does not tell it.
 
@@ -76,7 +77,7 @@ class Memo:
             self._remember(full, found)
         return found if found.lasting else None
 
-    def _recalled(self, full: tuple[int, Any]) -> Outcome | None:
+    def _recalled(self, full: tuple[int, object]) -> Outcome | None:
         """An outcome that has not been asked for lately."""
         with self._lock:
             found = self._old.pop(full, None)
@@ -84,12 +85,12 @@ class Memo:
                 self._remember(full, found)
         return found
 
-    def _remember(self, full: tuple[int, Any], outcome: Outcome) -> None:
+    def _remember(self, full: tuple[int, object], outcome: Outcome) -> None:
         if len(self._young) >= _GENERATION and not self._own:
             self._old, self._young = self._young, {}
         self._young[full] = outcome
 
-    def _keep(self, function: Any) -> None:
+    def _keep(self, function: Function) -> None:
         """The id of a function stays its own as long as something is remembered of it."""
         number = id(function)
         if number in self._kept:
@@ -107,7 +108,7 @@ class Memo:
                 for full in [full for full in outcomes if full[0] == number]:
                     del outcomes[full]
 
-    def _ask(self, function: Any, args: Any, kwargs: Any, metas: list[Meta], fill: Any) -> Outcome:
+    def _ask(self, function: Function, args: Args, kwargs: Kwargs, metas: list[OperandMeta], fill: Function) -> Outcome:
         if not self._own and small.preferable(metas):
             found = self._seen(function, args, kwargs, metas, fill)
             if found is not None:
@@ -131,7 +132,9 @@ class Memo:
                 self._stand_ins.pop(meta, None)
         return outcome
 
-    def _seen(self, function: Any, args: Any, kwargs: Any, metas: list[Any], fill: Any) -> Outcome | None:
+    def _seen(
+        self, function: Function, args: Args, kwargs: Kwargs, metas: list[OperandMeta], fill: Function
+    ) -> Outcome | None:
         """The outcome on small real tensors; None where fake ones have to tell."""
         with internals.disable_current_modes():
             operands = [small.operand(meta) for meta in metas]
@@ -145,7 +148,7 @@ class Memo:
         return outcome
 
     @staticmethod
-    def _harmless(outcome: Outcome, metas: list[Any], fakes: list[Any]) -> bool:
+    def _harmless(outcome: Outcome, metas: list[OperandMeta], fakes: list[FakeOperand]) -> bool:
         """A write that changed contents only: no view is involved, and the metadata stayed."""
         if any(meta.symbolic for meta in metas):
             return False
@@ -153,13 +156,13 @@ class Memo:
             return False  # autograd rewrites the history of what it is a view of, or refuses to
         return all(_alike(meta_of(fake), meta) for meta, fake in zip(metas, fakes, strict=True))
 
-    def _operand(self, meta: Meta, position: int, metas: list[Meta]) -> Any:
+    def _operand(self, meta: OperandMeta, position: int, metas: list[OperandMeta]) -> FakeOperand:
         """A fake tensor to compute with, used again where nothing sticks to it; two operands alike get two."""
         if self._own or any(other is meta for other in metas[:position]):
             return self.make(meta)
         return self._stand_in(meta)
 
-    def _stand_in(self, meta: Meta) -> Any:
+    def _stand_in(self, meta: OperandMeta) -> FakeOperand:
         found = self._stand_ins.get(meta)
         if found is None:
             found = self.make(meta)
@@ -168,12 +171,12 @@ class Memo:
             self._stand_ins[meta] = found
         return found
 
-    def stand_in(self, meta: Meta) -> Any:
+    def stand_in(self, meta: OperandMeta) -> FakeOperand:
         """A fake tensor to show (as a node's example value), never to compute with."""
         with self._lock:
             return self._stand_in(meta)
 
-    def make(self, meta: Meta) -> Any:
+    def make(self, meta: OperandMeta) -> FakeOperand:
         """A new fake tensor of this description (except for being a view)."""
         # A backend at work may ask, with its own modes on.
         with internals.disable_current_modes(), self.fake_executor.mode:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator.pytorch import internals
 
-__all__ = ["NumberMeta", "TensorMeta", "hint_of", "meta_of", "number_meta"]
+if TYPE_CHECKING:
+    from stator.pytorch.types import Descriptions, Number
+
+__all__ = ["NumberMeta", "TensorMeta", "hint_of", "is_symbol", "meta_of", "number_meta"]
 
 _Base: Any = internals.TensorBase
 _BITS = (torch.Tensor.is_conj, torch.Tensor.is_neg, torch.Tensor.is_inference)
-_interned: weakref.WeakValueDictionary[tuple[Any, ...], TensorMeta] = weakref.WeakValueDictionary()
+_interned: weakref.WeakValueDictionary[tuple[object, ...], TensorMeta] = weakref.WeakValueDictionary()
 
 
 class TensorMeta:
@@ -24,11 +27,11 @@ class TensorMeta:
         *("__weakref__", "symbolic"),
     )
 
-    shape: tuple[Any, ...]
-    stride: tuple[Any, ...]
-    offset: Any
-    dtype: Any
-    device: Any
+    shape: tuple[Number, ...]
+    stride: tuple[Number, ...]
+    offset: Number
+    dtype: torch.dtype
+    device: torch.device
     requires_grad: bool
     is_leaf: bool
     is_view: bool
@@ -37,16 +40,16 @@ class TensorMeta:
     #: whether some size is only known as a symbol
     symbolic: bool
 
-    def parts(self, *, views: bool = True) -> tuple[Any, ...]:
+    def parts(self, *, views: bool = True) -> tuple[object, ...]:
         """Everything that makes up the description; without `views`, except for being a view."""
         return tuple(getattr(self, name) for name in _ORDER if views or name != "is_view")
 
-    def make(self) -> Any:
+    def make(self) -> torch.Tensor:
         """A new tensor of this description (except for being a view), of the current fake mode."""
         with torch.inference_mode(self.bits[2]), torch.set_grad_enabled(self.requires_grad):
             return self._grafted(self._memory())
 
-    def _memory(self) -> Any:
+    def _memory(self) -> torch.Tensor:
         with torch.no_grad():
             if self.symbolic or not self.offset:
                 tensor = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=self.device)
@@ -60,7 +63,7 @@ class TensorMeta:
                 tensor = internals.neg_view(tensor)
         return tensor
 
-    def _grafted(self, tensor: Any) -> Any:
+    def _grafted(self, tensor: torch.Tensor) -> torch.Tensor:
         if not self.requires_grad:
             return tensor
         if self.is_leaf:
@@ -82,15 +85,15 @@ class NumberMeta:
     __slots__ = ("number",)
     symbolic = True
 
-    def __init__(self, number: Any) -> None:
+    def __init__(self, number: Number) -> None:
         self.number = number
 
-    def make(self) -> Any:
+    def make(self) -> Number:
         """The number itself."""
         return self.number
 
 
-def meta_of(tensor: Any, symbolic: dict[Any, Any] | None = None) -> TensorMeta | None:
+def meta_of(tensor: torch.Tensor, symbolic: Descriptions | None = None) -> TensorMeta | None:
     """The description of a real or fake tensor, or None for a kind that has no short one.
 
     Sparse, nested and quantised tensors, those inside a functorch transform and dual tensors have none; those with
@@ -104,7 +107,7 @@ def meta_of(tensor: Any, symbolic: dict[Any, Any] | None = None) -> TensorMeta |
         return None
     size, stride, offset = tuple(_Base.size(tensor)), _Base.stride(tensor), _Base.storage_offset(tensor)
     table: Any = _interned
-    sizes: tuple[Any, ...] = (size, stride, offset)
+    sizes: tuple[object, ...] = (size, stride, offset)
     if internals.has_symbolic_sizes(tensor):
         if symbolic is None or type(offset) is not int or offset:
             return None  # at an offset, the memory before it would need a size of its own
@@ -128,7 +131,7 @@ def meta_of(tensor: Any, symbolic: dict[Any, Any] | None = None) -> TensorMeta |
     return found
 
 
-def number_meta(number: Any, symbolic: dict[Any, Any]) -> NumberMeta:
+def number_meta(number: Number, symbolic: Descriptions) -> NumberMeta:
     """The description of a symbolic number in its trace's table."""
     key = (type(number), _plain(number))
     found: NumberMeta | None = symbolic.get(key)
@@ -137,17 +140,22 @@ def number_meta(number: Any, symbolic: dict[Any, Any]) -> NumberMeta:
     return found
 
 
-def hint_of(number: Any) -> Any:
+def hint_of(number: Number) -> Number:
     """A number, or what a symbol stands for in this call; None for one that is known when the graph runs."""
-    return number.node.hint if isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool) else number
+    return number.node.hint if is_symbol(number) else number
 
 
-def _plain(number: Any) -> Any:
+def is_symbol(number: object) -> bool:
+    """Whether it is a symbolic number."""
+    return isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def _plain(number: Number) -> object:
     """What tells a size: the number, or the expression over symbols."""
     return number if type(number) is int else number.node.expr
 
 
-def _describable(tensor: Any) -> bool:
+def _describable(tensor: torch.Tensor) -> bool:
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or tensor.is_mkldnn:
         return False
     return internals.functorch_level(tensor) < 0
@@ -157,10 +165,10 @@ class _Graft(torch.autograd.Function):
     """Makes a tensor part of an autograd graph without changing anything else about it."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Any, leaf: Any) -> Any:
+    def forward(ctx: torch.autograd.function.FunctionCtx, tensor: torch.Tensor, leaf: torch.Tensor) -> torch.Tensor:
         ctx.mark_dirty(tensor)
         return tensor
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: torch.autograd.function.FunctionCtx, grad: torch.Tensor) -> tuple[None, None]:
         return None, None

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import OpObservation
-from stator.pytorch.fake.metadata import TensorMeta, meta_of
+from stator.pytorch.fake.metadata import TensorMeta, is_symbol, meta_of
 from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.fake.watcher import OpObservation
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.interfaces import Operation
+    from stator.pytorch.traced import Operation, TracedTensor
+    from stator.pytorch.types import Descriptions, FakeOperand, Host, Nested, Number
     from stator.space.space import Space
+
+#: where in a result a part is found, from the outside in
+Path: TypeAlias = tuple[int, ...]
+#: the traced tensors of a result
+Made: TypeAlias = Mapping[Path, "TracedTensor"]
 
 __all__ = ["Outcome", "Result", "TensorResult", "outcome_of", "versions_of"]
 
-_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _HOSTS = (int, float, bool, complex, str, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
 
 
@@ -29,12 +35,14 @@ class Result:
     __slots__ = ()
     #: whether the part is all there is to know, so that the outcome may be remembered
     lasting = True
+    #: whether the graph computes it, or a part of it
+    computed = True
 
-    def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
+    def build(self, space: Space, operation: Operation, path: Path) -> Value:
         """The traced value of the part of the operation's result that is found at `path`."""
         raise NotImplementedError
 
-    def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
+    def example(self, operation: Operation, values: Made, path: Path) -> Nested:
         """The part as a fake result; `values` are the traced tensors by their paths."""
         raise NotImplementedError
 
@@ -50,11 +58,11 @@ class TensorResult(Result):
         self.alias = alias
         self.lasting = lasting and meta is not None
 
-    def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
+    def build(self, space: Space, operation: Operation, path: Path) -> Value:
         return operation.made(self.meta, path, self.alias)
 
-    def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
-        return operation.recorder.example(values[path])
+    def example(self, operation: Operation, values: Made, path: Path) -> Nested:
+        return operation.recorder.fakes.example(values[path])
 
 
 class ArgumentResult(Result):
@@ -65,25 +73,26 @@ class ArgumentResult(Result):
     def __init__(self, index: int) -> None:
         self.index = index
 
-    def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
+    def build(self, space: Space, operation: Operation, path: Path) -> Value:
         return operation.operands[self.index]
 
-    def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
-        return operation.recorder.example(operation.operands[self.index])
+    def example(self, operation: Operation, values: Made, path: Path) -> Nested:
+        return operation.recorder.fakes.example(operation.operands[self.index])
 
 
 class HostResult(Result):
     """A known immutable object."""
 
     __slots__ = ("host",)
+    computed = False
 
-    def __init__(self, host: Any) -> None:
+    def __init__(self, host: Host) -> None:
         self.host = host
 
-    def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
+    def build(self, space: Space, operation: Operation, path: Path) -> Value:
         return space.fresh(self.host)
 
-    def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
+    def example(self, operation: Operation, values: Made, path: Path) -> Nested:
         return self.host
 
 
@@ -92,27 +101,28 @@ class SymbolicResult(Result):
 
     __slots__ = ("number",)
 
-    def __init__(self, number: Any) -> None:
+    def __init__(self, number: Number) -> None:
         self.number = number
 
-    def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
+    def build(self, space: Space, operation: Operation, path: Path) -> Value:
         return operation.made_number(self.number, path)
 
-    def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
+    def example(self, operation: Operation, values: Made, path: Path) -> Nested:
         return self.number
 
 
 class SequenceResult(Result):
     """A list or tuple (or structure sequence) of parts."""
 
-    __slots__ = ("cls", "items", "lasting")
+    __slots__ = ("cls", "computed", "items", "lasting")
 
     def __init__(self, cls: type, items: list[Result]) -> None:
         self.cls = cls
         self.items = items
         self.lasting = all(item.lasting for item in items)
+        self.computed = any(item.computed for item in items)
 
-    def build(self, space: Space, operation: Operation, path: tuple[int, ...]) -> Value:
+    def build(self, space: Space, operation: Operation, path: Path) -> Value:
         parts = [item.build(space, operation, (*path, i)) for i, item in enumerate(self.items)]
         if self.cls is list:
             return space.new_list(parts)
@@ -120,7 +130,7 @@ class SequenceResult(Result):
         made.cls = self.cls
         return made
 
-    def example(self, operation: Operation, values: dict[tuple[int, ...], Any], path: tuple[int, ...]) -> Any:
+    def example(self, operation: Operation, values: Made, path: Path) -> Nested:
         parts = [item.example(operation, values, (*path, i)) for i, item in enumerate(self.items)]
         return parts if self.cls is list else tuple(parts)
 
@@ -167,22 +177,16 @@ class Outcome:
     @property
     def traced(self) -> bool:
         """Whether the operation belongs in the graph: one that only read metadata does not."""
-        return self.effectful or _holds_traced(self.result)
+        return self.effectful or self.result.computed
 
 
-def _holds_traced(result: Result) -> bool:
-    if type(result) is SequenceResult:
-        return any(_holds_traced(item) for item in result.items)
-    return type(result) is not HostResult
-
-
-def versions_of(operands: list[Any]) -> list[int]:
+def versions_of(operands: list[FakeOperand]) -> list[int]:
     """How often each operand counts as written; a tensor made in inference mode counts no writes."""
     return [internals.version(t) if isinstance(t, torch.Tensor) and not t.is_inference() else 0 for t in operands]
 
 
 def outcome_of(
-    observed: OpObservation, operands: list[Any], before: list[int], name: str, symbolic: dict[Any, Any]
+    observed: OpObservation, operands: list[FakeOperand], before: list[int], name: str, symbolic: Descriptions
 ) -> Outcome:
     """Describe a run on the given fake operands, whose versions were `before`.
 
@@ -206,7 +210,7 @@ def outcome_of(
 class _Description:
     """Describes the result of a call on the given tensors."""
 
-    def __init__(self, operands: dict[int, Any], name: str, symbolic: dict[Any, Any]) -> None:
+    def __init__(self, operands: dict[int, torch.Tensor], name: str, symbolic: Descriptions) -> None:
         self.by_id = {id(t): i for i, t in operands.items()}
         self.by_storage = {storage_of(t): i for i, t in operands.items()}
         self.name = name
@@ -214,7 +218,7 @@ class _Description:
         #: whether a new leaf of autograd's graph has been met
         self.leaf = False
 
-    def of(self, result: Any) -> Result:
+    def of(self, result: Nested) -> Result:
         """The description of a host result."""
         if isinstance(result, torch.Tensor):
             index = self.by_id.get(id(result))
@@ -223,7 +227,7 @@ class _Description:
             alias = self.by_storage.get(storage_of(result))
             self.leaf |= alias is None and result.requires_grad and result.is_leaf
             return TensorResult(meta_of(result, self.symbolic), getattr(result, "constant", None) is None, alias)
-        if isinstance(result, _SYMBOLIC):
+        if is_symbol(result):
             return SymbolicResult(result)
         if isinstance(result, torch.Size | list | tuple):
             return SequenceResult(type(result), [self.of(item) for item in result])

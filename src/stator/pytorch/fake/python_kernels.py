@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import TensorMeta, hint_of, meta_of
+from stator.pytorch.fake.metadata import TensorMeta, hint_of, is_symbol, meta_of
 from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.nesting import tensors_in
 
 if TYPE_CHECKING:
-    from stator.pytorch.fake.fake_executor import OpObservation
+    from stator.pytorch.fake.watcher import OpObservation
+    from stator.pytorch.types import FakeOperand, FakeTensorMode, Nested
 
 __all__ = ["agree", "as_numbers"]
 
-_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
-
-def as_numbers(operands: list[Any], mode: Any) -> list[Any] | None:
+def as_numbers(operands: list[FakeOperand], mode: FakeTensorMode) -> list[FakeOperand] | None:
     """Fake tensors and numbers like the operands, with the sizes of this call in place of symbols.
 
     None if there are no symbols, or some that are known only when the graph runs, or a tensor of a kind that cannot be
@@ -33,7 +33,7 @@ def as_numbers(operands: list[Any], mode: Any) -> list[Any] | None:
     """
     if not any(map(_is_symbolic, operands)):
         return None
-    made: dict[int, Any] = {}
+    made: dict[int, FakeOperand] = {}
     with internals.disable_current_modes(), mode:
         for operand in operands:
             if id(operand) not in made:
@@ -43,7 +43,7 @@ def as_numbers(operands: list[Any], mode: Any) -> list[Any] | None:
     return [made[id(operand)] for operand in operands]
 
 
-def _as_number(operand: Any) -> Any:
+def _as_number(operand: FakeOperand) -> FakeOperand | None:
     if not isinstance(operand, torch.Tensor):
         return hint_of(operand)
     meta = meta_of(operand, {})
@@ -58,11 +58,11 @@ def _as_number(operand: Any) -> Any:
     return plain.make()
 
 
-def _is_symbolic(operand: Any) -> bool:
-    return internals.has_symbolic_sizes(operand) if isinstance(operand, torch.Tensor) else type(operand) in _SYMBOLIC
+def _is_symbolic(operand: FakeOperand) -> bool:
+    return is_symbol(operand) or any(map(internals.has_symbolic_sizes, tensors_in(operand)))
 
 
-def _sizes(tensor: Any) -> tuple[Any, ...]:
+def _sizes(tensor: torch.Tensor) -> tuple[Any, ...]:
     """Sizes, strides and offset as they are in this call."""
     return (
         tuple([hint_of(n) for n in tensor.shape]),
@@ -71,7 +71,9 @@ def _sizes(tensor: Any) -> tuple[Any, ...]:
     )
 
 
-def agree(observed: OpObservation, operands: list[Any], expected: OpObservation, numbers: list[Any]) -> bool:
+def agree(
+    observed: OpObservation, operands: list[FakeOperand], expected: OpObservation, numbers: list[FakeOperand]
+) -> bool:
     """Whether a run with symbols has done what the run with numbers has."""
     return (
         (observed.random, observed.effectful, observed.rigid) == (expected.random, expected.effectful, expected.rigid)
@@ -81,11 +83,11 @@ def agree(observed: OpObservation, operands: list[Any], expected: OpObservation,
     )
 
 
-def _written(observed: OpObservation, operands: list[Any]) -> list[bool]:
-    return [isinstance(t, torch.Tensor) and storage_of(t) in observed.written for t in operands]
+def _written(observed: OpObservation, operands: list[FakeOperand]) -> list[bool]:
+    return [storage_of(tensor) in observed.written for tensor in tensors_in(operands)]
 
 
-def _alike(found: Any, expected: Any) -> bool:
+def _alike(found: Nested, expected: Nested) -> bool:
     if isinstance(expected, torch.Tensor):
         return isinstance(found, torch.Tensor) and _description(found) == _description(expected)
     if isinstance(expected, list | tuple):
@@ -93,7 +95,7 @@ def _alike(found: Any, expected: Any) -> bool:
     return bool(hint_of(found) == expected)
 
 
-def _description(tensor: Any) -> Any:
+def _description(tensor: torch.Tensor) -> object:
     meta = meta_of(tensor, {})
     if meta is None:
         return type(tensor)

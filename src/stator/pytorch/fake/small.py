@@ -10,31 +10,30 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import OpObservation, Watcher, casts_not_kept, warnings_of_torch
 from stator.pytorch.fake.metadata import TensorMeta
+from stator.pytorch.fake.operator_facts import SIMPLE, makes_view, name_of
+from stator.pytorch.fake.quiet import casts_not_kept, warnings_of_torch
+from stator.pytorch.fake.watcher import OpObservation, Watcher
+from stator.pytorch.nesting import tensors_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stator.pytorch.types import Args, Function, Kwargs, Nested, OperandMeta, Operator
 
 __all__ = ["observe", "preferable"]
 
 #: elements of an operand, and of all operands of one operator multiplied (as of a result), at most
 _SMALL = 1 << 14
 _LARGE = 1 << 20
-#: operators that are not said to be pointwise and look at no number either
-_SIMPLE = frozenset(
-    f"aten::{name}"
-    for name in (
-        *("t", "transpose", "permute", "view", "_unsafe_view", "expand", "unsqueeze", "squeeze", "clone", "detach"),
-        *("mm", "addmm", "bmm", "sum", "mean"),
-    )
-)
 
 
-def preferable(metas: list[Any]) -> bool:
+def preferable(metas: Sequence[OperandMeta]) -> bool:
     """Whether operands of this description should be tried before fake ones."""
     return (
         "sympy" not in sys.modules
@@ -43,7 +42,7 @@ def preferable(metas: list[Any]) -> bool:
     )
 
 
-def _is_small(meta: Any) -> bool:
+def _is_small(meta: OperandMeta) -> bool:
     if not isinstance(meta, TensorMeta) or meta.symbolic or any(meta.bits) or meta.device.type != "cpu":
         return False
     return math.prod(meta.shape) <= _SMALL and meta.offset + sum(meta.stride) <= _SMALL
@@ -58,30 +57,32 @@ class _Simple(Watcher):
 
     real = True
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        tensors = [arg for arg in (*args, *(kwargs or {}).values()) if isinstance(arg, torch.Tensor)]
-        if not _is_simple(func) or math.prod(max(1, t.numel()) for t in tensors) > _LARGE:
+    def __torch_dispatch__(
+        self, func: Operator, types: object, args: Args = (), kwargs: Kwargs | None = None
+    ) -> Nested:
+        sizes = [max(1, tensor.numel()) for tensor in tensors_in((args, kwargs))]
+        if not _is_simple(func) or math.prod(sizes) > _LARGE:
             raise _NotSimple
         return super().__torch_dispatch__(func, types, args, kwargs)
 
 
 @functools.cache
-def _is_simple(func: Any) -> bool:
+def _is_simple(func: Operator) -> bool:
     if not isinstance(func, internals.OpOverload) or func.namespace != "aten":
         return False
     looks = (torch.Tag.nondeterministic_seeded, torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
-    known = torch.Tag.pointwise in func.tags or internals.schema(func).name in _SIMPLE
+    known = torch.Tag.pointwise in func.tags or makes_view(func) or name_of(func) in SIMPLE
     return known and not any(tag in func.tags for tag in looks)
 
 
-def operand(meta: TensorMeta) -> Any:
+def operand(meta: TensorMeta) -> torch.Tensor:
     """A real tensor of this description."""
     made = meta.make()
     made.untyped_storage().fill_(1)  # any number will do, but the same in every run
     return made
 
 
-def observe(function: Callable[..., Any], args: Any, kwargs: Any) -> OpObservation | None:
+def observe(function: Function, args: Args, kwargs: Kwargs) -> OpObservation | None:
     """Run an operation on real operands; None where it is not simple, or fails."""
     observed = OpObservation()
     try:

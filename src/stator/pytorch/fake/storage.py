@@ -8,17 +8,20 @@ there and the operation itself decides. The rules are those of `at::get_overlap_
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
 
+if TYPE_CHECKING:
+    pass
+
 __all__ = ["overlaps", "storage_of"]
 
 
-def storage_of(tensor: Any) -> int:
+def storage_of(tensor: torch.Tensor) -> int:
     """Which storage a tensor has, as a number; tensors without one count as their own."""
     try:
         return int(internals.storage_address(tensor.untyped_storage()))
@@ -26,7 +29,7 @@ def storage_of(tensor: Any) -> int:
         return id(tensor)
 
 
-def overlaps(written: Any, operands: Sequence[Any]) -> bool:
+def overlaps(written: torch.Tensor, operands: Sequence[object]) -> bool:
     """Whether a (fake) tensor that is written lies upon itself, or partly upon one of the other operands."""
     place = _Place.of(written)
     if place is None:
@@ -50,7 +53,7 @@ class _Place:
         self.end = self.begin + span * itemsize
 
     @classmethod
-    def of(cls, tensor: Any) -> _Place | None:
+    def of(cls, tensor: torch.Tensor) -> _Place | None:
         """The place of a tensor of known layout that has elements at all."""
         if tensor.layout is not torch.strided or tensor.is_nested:
             return None

@@ -12,27 +12,30 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
-from stator.guards.guard import Guard, Predicate
-from stator.guards.source import AttrSource, DictItemSource
+from stator.guards.base import Guard
+from stator.guards.guard import Predicate
 from stator.pytorch import internals
-from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.tracing_context import Context, name_later
 from stator.pytorch.shapes.shapes import new_env
 
 if TYPE_CHECKING:
-    from stator.pytorch.interfaces import Recorder
+    import torch.fx
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-__all__ = ["alone_guards", "backend_guards", "in_context", "is_member"]
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import TracedValue
+
+__all__ = ["backend_guards", "in_context"]
 
 _frames = itertools.count()
 
 
 @contextlib.contextmanager
-def in_context(recorder: Recorder, gm: Any, inputs: list[Any]) -> Iterator[Any]:
+def in_context(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> Iterator[Context]:
     """The environment of a backend's call. Yields the TracingContext."""
     shapes = recorder.shapes
     compile_id = internals.CompileId(frame_id=next(_frames), frame_compile_id=0)
@@ -40,7 +43,7 @@ def in_context(recorder: Recorder, gm: Any, inputs: list[Any]) -> Iterator[Any]:
     internals.begin_origins(gm)
     with contextlib.ExitStack() as settings:
 
-        def env() -> Any:
+        def env() -> ShapeEnv:
             settings.enter_context(_shapes_from_data(shapes.env))
             return shapes.env
 
@@ -60,7 +63,7 @@ def in_context(recorder: Recorder, gm: Any, inputs: list[Any]) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def _shapes_from_data(env: Any) -> Iterator[None]:
+def _shapes_from_data(env: ShapeEnv) -> Iterator[None]:
     """A backend may use operations that Stator is told to break at: the gradient of `y[mask] = z` is `grad[mask]`."""
     before = env.settings
     env.settings = dataclasses.replace(before, allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True)
@@ -70,7 +73,7 @@ def _shapes_from_data(env: Any) -> Iterator[None]:
         env.settings = before
 
 
-def _marks(tensor: Any) -> dict[str, Any]:
+def _marks(tensor: torch.Tensor) -> dict[str, object]:
     """What a graph input's tensor carries for the backend: parameters stay where they are from call to call."""
     marked = getattr(tensor, "_dynamo_static_input_type", None)
     if marked is None and isinstance(tensor, torch.nn.Parameter):
@@ -78,7 +81,7 @@ def _marks(tensor: Any) -> dict[str, Any]:
     return {} if marked is None else {"_dynamo_static_input_type": marked}
 
 
-def backend_guards(recorder: Recorder, context: Any) -> list[Guard]:
+def backend_guards(recorder: Recorder, context: Context) -> list[Guard]:
     """The assumptions that the backend has made, as guards."""
     guards: list[Guard] = []
     for assumption in context.guards_context.aotautograd_guards:
@@ -92,34 +95,12 @@ def backend_guards(recorder: Recorder, context: Any) -> list[Guard]:
     return guards
 
 
-def alone_guards(value: Any, tensors: list[Any]) -> list[Guard]:
-    """No other tensor lies in the storage of one whose metadata the program changes: its own might change too."""
-    others = [other.source for other in tensors if other is not value and other.source is not None]
-    if not others or value.source is None:
-        return []
-    return [Predicate((value.source, *others), _apart, f"{value.source.expr()} shares no storage with other tensors")]
-
-
-def _apart(tensor: Any, *others: Any) -> bool:
-    storage = storage_of(tensor)
-    return all(storage_of(other) != storage for other in others)
-
-
-def is_member(value: Any) -> bool:
-    """Whether an input is a parameter or buffer found in a module."""
-    base = value.source
-    if isinstance(base, DictItemSource):
-        base = base.base
-        return isinstance(base, AttrSource) and base.name in internals.MODULE_TENSORS
-    return False
-
-
 class _Overlap:
     """The first `count` tensors each overlap another of them, the others overlap none."""
 
     def __init__(self, count: int) -> None:
         self.count = count
 
-    def __call__(self, *tensors: Any) -> bool:
+    def __call__(self, *tensors: object) -> bool:
         overlapping = internals.overlapping_tensors(list(tensors), symbolic=False)
         return set(overlapping) == set(range(self.count))

@@ -6,11 +6,14 @@ import contextlib
 import linecache
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch.fx
 
 from stator.pytorch import internals
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["graph_module", "sources_go_with"]
 
@@ -27,7 +30,7 @@ def graph_module(root: torch.nn.Module, graph: torch.fx.Graph) -> torch.fx.Graph
 
 
 @contextlib.contextmanager
-def sources_go_with(owner: Any) -> Iterator[None]:
+def sources_go_with(owner: torch.fx.GraphModule) -> Iterator[None]:
     """The source of GraphModules made meanwhile, by a backend, is kept as long as the owner lives."""
     before = set(internals.generated_sources.eval_cache)
     try:

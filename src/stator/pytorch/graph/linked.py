@@ -9,22 +9,29 @@ takes it as an input.
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 import torch.autograd
 
 from stator import errors
 from stator.interp.policy import worth_tracing
-from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.attributes import is_leaf
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.signals import Restart
 from stator.space.value import Value
 
 if TYPE_CHECKING:
+    import torch.fx
+
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import Operation, TracedTensor
+    from stator.pytorch.types import Function
     from stator.space.interfaces import Frame
+
+#: variables of a function by their names
+Scope: TypeAlias = dict[str, object]
 
 __all__ = ["check_outputs"]
 
@@ -33,28 +40,32 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
     """Trace again up to an earlier end, if autograd would not know of these outputs what it is asked for."""
     if recorder.keeps_order:
         return
-    tensors = [v for v in outputs if isinstance(v, TensorValue) and v.operation is not None and v.requires_grad]
+    tensors: list[TracedTensor] = [
+        tensor for tensor in tensors_among(outputs) if tensor.operation is not None and tensor.requires_grad
+    ]
     for value in tensors:
         if is_leaf(value) and not _is_made_again(recorder, value):  # a view made without gradients
-            operation: Any = value.operation
+            operation = value.operation
+            assert operation is not None
             raise Restart(operation.step, errors.NewLeaf(describe_callable(operation.function)))
     _refuse_views(recorder, tensors)
-    asked = [(value, value.operation) for value in tensors]
-    asked += [(v, recorder.rewritten[v]) for v in recorder.written if v.requires_grad and not _was_leaf(v)]
+    asked = [(value, value.operation) for value in tensors if value.operation is not None]
+    written, rewritten = recorder.effects.written, recorder.effects.rewritten
+    asked += [(value, rewritten[value]) for value in written if value.requires_grad and not _was_leaf(value)]
     if len(asked) > 1 and _asked(recorder):
         _cut(recorder, asked)
 
 
-def _is_made_again(recorder: Recorder, view: TensorValue) -> bool:
+def _is_made_again(recorder: Recorder, view: TracedTensor) -> bool:
     """Whether the backend makes the view as eager execution does: a view of an input is made from that input when the
     graph has run, in the grad mode that the graph was called in (in inference mode, AOTAutograd copies it)."""
     without = recorder.state.entry[0] is False and not torch.is_inference_mode_enabled()
     return without and view.root.host is not None
 
 
-def _refuse_views(recorder: Recorder, tensors: list[TensorValue]) -> None:
+def _refuse_views(recorder: Recorder, tensors: list[TracedTensor]) -> None:
     """A backend gives outputs that share new memory as plain views of each other: a Function's backward is lost."""
-    for made, operation in recorder.own_gradients.items():
+    for made, operation in recorder.tracked.own_gradients.items():
         reached = _reached(made.node, set()) | {made.node}
         alike = {value.node in reached for value in tensors if value.root is made.root}
         if made.root.host is None and len(alike) == 2:
@@ -63,26 +74,26 @@ def _refuse_views(recorder: Recorder, tensors: list[TensorValue]) -> None:
             raise Restart(operation.step, errors.UnsupportedTensorOperation(name, why))
 
 
-def _was_leaf(value: TensorValue) -> bool:
+def _was_leaf(value: TracedTensor) -> bool:
     """Whether an existing tensor that is written to stays what it is: gradients are not recorded for a leaf."""
     return bool(value.meta.is_leaf if value.meta is not None else value.fake.is_leaf)
 
 
-def _cut(recorder: Recorder, made: list[tuple[TensorValue, Any]]) -> None:
+def _cut(recorder: Recorder, made: list[tuple[TracedTensor, Operation]]) -> None:
     """End the graph before the first operation on whose result, or on what it writes to, another output depends.
 
     Ordinary Python performs it: then the tensor has a place of its own in autograd's graph.
     """
     for value, operation in sorted(made, key=lambda pair: pair[1].step):
-        reached = _reached(value.node, recorder.keep)
+        reached = _reached(value.node, recorder.effects.keep)
         if any(other.node in reached for other, _ in made if other.node is not value.node):
             about = f"what may be asked about the gradient of a result of {describe_callable(operation.function)}"
             raise Restart(operation.step, errors.AutogradCall(about))
 
 
-def _reached(start: Any, effectful: set[Any]) -> set[Any]:
+def _reached(start: torch.fx.Node, effectful: set[torch.fx.Node]) -> set[torch.fx.Node]:
     """The nodes whose results are made from that of `start`; what an effectful one is given it may have written to."""
-    found: set[Any] = set()
+    found: set[torch.fx.Node] = set()
     waiting = list(start.users)
     while waiting:
         node = waiting.pop()
@@ -115,7 +126,7 @@ class _Asking:
         self.seen: set[types.CodeType] = set()
         self.found = any(self.asks(frame.code, _variables(frame.function.host)) for frame in frames)
 
-    def asks(self, code: types.CodeType, variables: list[Any]) -> bool:
+    def asks(self, code: types.CodeType, variables: list[Scope]) -> bool:
         if code in self.seen or len(self.seen) > _MOST_CODES:
             return False
         self.seen.add(code)
@@ -130,7 +141,7 @@ class _Asking:
             return True
         return any(self.asked_by(_find(variables, name)) for name in (*code.co_names, *code.co_freevars))
 
-    def asked_by(self, function: Any) -> bool:
+    def asked_by(self, function: object) -> bool:
         """The same of what a global, or a variable of the function around, is."""
         if function is torch.autograd.grad:
             return True
@@ -139,7 +150,7 @@ class _Asking:
         return self.asks(function.__code__, _variables(function))
 
 
-def _variables(function: Any) -> list[Any]:
+def _variables(function: Function) -> list[Scope]:
     """Where a function finds what it names: the variables of the functions around it, and its globals."""
     if type(function) is not types.FunctionType:
         return []
@@ -147,12 +158,12 @@ def _variables(function: Any) -> list[Any]:
     return [dict(cells), function.__globals__]
 
 
-def _contents(cell: types.CellType) -> Any:
+def _contents(cell: types.CellType) -> object:
     try:
         return cell.cell_contents
     except ValueError:  # it is empty
         return None
 
 
-def _find(variables: list[Any], name: str) -> Any:
+def _find(variables: list[Scope], name: str) -> object:
     return next((scope[name] for scope in variables if name in scope), None)

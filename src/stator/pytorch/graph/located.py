@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Container
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stator.bytecode import decode
 from stator.bytecode.continuation import original_of
@@ -13,13 +13,19 @@ from stator.bytecode.runtime import Place
 from stator.pytorch import internals
 from stator.pytorch.graph.node_meta import NodeMeta
 
+if TYPE_CHECKING:
+    import torch
+    import torch.fx
+
 __all__ = ["Located"]
 
 
 class Located:
     """Called with an exception of the module's `forward`: where it has passed through, as `with_frames` wants it."""
 
-    def __init__(self, gm: Any, showing: Container[Any], acting: Container[Any]) -> None:
+    def __init__(
+        self, gm: torch.fx.GraphModule, showing: Container[torch.fx.Node], acting: Container[torch.fx.Node]
+    ) -> None:
         """`showing` do more than compute their results; one that fails may have done it if it is `acting`."""
         self._gm = weakref.ref(gm)
         nodes = list(gm.graph.nodes)
@@ -27,8 +33,8 @@ class Located:
         #: the last node that nothing shows of when it has failed
         self._harmless = first - 1 if first < len(nodes) and nodes[first] in acting else first
 
-    def __call__(self, error: BaseException) -> tuple[Any, ...]:
-        gm: Any = self._gm()
+    def __call__(self, error: BaseException) -> tuple[object, ...]:
+        gm: torch.fx.GraphModule = self._gm()
         entry = _entry(gm, error)
         if entry is None:
             return [], (), error.__traceback__, False, {}
@@ -37,13 +43,13 @@ class Located:
 
     def is_early(self, error: BaseException) -> bool:
         """Whether nothing that was performed shows but in results."""
-        gm: Any = self._gm()
+        gm: torch.fx.GraphModule = self._gm()
         entry = _entry(gm, error)
         index = None if entry is None else _index(gm, entry)
         return index is not None and index <= self._harmless
 
 
-def _entry(gm: Any, error: BaseException) -> TracebackType | None:
+def _entry(gm: torch.fx.GraphModule, error: BaseException) -> TracebackType | None:
     """The entry of the module's code in the traceback."""
     entry = error.__traceback__
     code = gm.forward.__code__
@@ -52,12 +58,12 @@ def _entry(gm: Any, error: BaseException) -> TracebackType | None:
     return entry
 
 
-def _index(gm: Any, entry: TracebackType) -> int | None:
+def _index(gm: torch.fx.GraphModule, entry: TracebackType) -> int | None:
     """Which node is on the line of the module's code."""
     return internals.node_on_line(gm, entry.tb_lineno - entry.tb_frame.f_code.co_firstlineno)
 
 
-def _places(node: Any) -> list[Place]:
+def _places(node: torch.fx.Node) -> list[Place]:
     """The frames of the program when it recorded the node, innermost first."""
     meta = getattr(node, "meta", None)
     if not isinstance(meta, NodeMeta):

@@ -20,29 +20,30 @@ from stator.guards.guard import Apart
 from stator.pytorch import internals
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Args, Function, GraphValue
 
 __all__ = ["MemoryRule", "memory_guard", "must_run_in_order"]
 
 _Base: Any = internals.TensorBase
 
 
-def must_run_in_order(recorder: Recorder, inputs: list[Any]) -> bool:
+def must_run_in_order(recorder: Recorder, inputs: list[GraphValue]) -> bool:
     """Whether AOTAutograd cannot take the graph: it writes no inputs beside tensors of classes of the program's own."""
-    return recorder.in_order or (
-        bool(recorder.written) and any(isinstance(v, TensorValue) and v.cls not in PLAIN_CLASSES for v in inputs)
+    return recorder.tracked.in_order or (
+        bool(recorder.effects.written) and any(tensor.cls not in PLAIN_CLASSES for tensor in tensors_among(inputs))
     )
 
 
-def memory_guard(recorder: Recorder, inputs: list[Any]) -> Apart | None:
+def memory_guard(recorder: Recorder, inputs: list[GraphValue]) -> Apart | None:
     """How the inputs of the graph lie in memory, or None where that doesn't matter; its `fn` is a MemoryRule."""
-    existing = set(recorder.tensors)
+    existing, changed = set(recorder.tracked.existing), recorder.effects.written
     tensors = [value for value in inputs if value in existing]
-    written = [value for value in tensors if value in recorder.written]
-    others = [value for value in tensors if value not in recorder.written]
+    written = [value for value in tensors if value in changed]
+    others = [value for value in tensors if value not in changed]
     if not written or len(tensors) < 2:
         return None
     hosts = [value.host for value in (*written, *others)]
@@ -69,11 +70,11 @@ class MemoryRule:
         self.itemsizes = itemsizes
         self.apart = apart
 
-    def __call__(self, *tensors: Any) -> bool:
+    def __call__(self, *tensors: object) -> bool:
         with internals.DisableTorchFunctionSubclass():
             return self.all_apart(tensors) == self.apart
 
-    def all_apart(self, tensors: tuple[Any, ...]) -> bool:
+    def all_apart(self, tensors: tuple[torch.Tensor, ...]) -> bool:
         """Whether no stretches of memory that lie upon each other lie in a written storage."""
         written = {storage_of(tensor) for tensor in tensors[: self.written]}
         extents = sorted(filter(None, map(_extent, tensors)))
@@ -86,11 +87,11 @@ class MemoryRule:
             reach = max(reach, end)
         return True
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Function, Args]:
         return MemoryRule, (self.written, self.itemsizes, self.apart)
 
 
-def _extent(tensor: Any) -> tuple[int, int, int] | None:
+def _extent(tensor: torch.Tensor) -> tuple[int, int, int] | None:
     """From which address to which the elements of a tensor lie, and in which storage; None for one without memory."""
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.numel() == 0:
         return None

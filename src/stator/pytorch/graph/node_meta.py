@@ -5,26 +5,30 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from types import CodeType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stator.bytecode import decode
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Args, Function, Nested
+    from stator.space.interfaces import Frame
 
 __all__ = ["NodeMeta", "call_chain"]
 
 #: code, index of the instruction, and globals of each frame
-Chain: TypeAlias = tuple[tuple[CodeType, int, dict[str, Any]], ...]
+Chain: TypeAlias = tuple[tuple[CodeType, int, dict[str, object]], ...]
 #: keys that are made on demand → the slot that holds what makes them
 _MADE = {"example_value": "make", "stack_trace": "chain"}
 
 
-class NodeMeta(dict[str, Any]):
+class NodeMeta(dict[str, object]):
     """A node's `meta`. `make` gives the example value (or None), `chain` is where the program was, outermost first."""
 
     __slots__ = ("chain", "make")
 
-    def __init__(self, make: Callable[[], Any], chain: Chain = ()) -> None:
+    def __init__(self, make: Callable[[], Nested], chain: Chain = ()) -> None:
         super().__init__()
-        self.make: Callable[[], Any] | None = make
+        self.make: Callable[[], Nested] | None = make
         self.chain = chain
 
     def settle(self, key: object) -> None:
@@ -46,13 +50,13 @@ class NodeMeta(dict[str, Any]):
         for key in _MADE:
             self.settle(key)
 
-    def __missing__(self, key: str) -> Any:
+    def __missing__(self, key: str) -> object:
         self.settle(key)
         if dict.__contains__(self, key):
             return dict.__getitem__(self, key)
         raise KeyError(key)
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> object:
         self.settle(key)
         return super().get(key, default)
 
@@ -68,21 +72,21 @@ class NodeMeta(dict[str, Any]):
         self._settle_all()
         return super().keys()
 
-    def copy(self) -> dict[str, Any]:
+    def copy(self) -> dict[str, object]:
         """An ordinary dict with everything made."""
         self._settle_all()
         return dict(self)
 
     __copy__ = copy
 
-    def __deepcopy__(self, memo: Any) -> dict[str, Any]:
+    def __deepcopy__(self, memo: object) -> dict[str, object]:
         return self.copy()
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Function, Args]:
         return dict, (self.copy(),)
 
 
-def call_chain(frame: Any) -> Chain:
+def call_chain(frame: Frame | None) -> Chain:
     """Where the traced program is: code, instruction and globals of each frame, outermost first."""
     chain = []
     while frame is not None:

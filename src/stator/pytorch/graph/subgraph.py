@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch.fx
 
@@ -16,7 +16,12 @@ from stator.pytorch.tensors.lowering import Call, Operand
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Function, GraphValue
 
 __all__ = ["Subgraph", "record_module"]
 
@@ -28,32 +33,32 @@ class Subgraph:
         self.recorder = recorder
         self.graph = torch.fx.Graph()
         #: inputs of the caller's choice, before those found by `close`
-        self.given: list[Any] = []
+        self.given: list[GraphValue] = []
 
-    def input(self, name: str, value: Any) -> None:
+    def input(self, name: str, value: GraphValue) -> None:
         """Give the graph an input that `value`, which exists nowhere else, stands for."""
         value._node = self.graph.placeholder(name)
-        self.recorder.values[value._node] = value
+        self.recorder.nodes.values[value._node] = value
         self.given.append(value)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
         """Record into this graph meanwhile."""
         recorder = self.recorder
-        outer, recorder.graph = recorder.graph, self.graph
+        outer, recorder.nodes.graph = recorder.nodes.graph, self.graph
         try:
             yield
         finally:
-            recorder.graph = outer
+            recorder.nodes.graph = outer
 
-    def holds(self, value: Any) -> bool:
+    def holds(self, value: GraphValue) -> bool:
         """Whether the value is computed in this graph."""
         return bool(value.node.graph is self.graph)
 
-    def free(self, results: list[Value]) -> list[Any]:
+    def free(self, results: list[GraphValue]) -> list[GraphValue]:
         """The values of the outside that the graph uses, or that are among its results."""
-        values = self.recorder.values
-        found: dict[Any, None] = {}
+        values = self.recorder.nodes.values
+        found: dict[GraphValue, None] = {}
         for node in self.graph.nodes:
             for used in node.all_input_nodes:
                 if used.graph is not self.graph:
@@ -65,10 +70,10 @@ class Subgraph:
                 found[value] = None
         return list(found)
 
-    def close(self, results: list[Value], free: list[Any]) -> torch.fx.GraphModule:
+    def close(self, results: list[GraphValue], free: list[GraphValue]) -> torch.fx.GraphModule:
         """The finished graph, with inputs for `free` after those given, and the values as its results."""
         graph = self.graph
-        nodes = [value.node for value in results]  # type: ignore[attr-defined]
+        nodes = [value.node for value in results]
         last = next((n for n in reversed(list(graph.nodes)) if n.op == "placeholder"), internals.root(graph))
         for i, value in enumerate(free):
             outer = value.node
@@ -81,8 +86,8 @@ class Subgraph:
         graph.output(tuple(nodes))
         module = torch.nn.Module()
         for node in graph.nodes:
-            if node.op in ("get_attr", "call_module") and node.target in self.recorder.attributes:
-                setattr(module, node.target, self.recorder.attributes[node.target])
+            if node.op in ("get_attr", "call_module") and node.target in self.recorder.nodes.attributes:
+                setattr(module, node.target, self.recorder.nodes.attributes[node.target])
         graph.lint()
         refuse_inside(self.recorder, graph)
         return graph_module(module, graph)
@@ -92,9 +97,9 @@ def record_module(
     recorder: Recorder,
     name: str,
     module: torch.nn.Module,
-    operands: list[Any],
+    operands: Sequence[GraphValue],
     *,
-    observed: Callable[..., Any] | None = None,
+    observed: Function | None = None,
     acts: bool = False,
 ) -> Value:
     """Record one node: a call of a module with values of the graph.
@@ -106,8 +111,8 @@ def record_module(
     Raises:
         Failure: the module failed on the fake tensors.
     """
-    target = f"{name}_{len(recorder.attributes)}"
-    recorder.attributes[target] = module
+    target = f"{name}_{len(recorder.nodes.attributes)}"
+    recorder.nodes.attributes[target] = module
     call = Call(observed or module, "call_module", target)
     call.acts = acts
     call.operands = list(dict.fromkeys(operands))

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.fx
 
 from stator.pytorch import internals
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+    from stator.pytorch.types import FakeTensorMode, Host
 
 __all__ = ["Context", "name_later"]
 
@@ -22,27 +27,29 @@ __all__ = ["Context", "name_later"]
 class Context(internals.TracingContext):
     """A TracingContext whose fake tensor mode and symbolic contexts of tensors are missing until somebody asks."""
 
+    #: where a backend leaves the assumptions that it has made (torch._guards.GuardsContext)
+    guards_context: Host
     #: makes the ShapeEnv
-    _env: Callable[[], Any]
+    _env: Callable[[], object]
     #: what will be `tensor_to_context`: by tensor, what makes its symbolic context
-    _makers: Any
+    _makers: MutableMapping[torch.Tensor, Callable[[], object]]
 
-    def __init__(self, env: Callable[[], Any]) -> None:
+    def __init__(self, env: Callable[[], object]) -> None:
         super().__init__(None)
         del self.fake_mode
         self._env = env
         self._makers = self.__dict__.pop("tensor_to_context")
 
-    def about(self, tensor: torch.Tensor, make: Callable[[], Any]) -> None:
+    def about(self, tensor: torch.Tensor, make: Callable[[], object]) -> None:
         """The symbolic context of a tensor is what `make` returns."""
         self._makers[tensor] = make
 
-    def make_mode(self) -> Any:
+    def make_mode(self) -> FakeTensorMode:
         """The fake tensor mode is made now."""
         self.fake_mode = internals.FakeTensorMode(shape_env=self._env())
         return self.fake_mode
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name == "fake_mode":
             return self.make_mode()
         if name == "tensor_to_context":
@@ -69,7 +76,7 @@ class Context(internals.TracingContext):
             if not asked:
                 del self.fake_mode
 
-    def outlive(self, env: Callable[[], Any]) -> None:
+    def outlive(self, env: Callable[[], object]) -> None:
         """The trace has ended; who has kept this may ask yet, and gets a mode with the ShapeEnv that `env` makes."""
         self._env = env
 
@@ -77,7 +84,7 @@ class Context(internals.TracingContext):
 class _Input(torch.fx.Node):
     """An input of a graph without the origin that AOTAutograd looks for on it, until it does."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name != internals.ORIGIN:
             raise AttributeError(f"'Node' object has no attribute {name!r}", name=name, obj=self)
         make = self.__dict__.pop(_MAKER)
@@ -89,7 +96,7 @@ class _Input(torch.fx.Node):
 _MAKER = "_make_origin"
 
 
-def name_later(node: torch.fx.Node, make: Callable[[], Any]) -> None:
+def name_later(node: torch.fx.Node, make: Callable[[], object]) -> None:
     """An input comes from where the result of `make` says."""
     node.__class__ = _Input
     vars(node)[_MAKER] = make

@@ -16,7 +16,7 @@ graph writes is copied before it runs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
@@ -27,10 +27,13 @@ from stator.pytorch.state.random_state import restore, saved
 from stator.pytorch.tensors.classes import is_plain_class
 
 if TYPE_CHECKING:
-    from stator.pytorch.graph.finish import CompiledGraph
+    from stator.pytorch.graph.located import Located
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.tensors.tensor import TensorValue
+    from stator.pytorch.traced import TracedTensor
     from stator.space.interfaces import Writer
+
+#: tensors, their copies (or what the core has kept), versions, what shows their shapes, the state of the generators
+Kept: TypeAlias = tuple[Any, ...]
 
 __all__ = ["Copies", "Recovery", "only_contents", "recovery"]
 
@@ -43,7 +46,7 @@ class Copies:
         random: whether the random generators are to be put back too.
     """
 
-    def __init__(self, written: list[TensorValue], random: bool) -> None:
+    def __init__(self, written: list[TracedTensor], random: bool) -> None:
         self.random = random
         tensors = [value.host for value in written]
         #: the positions of those that are of other sizes afterwards
@@ -59,7 +62,7 @@ class Copies:
         self.plan = _plan(tensors) if self.only_contents else None
         self.dtypes = [tensor.dtype for tensor in tensors]
 
-    def save(self, *tensors: Any) -> tuple[Any, ...]:
+    def save(self, *tensors: torch.Tensor) -> Kept:
         """What `undo` needs. This is on the path of every call."""
         if self.only_contents:  # what most graphs write: buffers that autograd has no part in
             kept = None if self.plan is None else keep_contents(self.plan, tensors)
@@ -78,12 +81,12 @@ class Copies:
         shapes = [tensors[number].detach() for number in self.reshaped]
         return tensors, copies, versions, shapes, saved() if self.random else None
 
-    def impossible(self, state: tuple[Any, ...]) -> bool:
+    def impossible(self, state: Kept) -> bool:
         """Whether not everything can be undone: a view stays where autograd has put it."""
         pairs = zip(state[0], self.wanted, strict=True)
         return any(internals.is_view(tensor) for tensor, wanted in pairs if tensor.requires_grad != wanted)
 
-    def undo(self, state: tuple[Any, ...]) -> None:
+    def undo(self, state: Kept) -> None:
         """Put everything back."""
         tensors, copies, versions, shapes, random = state
         for number, shape in zip(self.reshaped, shapes, strict=True):
@@ -104,7 +107,7 @@ class Copies:
         if random is not None:
             restore(random)
 
-    def _put_back(self, tensors: tuple[Any, ...], kept: bytes) -> list[Any] | None:
+    def _put_back(self, tensors: Kept, kept: bytes) -> list[torch.Tensor] | None:
         """Write what the core has kept; what is not in the same kind of memory any more is left to torch."""
         assert self.plan is not None
         if put_contents_back(self.plan, tensors, kept):
@@ -118,7 +121,7 @@ class Copies:
         return copies
 
 
-def _plan(tensors: list[Any]) -> bytes | None:
+def _plan(tensors: list[torch.Tensor]) -> bytes | None:
     """How the core keeps them; None where one lies on another device, or its elements are not what its memory says.
 
     A tangent, of which memory says nothing either, no tensor has here: no level of forward mode has begun, as the
@@ -142,55 +145,56 @@ class Recovery:
         self.refused = refused
 
 
-def recovery(recorder: Recorder, graph: CompiledGraph, writer: Writer, *, checked: bool) -> Recovery | None:
+def recovery(recorder: Recorder, located: Located | None, writer: Writer, *, checked: bool) -> Recovery | None:
     """How to recover from a failure of this graph; None where the frame cannot be executed again.
 
     One that is `checked` may also turn out to have computed what the trace had ruled out.
     """
-    if not recorder.trace.repeatable or recorder.acts:
-        return _early(graph, writer)
-    if graph.located is not None and not recorder.exposed and not recorder.inert and not checked:
-        return _early(graph, writer)
-    if not recorder.written or (recorder.writes_last and not checked):
-        return Recovery(f"{writer.const(saved)}()", writer.const(restore)) if recorder.random else Recovery()
-    if graph.located is None and not checked and _bytes(recorder.written) > recorder.trace.config.undo_limit:
+    effects = recorder.effects
+    if not recorder.trace.root.repeatable or effects.acts:
+        return _early(located, writer)
+    if located is not None and not effects.exposed and not effects.inert and not checked:
+        return _early(located, writer)
+    if not effects.written or (recorder.writes_last and not checked):
+        return Recovery(f"{writer.const(saved)}()", writer.const(restore)) if effects.random else Recovery()
+    if located is None and not checked and _bytes(effects.written) > recorder.trace.config.undo_limit:
         return None
-    if not all(_can_be_put_back(value) for value in recorder.written):
-        return _early(graph, writer)
-    copies = Copies(list(recorder.written), recorder.random)
-    tensors = [writer.const(v.host) if v.source is None else writer.source(v.source) for v in recorder.written]
+    if not all(_can_be_put_back(value) for value in effects.written):
+        return _early(located, writer)
+    copies = Copies(list(effects.written), effects.random)
+    tensors = [writer.const(v.host) if v.source is None else writer.source(v.source) for v in effects.written]
     save = f"{writer.const(copies.save, 'copies')}({', '.join(tensors)})"
     impossible = f"{writer.const(copies.impossible, 'cannot_put_back')}({{saved}})"
     return Recovery(save, writer.const(copies.undo, "put_back"), impossible)
 
 
-def _early(graph: CompiledGraph, writer: Writer) -> Recovery | None:
+def _early(located: Located | None, writer: Writer) -> Recovery | None:
     """Execute the frame again only where the graph has failed before the first operation that shows."""
-    if graph.located is None:
+    if located is None:
         return None
-    return Recovery(refused=f"not {writer.const(graph.located.is_early, 'is_early')}(error)")
+    return Recovery(refused=f"not {writer.const(located.is_early, 'is_early')}(error)")
 
 
-def only_contents(value: TensorValue) -> bool:
+def only_contents(value: TracedTensor) -> bool:
     """Whether all that a graph changes of an existing tensor are its elements: a copy puts them back for certain."""
     host = value.host
     plain = _can_be_put_back(value) and not (host.requires_grad or value.requires_grad or host.is_inference())
     return plain and not _is_reshaped(value)
 
 
-def _bytes(tensors: Iterable[TensorValue]) -> int:
+def _bytes(tensors: Iterable[TracedTensor]) -> int:
     return sum(value.host.numel() * value.host.element_size() for value in tensors)
 
 
-def _can_be_put_back(value: TensorValue) -> bool:
+def _can_be_put_back(value: TracedTensor) -> bool:
     host = value.host
     if not is_plain_class(value.cls) or host.layout is not torch.strided or host.is_nested or host.is_quantized:
         return False
     return bool(host.is_leaf) or not internals.is_view(host)
 
 
-def _is_reshaped(value: TensorValue) -> bool:
+def _is_reshaped(value: TracedTensor) -> bool:
     meta, host = value.meta, value.host
-    if meta is None or meta.symbolic or storage_of(host) not in value.recorder.restructured:
+    if meta is None or meta.symbolic or storage_of(host) not in value.recorder.tracked.restructured:
         return False
     return (meta.shape, meta.stride, meta.offset) != (host.shape, host.stride(), host.storage_offset())

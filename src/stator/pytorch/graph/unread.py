@@ -12,55 +12,42 @@ for as few as possible: what certainly goes into a result, or into a tensor of t
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator import errors
-from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.operator_facts import AS_OTHER, LOST, OVERWRITES, UNCHECKED, makes_like
 from stator.pytorch.graph.node_meta import NodeMeta
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tables import METADATA
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.signals import Restart
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
+    import torch
     import torch.fx
 
-    from stator.pytorch.interfaces import Operation, Recorder
+    from stator.pytorch.interfaces import Recorder
     from stator.pytorch.tensors.lowering import Call
+    from stator.pytorch.traced import Operation, TracedTensor
 
 __all__ = ["refuse_inside", "refuse_lost", "unchecked", "unread_results"]
-
-#: they look at the first operand's metadata only
-_LIKE = frozenset(
-    (
-        *("zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "randint_like", "new_zeros"),
-        *("new_ones", "new_full", "new_empty", "new_empty_strided", "new_tensor", "size", "stride", "dim", "numel"),
-    )
-)
-#: they look at the second operand's metadata only
-_AS = frozenset(("type_as", "view_as", "expand_as", "reshape_as", "sum_to_size", "to", "resize_as_"))
-#: what the first operand held before is gone afterwards
-_OVERWRITES = frozenset(
-    (
-        *("zero_", "fill_", "copy_", "set_", "random_", "normal_", "uniform_", "bernoulli_", "exponential_"),
-        *("geometric_", "cauchy_", "log_normal_", "constant_", "ones_", "zeros_", "eye_", "fill_diagonal_"),
-    )
-)
 
 
 def unchecked(call: Call) -> bool:
     """An operation that checks its operands' contents on real tensors only, before it runs any operator."""
-    return getattr(call.function, "__name__", "") in ("one_hot", "quantile", "nanquantile")
+    return getattr(call.function, "__name__", "") in UNCHECKED
 
 
-def unread_results(recorder: Recorder) -> list[Any]:
+def unread_results(recorder: Recorder) -> list[torch.fx.Node]:
     """Nodes to make results of the graph, for a backend that drops what leads to none."""
-    if not recorder.fallible:
+    if not recorder.effects.fallible:
         return []
-    nodes = [node for node in recorder.whole.nodes if node.op != "placeholder"]
+    nodes = [node for node in recorder.nodes.whole.nodes if node.op != "placeholder"]
     read = _Reading(recorder)
     for node in reversed(nodes):
         read.before(node)
-    return [_copied(recorder, node, recorder.fallible[node]) for node in nodes if node in read.unread]
+    return [_copied(recorder, node, recorder.effects.fallible[node]) for node in nodes if node in read.unread]
 
 
 def refuse_inside(recorder: Recorder, graph: torch.fx.Graph) -> None:
@@ -68,26 +55,21 @@ def refuse_inside(recorder: Recorder, graph: torch.fx.Graph) -> None:
     if recorder.keeps_order:
         return
     for node in graph.nodes:
-        if node in recorder.fallible and not node.users:
-            name = describe_callable(recorder.fallible[node].function)
+        if node in recorder.effects.fallible and not node.users:
+            name = describe_callable(recorder.effects.fallible[node].function)
             raise Unsupported(errors.UnsupportedTensorOperation(name, _WHY))
 
 
 def refuse_lost(recorder: Recorder, call: Call) -> None:
     """An operation that a backend takes apart, and checks nothing of what the operation does."""
-    name = getattr(call.function, "__name__", "")
-    if (
-        not recorder.keeps_order
-        and name in _LOST
-        and any(isinstance(o, TensorValue) for o in call.operands[_LOST[name][0] :])
-    ):
-        raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), _LOST[name][1]))
+    lost = LOST.get(getattr(call.function, "__name__", ""))
+    if lost is None or recorder.keeps_order:
+        return
+    most, why = lost
+    if tensors_among(call.operands[most:]):
+        raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
 
 
-#: how many tensors they may be given, and why no more
-_LOST = {
-    "narrow": (1, "where it begins is read from a tensor, and a backend does not check that it is inside"),
-}
 _WHY = "it may fail, and a backend drops it, as nothing reads its result"
 
 
@@ -98,24 +80,25 @@ class _Reading:
     """
 
     def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-        self.live: set[Any] = set()
+        self.effects = recorder.effects
+        self.values = recorder.nodes.values
+        self.live: set[object] = set()
         #: memory of tensors of the program that is written over later
-        self.gone: set[Any] = set()
-        self.unread: set[Any] = set()
+        self.gone: set[object] = set()
+        self.unread: set[object] = set()
 
-    def before(self, node: Any) -> None:
+    def before(self, node: torch.fx.Node) -> None:
         """Note what is read when the graph has come to this node."""
-        written = self.recorder.writes.get(node, ())
+        written = self.effects.writes.get(node, ())
         made = self._memory(node)
         # What acts on something else is there for that, and a backend leaves it there.
-        used = node.op == "output" or node in self.recorder.acting or made in self.live
+        used = node.op == "output" or node in self.effects.acting or made in self.live
         used = used or any(self._survives(root) for root in written)
-        if not used and node in self.recorder.fallible:
+        if not used and node in self.effects.fallible:
             self.unread.add(node)
             used = True
         if _overwrites(node) and written:
-            target = self.recorder.values.get(node.args[0])
+            target = self.values.get(node.args[0])
             if target is next(iter(written)):  # and not a part of it
                 self.live.discard(target)
                 self.gone.add(target)
@@ -126,37 +109,40 @@ class _Reading:
                     self.live.add(memory)
                     self.gone.discard(memory)
 
-    def _survives(self, root: Any) -> bool:
+    def _survives(self, root: TracedTensor) -> bool:
         return root in self.live or (root.host is not None and root not in self.gone)
 
-    def _memory(self, node: Any) -> Any:
-        value = self.recorder.values.get(node)
+    def _memory(self, node: torch.fx.Node) -> object:
+        value = self.values.get(node)
         return value.root if isinstance(value, TensorValue) else node
 
 
-def _name(node: Any) -> str:
+def _name(node: torch.fx.Node) -> str:
     return node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
 
 
-def _reads(node: Any, other: Any) -> bool:
+def _reads(node: torch.fx.Node, other: torch.fx.Node) -> bool:
     """Whether the result of a node, or what it writes, is computed from the contents of the other."""
     name = _name(node)
-    if name in _LIKE or _overwrites(node):
-        return any(arg is other for arg in node.args[1:]) and name not in _LIKE
-    return name not in _AS or other not in node.args[1:] or node.args[0] is other
+    # `x.type()` would be metadata too, but is in no graph: there it is `x.type(dtype)`.
+    if makes_like(name) or name == "new_tensor" or (name in METADATA and name != "type"):
+        return False
+    if _overwrites(node):
+        return any(arg is other for arg in node.args[1:])
+    return name not in AS_OTHER or other not in node.args[1:] or node.args[0] is other
 
 
-def _overwrites(node: Any) -> bool:
+def _overwrites(node: torch.fx.Node) -> bool:
     if node.target is operator.setitem:
         where = node.args[1]
         return all(part is ... or part == slice(None) for part in (where if isinstance(where, tuple) else (where,)))
-    return bool(node.args) and _name(node) in _OVERWRITES
+    return bool(node.args) and _name(node) in OVERWRITES
 
 
-def _copied(recorder: Recorder, node: Any, operation: Operation) -> Any:
+def _copied(recorder: Recorder, node: torch.fx.Node, operation: Operation) -> torch.fx.Node:
     """A node that copies what another has made, or has written to, right after it."""
-    made = next((value for value in operation.made_values if isinstance(value, TensorValue)), None)
-    written = recorder.writes.get(node)
+    made = next(iter(operation.made_values), None)
+    written = recorder.effects.writes.get(node)
     graph, last = node.graph, node
     if made is None and written:
         made, last = next(
@@ -169,9 +155,9 @@ def _copied(recorder: Recorder, node: Any, operation: Operation) -> Any:
     for index in path:
         with graph.inserting_after(at):
             at = last = graph.call_function(operator.getitem, (last, index))
-        at.meta = NodeMeta(lambda: recorder.example(value))
+        at.meta = NodeMeta(lambda: recorder.fakes.example(value))
     for method in ("detach", "clone"):
         with graph.inserting_after(at):
             at = last = graph.call_method(method, (last,))
-        at.meta = NodeMeta(lambda: recorder.example(value))
+        at.meta = NodeMeta(lambda: recorder.fakes.example(value))
     return last

@@ -6,35 +6,36 @@ it is without Stator: `x.add_(1); x.mul_(2)` makes it greater by 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator.pytorch import internals
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import tensors_among
 
 if TYPE_CHECKING:
+    import torch
+
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Function, GraphValue, Nested
+    from stator.space.value import Value
 
 __all__ = ["counting_writes"]
 
 
-def counting_writes(
-    compiled: Callable[..., Any], recorder: Recorder, inputs: list[Any], outputs: list[Any]
-) -> Callable[..., Any]:
+def counting_writes(compiled: Function, recorder: Recorder, inputs: list[GraphValue], outputs: list[Value]) -> Function:
     """The compiled graph, after which the inputs it writes have the versions the program gives them.
 
     A graph with a backward pass is left as it is: Inductor keeps a written input itself for that pass (the mean of a
     BatchNorm), and autograd refuses one whose version is not the one it had then.
     """
-    written = [index for index, value in enumerate(inputs) if value in recorder.written]
+    written = [index for index, value in enumerate(inputs) if value in recorder.effects.written]
     roots = [inputs[index] for index in written]
-    differentiated = any(isinstance(value, TensorValue) and value.requires_grad for value in (*outputs, *roots))
+    differentiated = any(tensor.requires_grad for tensor in tensors_among((*outputs, *roots)))
     # Tensors made in inference mode count no writes.
     if not written or differentiated or any(root.host.is_inference() for root in roots):
         return compiled
-    writes = [sum(counts.get(root, 0) for counts in recorder.writes.values()) for root in roots]
+    writes = [sum(counts.get(root, 0) for counts in recorder.effects.writes.values()) for root in roots]
 
-    def run(*args: Any) -> Any:
+    def run(*args: torch.Tensor) -> Nested:
         tensors = tuple([args[index] for index in written])
         before = [internals.version(tensor) for tensor in tensors]
         results = compiled(*args)

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.interp import policy
-from stator.interp.trace import INTERCEPTS
 from stator.pytorch import internals
-from stator.space.protocol import Handler
+from stator.space.protocol import INTERCEPTS, Handler
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from types import CodeType
+
+    from stator.pytorch.types import Host, Operator
     from stator.space.space import Space
 
 __all__ = ["install", "intercept"]
@@ -35,8 +37,8 @@ _REGIONS = os.path.join(_FOLDER, "invoke_subgraph.py")
 _FRONT = {(os.path.join(_ROOT, "nn", "attention", "flex_attention.py"), "flex_attention")}
 
 
-def intercept(host: Any) -> Handler | None:
-    """How a function of higher-order operators, or the call of one, is handled (see trace.INTERCEPTS)."""
+def intercept(host: Host) -> Handler | None:
+    """How a function of higher-order operators, or the call of one, is handled (see protocol.INTERCEPTS)."""
     code = host.__code__
     if code.co_filename == _REGIONS and not host.__qualname__.startswith("InvokeSubgraphHOP."):
         return _region if code.co_name == "invoke_subgraph_placeholder" else None
@@ -45,7 +47,7 @@ def intercept(host: Any) -> Handler | None:
     return None
 
 
-def _runs_whole(code: Any) -> bool:
+def _runs_whole(code: CodeType) -> bool:
     """Whether nothing inside of a call of the code is traced (see policy.WHOLE)."""
     name = code.co_filename
     return (name.startswith(_FOLDER) and name != _REGIONS) or (name, code.co_name) in _FRONT
@@ -60,18 +62,18 @@ def _calls() -> Iterator[Any]:
         classes += cls.__subclasses__()
 
 
-def _refusing(host: Any) -> Handler:
+def _refusing(host: Host) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        operator: Any = space.identity(args[0].force()) if args and host.__name__ == "__call__" else None
+        operator: Operator = space.identity(args[0].force()) if args and host.__name__ == "__call__" else None
         is_operator = isinstance(operator, internals.HigherOrderOperator)
         name = f"torch.ops.higher_order.{operator.name()}" if is_operator else _name(host)
-        set_code_policy(host.__code__, 2)
+        set_code_policy(host.__code__, CodePolicy.RUN_RECURSIVELY)
         raise Unsupported(errors.HigherOrderOperatorCall(name))
 
     return handler
 
 
-def _name(host: Any) -> str:
+def _name(host: Host) -> str:
     return "torch.cond" if host is torch.cond else f"{host.__module__}.{host.__qualname__}"
 
 

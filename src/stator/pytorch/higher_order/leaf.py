@@ -13,12 +13,14 @@ import torch
 from stator import errors
 from stator.marks.functions import Leaf
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import Failure
+from stator.pytorch.fake.failure import Failure
 from stator.pytorch.graph.subgraph import record_module
+from stator.pytorch.nesting import tensors_in, value_of
 from stator.pytorch.tensors.lowering import Call, Lowering, Operand, fill
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Args, Function, Host, Kwargs, Nested
     from stator.space.space import Space
 
 __all__ = ["handler_of", "watch"]
@@ -26,7 +28,7 @@ __all__ = ["handler_of", "watch"]
 _pytree: Any = internals.pytree
 
 
-def handler_of(host: Any) -> Callable[..., Value] | None:
+def handler_of(host: Host) -> Callable[..., Value] | None:
     """How a function marked as a leaf, by Stator or by torch._dynamo, is handled."""
     marks = host.__dict__
     leaf = marks.get("_stator_leaf")
@@ -36,9 +38,9 @@ def handler_of(host: Any) -> Callable[..., Value] | None:
     return None if leaf is None else functools.partial(_call, leaf)
 
 
-def watch(hook: Callable[..., Any], args: Any, kwargs: Any) -> None:
+def watch(hook: Function, args: Args, kwargs: Kwargs) -> None:
     """Call the hook when the gradients of the tensors among the arguments have been computed."""
-    tensors = [x for x in _pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor) and x.requires_grad]
+    tensors = [x for x in tensors_in(_pytree.tree_leaves((args, kwargs))) if x.requires_grad]
     if tensors:
         torch.autograd.graph.register_multi_grad_hook(tensors, lambda grads: hook(*grads))
 
@@ -56,7 +58,8 @@ def _call(leaf: Leaf, space: Space, args: list[Value], kwargs: dict[str, Value])
         made = record_module(space.trace.recorder, name, module, operands, observed=module.observed, acts=True)
     except Failure as failure:
         raise Unsupported(errors.UnsupportedTensorOperation(name, str(failure.error).partition("\n")[0])) from None
-    return _rebuilt(space, module.result, space.unpack(made))
+    parts = space.unpack(made)
+    return value_of(space, module.result, lambda part: parts[part.index] if isinstance(part, Operand) else None)
 
 
 class _LeafLowering(Lowering):
@@ -66,7 +69,7 @@ class _LeafLowering(Lowering):
         super().__init__(space, call)
         self.modules: list[tuple[torch.nn.Module, dict[str, Operand]]] = []
 
-    def value(self, value: Value) -> tuple[Any, Any]:
+    def value(self, value: Value) -> tuple[Nested, object]:
         value = value.force()
         if not issubclass(value.cls, torch.nn.Module):
             return super().value(value)
@@ -91,16 +94,16 @@ class LeafModule(torch.nn.Module):
         self.args, self.kwargs, self.replaced = call.args, call.kwargs, lowering.modules
         self.written = _written(leaf, call)
         self.spec = _pytree.tree_structure((tuple(call.operands), {}))
-        self.structure: Any = None
+        self.structure: tuple[Host, int] | None = None
         #: what the function gives, with the places of its tensors
-        self.result: Any = None
+        self.result: Nested = None
         self.real = internals.LeafCallable(functools.partial(self.run, leaf.function))
         assert leaf.fake is not None
         self.fake = internals.LeafCallable(functools.partial(self.run, leaf.fake))
         if leaf.hook is not None:
             internals.hook_leaf(self.real, leaf.hook, _nothing)
 
-    def run(self, function: Callable[..., Any], *tensors: Any) -> tuple[Any, ...]:
+    def run(self, function: Function, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The tensors that the function gives; the first call, which is of the fake one, says how they are arranged."""
         given = list(tensors)
         with contextlib.ExitStack() as stack:
@@ -108,7 +111,7 @@ class LeafModule(torch.nn.Module):
                 stack.enter_context(internals.reparametrized(module, fill(members, given)))
             result = function(*fill(self.args, given), **fill(self.kwargs, given))
         leaves, spec = _pytree.tree_flatten(result)
-        made = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        made = [*tensors_in(leaves)]
         if self.structure is None:
             places = iter(range(len(made)))
             shown = [Operand(next(places)) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
@@ -120,10 +123,10 @@ class LeafModule(torch.nn.Module):
             )
         return tuple(made)
 
-    def forward(self, *tensors: Any) -> Any:
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return internals.leaf_operator(self.real, self.fake, self.spec, self.written, *tensors)
 
-    def observed(self, *tensors: Any) -> Any:
+    def observed(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The same on fake tensors, which are written as the function will write the real ones."""
         made = self(*tensors)
         with torch.no_grad():
@@ -132,7 +135,7 @@ class LeafModule(torch.nn.Module):
         return made
 
 
-def _nothing(*args: Any) -> None:
+def _nothing(*args: object) -> None:
     """The hook on fake tensors."""
 
 
@@ -141,20 +144,7 @@ def _written(leaf: Leaf, call: Call) -> str:
     if not leaf.mutates:
         return ""
     bound = inspect.signature(leaf.function).bind(*call.args, **call.kwargs)
-    scope: dict[str, Any] = {"__builtins__": {}}
+    scope: dict[str, object] = {"__builtins__": {}}
     found = [eval(expression, scope, dict(bound.arguments)) for expression in leaf.mutates]
     places = {leaf.index for leaf in _pytree.tree_leaves(found) if isinstance(leaf, Operand)}
     return ",".join(map(str, sorted(places)))
-
-
-def _rebuilt(space: Space, template: Any, made: list[Value]) -> Value:
-    """The result of the function: what is known of it, and the tensors of the node."""
-    if isinstance(template, Operand):
-        return made[template.index]
-    if type(template) is dict:
-        return space.new_dict([(space.fresh(key), _rebuilt(space, part, made)) for key, part in template.items()])
-    if type(template) is list:
-        return space.new_list([_rebuilt(space, part, made) for part in template])
-    if type(template) is tuple:
-        return space.new_tuple([_rebuilt(space, part, made) for part in template])
-    return space.fresh(template)

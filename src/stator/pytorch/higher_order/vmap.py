@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import Failure
+from stator.pytorch.fake.failure import Failure
 from stator.pytorch.fake.metadata import meta_of
 from stator.pytorch.graph.subgraph import Subgraph, record_module
+from stator.pytorch.nesting import items_of, map_values, rebuilt
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import MODELS, register
+from stator.space.protocol import register
 from stator.space.value import NotKnown, Unsupported, Value
 
 if TYPE_CHECKING:
+    import torch.fx
+
+    from stator.pytorch.types import Nested
     from stator.space.space import Space
 
 
 class MappedModule(torch.nn.Module):
     """A graph that is mapped over the first dimensions `in_dims` say of its inputs; further inputs are not."""
 
-    def __init__(self, graph: Any, in_dims: tuple[int, ...], out_dims: Any, randomness: str) -> None:
+    def __init__(self, graph: torch.fx.Graph, in_dims: tuple[int, ...], out_dims: Nested, randomness: str) -> None:
         super().__init__()
         self.graph = graph
         self.in_dims = in_dims
         self.out_dims = out_dims
         self.randomness = randomness
 
-    def forward(self, *operands: Any) -> Any:
+    def forward(self, *operands: torch.Tensor) -> Nested:
         dims = self.in_dims + (None,) * (len(operands) - len(self.in_dims))
         return torch.vmap(self.graph, dims, self.out_dims, self.randomness)(*operands)
 
@@ -61,9 +65,11 @@ class _Mapping:
         self.in_dims: list[int] = []
         #: the tensors that the function gives
         self.results: list[TensorValue] = []
-        self.out_dims: list[Any] = []
+        self.out_dims: list[int | None] = []
 
-    def run(self, function: Value, inner: list[Value], kwargs: dict[str, Value], out_dims: Any, random: str) -> Value:
+    def run(
+        self, function: Value, inner: list[Value], kwargs: dict[str, Value], out_dims: Nested, random: str
+    ) -> Value:
         """Trace the function for one example, and record that it is mapped."""
         sizes = [value.shape[dim] for value, dim in zip(self.mapped, self.in_dims, strict=True)]
         if not sizes or not all(bool(size == sizes[0]) for size in sizes):
@@ -78,39 +84,39 @@ class _Mapping:
         graph = self.graph.close(list(self.results), free)
         module = MappedModule(graph, tuple(self.in_dims), tuple(self.out_dims), random)
         made = iter(self.space.unpack(self.recorded(module, [*self.mapped, *free])))
-        return self.rebuilt(result, made)
+        return map_values(self.space, lambda tensor: next(made), result.force())
 
-    def recorded(self, module: MappedModule, operands: list[Any]) -> Value:
+    def recorded(self, module: MappedModule, operands: list[Value]) -> Value:
         try:
             return record_module(self.space.trace.recorder, "vmap", module, operands)
         except Failure as failure:
             raise _refusal(str(failure.error).partition("\n")[0][:200]) from None
 
-    def effects(self) -> tuple[Any, ...]:
+    def effects(self) -> tuple[object, ...]:
         """What changes when something is written, drawn or noted."""
         recorder = self.space.trace.recorder
         effects = self.space.trace.effects
-        return effects.count, len(recorder.rewritten), recorder.random, recorder.acts, recorder.state.key
+        done = recorder.effects
+        return effects.count, len(done.rewritten), done.random, done.acts, recorder.state.key
 
     # -- structures of tensors --------------------------------------------------------------------------------------
 
-    def examples(self, value: Value, dims: Any) -> Value:
+    def examples(self, value: Value, dims: Nested) -> Value:
         """What the function is given for an argument: one example of each batch."""
         value = value.force()
-        if isinstance(value, _SEQUENCES()) and dims is not None:
-            parts = [self.examples(part, dim) for part, dim in self.pairs(value, dims)]
-            return self.space.new_list(parts) if issubclass(value.cls, list) else self.space.new_tuple(parts)
-        return value if dims is None else self.example(value, dims)
+        items = items_of(self.space, value)
+        if dims is None or items is None:
+            return value if dims is None else self.example(value, dims)
+        return rebuilt(self.space, value, [self.examples(*pair) for pair in self.pairs(value, items, dims)])
 
-    def pairs(self, value: Value, dims: Any) -> list[tuple[Value, Any]]:
+    def pairs(self, value: Value, items: list[Value], dims: Nested) -> list[tuple[Value, Nested]]:
         """The items of a sequence, with what is said of the dimensions of each."""
-        items = self.space.unpack(value)
         each = list(dims) if isinstance(dims, tuple | list) else [dims] * len(items)
         if len(each) != len(items) or value.cls not in (tuple, list):
             raise _refusal("its dimensions are given for other structures")
         return list(zip(items, each, strict=True))
 
-    def example(self, value: Value, dim: Any) -> Value:
+    def example(self, value: Value, dim: Nested) -> Value:
         """One example of a batch."""
         ndim = len(value.shape) if isinstance(value, TensorValue) else 0
         if not isinstance(value, TensorValue) or type(dim) is not int or not -ndim <= dim < ndim:
@@ -119,18 +125,19 @@ class _Mapping:
         self.mapped.append(value)
         self.in_dims.append(dim)
         recorder = self.space.trace.recorder
-        with recorder.fake_executor.mode:
+        with recorder.fakes.executor.mode:
             like = value.fake.select(dim, 0) if value.shape[dim] != 0 else _no_example(value.fake, dim)
         made = TensorValue(recorder, torch.Tensor, meta_of(like))
         made._fake = like
         self.graph.input(f"example_{len(self.graph.given)}", made)
         return made
 
-    def collect(self, value: Value, dims: Any) -> None:
+    def collect(self, value: Value, dims: Nested) -> None:
         """Note the tensors in a result of the function, and the dimensions that they are stacked in."""
         value = value.force()
-        if isinstance(value, _SEQUENCES()):
-            for part, dim in self.pairs(value, dims):
+        items = items_of(self.space, value)
+        if items is not None:
+            for part, dim in self.pairs(value, items, dims):
                 self.collect(part, dim)
         elif isinstance(value, TensorValue) and value.cls in PLAIN_CLASSES and type(dims) is int:
             self.results.append(value)
@@ -138,24 +145,12 @@ class _Mapping:
         else:
             raise _refusal("the function gives something else than tensors")
 
-    def rebuilt(self, value: Value, made: Any) -> Value:
-        """The result of the function with the stacked tensors in the place of those of one example."""
-        value = value.force()
-        if isinstance(value, TensorValue):
-            return next(made)
-        parts = [self.rebuilt(part, made) for part in self.space.unpack(value)]
-        return self.space.new_list(parts) if issubclass(value.cls, list) else self.space.new_tuple(parts)
 
-
-def _no_example(batch: Any, dim: int) -> Any:
+def _no_example(batch: torch.Tensor, dim: int) -> torch.Tensor:
     """An example of a batch that has none."""
     with torch.no_grad():
         like = batch.new_empty([size for i, size in enumerate(batch.shape) if i != dim])
     return like.requires_grad_() if batch.requires_grad else like
-
-
-def _SEQUENCES() -> tuple[type, ...]:
-    return MODELS[list], MODELS[tuple]
 
 
 def install() -> None:

@@ -8,27 +8,30 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from stator._core import Compiled
 from stator.pytorch import internals
 
+if TYPE_CHECKING:
+    from stator.pytorch.types import Host, Nested
+
 __all__ = ["CompiledForward", "assign", "compiled_forward", "install", "is_torchs", "own", "plain_forward", "put"]
 
 
-def own(stand_in: Any, slot: str) -> Any:
+def own(stand_in: Host, slot: str) -> Host:
     """One of the variables that are the stand-in's own, whatever its module's class makes of attributes."""
     return type(stand_in).__dict__[slot].__get__(stand_in)
 
 
-def put(stand_in: Any, slot: str, item: Any) -> None:
+def put(stand_in: Host, slot: str, item: Nested) -> None:
     """Set one of them."""
     type(stand_in).__dict__[slot].__set__(stand_in, item)
 
 
-def assign(stand_in: Any, forward: Any) -> None:
+def assign(stand_in: Host, forward: object) -> None:
     """Have a call of the stand-in call this, and compile that (None: the module). The module stays as it is."""
     compiled = own(stand_in, "_stator_module")
     if forward is compiled:
@@ -37,7 +40,7 @@ def assign(stand_in: Any, forward: Any) -> None:
     put(stand_in, "_stator_call", compiled if forward is None else Compiled(forward, compiled.region))
 
 
-def _unassign(stand_in: Any) -> None:
+def _unassign(stand_in: Host) -> None:
     assign(stand_in, None)
 
 
@@ -50,9 +53,9 @@ class CompiledForward(property):
 
     def __init__(self, cls: type) -> None:
         super().__init__(plain_forward, assign, _unassign)
-        self.cls: Any = cls
+        self.cls: Host = cls
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: Host, owner: type | None = None) -> Host:
         if instance is None:
             return self.cls.forward
         if is_torchs(sys._getframe(1).f_globals) or internals.is_fx_tracing():
@@ -60,20 +63,20 @@ class CompiledForward(property):
         return compiled_forward(instance)
 
 
-def compiled_forward(stand_in: Any) -> Any:
+def compiled_forward(stand_in: Host) -> object:
     """The `forward` of a stand-in, as programs find it."""
     assigned = own(stand_in, "_stator_assigned")
     return own(stand_in, "_stator_module") if assigned is None else assigned
 
 
-def plain_forward(stand_in: Any) -> Any:
+def plain_forward(stand_in: Host) -> object:
     """What it would be if this were no stand-in."""
     assigned = own(stand_in, "_stator_assigned")
     found = stand_in.__dict__.get("forward") if assigned is None else assigned
     return super(type(stand_in), stand_in).forward if found is None else found
 
 
-def is_torchs(names: dict[str, Any]) -> bool:
+def is_torchs(names: dict[str, object]) -> bool:
     """Whether a frame with these globals is of torch's own code."""
     return str(names.get("__name__", "")).startswith("torch.")
 
@@ -81,7 +84,7 @@ def is_torchs(names: dict[str, Any]) -> bool:
 class _Signature:
     """`__signature__` of what is `compiled.forward`: that of the method. That of a function is found without it."""
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: Host, owner: type) -> object:
         module = None if instance is None else instance.__wrapped__
         if not isinstance(module, torch.nn.Module):
             raise AttributeError("__signature__", name="__signature__", obj=instance)

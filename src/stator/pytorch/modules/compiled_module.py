@@ -10,7 +10,7 @@ import copy
 import inspect
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -20,7 +20,10 @@ from stator.pytorch.modules.compiled_forward import CompiledForward, assign, own
 from stator.pytorch.modules.wrapped_state import unwrap_keys, unwrapped
 
 if TYPE_CHECKING:
+    from typing import SupportsIndex
+
     from stator.compiler.region import CompileRegion
+    from stator.pytorch.types import Args, Function, Host
 
 __all__ = ["StandIn", "is_stand_in", "module_stand_in", "original_of"]
 
@@ -28,7 +31,7 @@ __all__ = ["StandIn", "is_stand_in", "module_stand_in", "original_of"]
 _classes: weakref.WeakKeyDictionary[type, weakref.ref[type]] = weakref.WeakKeyDictionary()
 
 
-def module_stand_in(model: Any, compile_region: CompileRegion) -> Any:
+def module_stand_in(model: torch.nn.Module, compile_region: CompileRegion) -> Host:
     """The stand-in of an `nn.Module`, or None for anything else.
 
     Args:
@@ -39,19 +42,19 @@ def module_stand_in(model: Any, compile_region: CompileRegion) -> Any:
         return None
     original = original_of(model)
     cls = _class_of(type(original))
-    made: Any = object.__new__(cls)
+    made: Host = object.__new__(cls)
     object.__setattr__(made, "__dict__", original.__dict__)
     put(made, "_stator_module", Compiled(original, compile_region.region, type(original).forward))
     assign(made, None)
     return made
 
 
-def is_stand_in(module: Any) -> bool:
+def is_stand_in(module: torch.nn.Module) -> bool:
     """Whether the object is the stand-in of a module."""
     return issubclass(type(module), StandIn)
 
 
-def original_of(module: Any) -> Any:
+def original_of(module: torch.nn.Module) -> Host:
     """The module that a stand-in stands for; any other object itself."""
     return module._orig_mod if is_stand_in(module) else module
 
@@ -59,7 +62,7 @@ def original_of(module: Any) -> Any:
 class _Signature:
     """`__signature__` of the instances: that of the module. Classes have none."""
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: Host, owner: type) -> object:
         if instance is None:
             raise AttributeError("__signature__")
         return inspect.signature(instance._orig_mod)
@@ -71,31 +74,33 @@ class StandIn:
     __slots__ = ()
     __signature__ = _Signature()
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         """Making a stand-in's class is none of the business of the module's class."""
 
     @property
-    def _orig_mod(self) -> Any:
+    def _orig_mod(self) -> torch.nn.Module:
         return own(self, "_stator_module").__wrapped__
 
     @property
-    def _stator_region(self) -> Any:
+    def _stator_region(self) -> CompileRegion:
         return own(self, "_stator_module").region.owner
 
     @property
-    def dynamo_ctx(self) -> Any:
+    def dynamo_ctx(self) -> object:
         return Compiling(self._stator_region)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name == "_orig_mod":
             _keep_original(self, value)
         else:
             super().__setattr__(name, value)
 
-    def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+    def load_state_dict(self, state_dict: dict[str, object], *args: object, **kwargs: object) -> object:
         return super().load_state_dict(unwrapped(self, state_dict), *args, **kwargs)  # type: ignore[misc]
 
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any, **kwargs: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: dict[str, object], prefix: str, *args: object, **kwargs: object
+    ) -> None:
         """The stand-in as part of a module whose state is loaded: `state_dict` is that call's own copy."""
         unwrap_keys(self, state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)  # type: ignore[misc]
@@ -108,26 +113,26 @@ class StandIn:
     def __class__(self, cls: type) -> None:
         self._orig_mod.__class__ = cls
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Function, Args]:
         return reduced_to(self._orig_mod, self._stator_region)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Host:
         return _again(copy.copy(self._orig_mod), self._stator_region)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> Host:
         made = copy.deepcopy(self._orig_mod, memo)
         # A module may refer to its own stand-in.
         return memo.get(id(self)) or _again(made, self._stator_region)
 
 
-def _keep_original(stand_in: Any, module: Any) -> None:
+def _keep_original(stand_in: Host, module: torch.nn.Module) -> None:
     """`compiled._orig_mod = module`: libraries put back what they have taken out."""
     if module is not stand_in._orig_mod:
         text = "a compiled module stands for one module: its _orig_mod cannot be another; compile that one instead"
         raise AttributeError(text, name="_orig_mod", obj=stand_in)
 
 
-def _again(module: Any, compile_region: CompileRegion) -> Any:
+def _again(module: torch.nn.Module, compile_region: CompileRegion) -> Host:
     """A copy of the module, compiled as the first one was, with caches of its own."""
     return module_stand_in(module, compile_region.copy())
 
@@ -140,7 +145,7 @@ def _class_of(cls: type) -> type:
     known = _classes.get(cls)
     found = None if known is None else known()
     if found is None:
-        namespace: dict[str, Any] = {
+        namespace: dict[str, object] = {
             "__slots__": ("_stator_call", "_stator_module", "_stator_assigned"),
             "__module__": cls.__module__,
             "__qualname__": cls.__qualname__,
@@ -157,13 +162,13 @@ def _class_of(cls: type) -> type:
     return found
 
 
-def _plain_call(cls: type) -> Any:
+def _plain_call(cls: type) -> Function:
     """What other tracers find as a stand-in's `__call__` and trace through: the module's own call.
 
     Calling a stand-in runs no such Python: its type calls what it holds.
     """
 
-    def __call__(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self: Host, /, *args: object, **kwargs: object) -> object:
         if torch.compiler.is_dynamo_compiling():
             return cls.__call__(self._orig_mod, *args, **kwargs)
         assigned = own(self, "_stator_assigned")
@@ -172,7 +177,7 @@ def _plain_call(cls: type) -> Any:
     return __call__
 
 
-def _forwarded_slots(cls: type) -> dict[str, Any]:
+def _forwarded_slots(cls: type) -> dict[str, object]:
     """Variables that the class keeps in `__slots__` and not in `__dict__`."""
     return {
         name: _Forwarded(descriptor)
@@ -185,14 +190,14 @@ def _forwarded_slots(cls: type) -> dict[str, Any]:
 class _Forwarded:
     """A variable in `__slots__`, read and set on the original."""
 
-    def __init__(self, slot: Any) -> None:
+    def __init__(self, slot: Host) -> None:
         self.slot = slot
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: Host, owner: type | None = None) -> object:
         return self if instance is None else self.slot.__get__(instance._orig_mod, owner)
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: Host, value: object) -> None:
         self.slot.__set__(instance._orig_mod, value)
 
-    def __delete__(self, instance: Any) -> None:
+    def __delete__(self, instance: Host) -> None:
         self.slot.__delete__(instance._orig_mod)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator._core import set_code_policy
+from stator._core import CodePolicy, set_code_policy
 from stator.models.classes.attr_dict import AttrDict
 from stator.models.classes.instance import InstanceValue
 from stator.models.containers.dict_ import DictValue
@@ -128,7 +128,7 @@ def _wants_gradients(space: Space, module: Value) -> bool:
     attrs = _attributes(space, module)
     if attrs is None:
         return False
-    names = space.trace.globals_of(_GLOBALS)
+    names = space.trace.namespaces.globals_of(_GLOBALS)
     hooks = [attrs.get_str(space, name) for name in _HOOKS if "backward" in name]
     hooks += [names.get_str(space, name) for name in _GLOBAL_HOOKS if "backward" in name]
     return not all(_is_empty(space, table) for table in hooks)
@@ -149,7 +149,7 @@ def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
     forward = _plain_forward(space, module)
     if not all(_is_empty(space, attrs.get_str(space, name)) for name in _HOOKS):
         return None
-    names = space.trace.globals_of(_GLOBALS)
+    names = space.trace.namespaces.globals_of(_GLOBALS)
     if not all(_is_empty(space, names.get_str(space, name)) for name in _GLOBAL_HOOKS):
         return None
     return TailCall(forward, args[1:], kwargs)
@@ -185,4 +185,5 @@ def install() -> None:
     register(CompiledForward.__get__, _forward_of_stand_in)
     for code in (internals.module_call.__code__, *internals.module_call.__code__.co_consts):
         if isinstance(code, CodeType):
-            set_code_policy(code, 1)  # met by itself only where it is left to Python: the engine's hooks are in there
+            # met by itself only where it is left to Python: the engine's hooks are in there
+            set_code_policy(code, CodePolicy.SKIP)

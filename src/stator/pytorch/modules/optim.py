@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.optim
 
 from stator import errors
-from stator.interp.trace import INTERCEPTS
+from stator.pytorch.nesting import is_sequence, items_of
 from stator.pytorch.state.disabling import WRAPPER
 from stator.pytorch.tensors.calls import function_handler, method_handler
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import MODELS, NONE, Handler, TailCall, register
+from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _PATCHED = ("optimizer <class 'torch.optim.", "don't trace into fused optimizer")
 
 
-def _intercept(host: Any) -> Handler | None:
+def _intercept(host: Host) -> Handler | None:
     """torch's own marks for Dynamo: what it cannot trace, Stator may; breaks in user code are wanted."""
     if host.__code__ is WRAPPER:
         return lambda space, args, kwargs: TailCall(_spared(space, host), args, kwargs)
@@ -34,9 +35,9 @@ def _intercept(host: Any) -> Handler | None:
     return None
 
 
-def _spared(space: Space, wrapper: Any) -> Value:
+def _spared(space: Space, wrapper: Function) -> Value:
     """What the wrapper calls. Its `__wrapped__` may be another: `functools.wraps` sets it anew."""
-    host: Any = space.existing(wrapper)
+    host: Host = space.existing(wrapper)
     cells = host.cells(space)
     function: Value = cells[WRAPPER.co_freevars.index("fn")].contents
     return function
@@ -53,12 +54,12 @@ def _graph_break(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
 # -- tensors as scalars -----------------------------------------------------------------------------------------------
 
 #: `self + value * a / b`, `self + value * a * b`: what is done to the product of the first two
-_LAST: dict[str, Any] = {"addcdiv": torch.Tensor.div, "addcmul": torch.Tensor.mul}
+_LAST: dict[str, Function] = {"addcdiv": torch.Tensor.div, "addcmul": torch.Tensor.mul}
 #: data types in which the kernel computes step by step
 _EXACT = (torch.float32, torch.float64)
 
 
-def _scaled(host: Any, name: str, otherwise: Handler) -> Handler:
+def _scaled(host: Host, name: str, otherwise: Handler) -> Handler:
     """`addcdiv` and its like, with a tensor or symbol as `value`: the kernel's arithmetic, as operations."""
     last = _LAST[name]
     add = torch.Tensor.add_ if host.__name__.endswith("_") else torch.Tensor.add
@@ -79,7 +80,7 @@ def _scaled(host: Any, name: str, otherwise: Handler) -> Handler:
     return handler
 
 
-def _multiplied(host: Any, otherwise: Handler) -> Handler:
+def _multiplied(host: Host, otherwise: Handler) -> Handler:
     """`a.add_(b, alpha=number)` with a number that is a symbol: backends make tensors of the factors of products."""
     plain = getattr(torch.Tensor, host.__name__)
 
@@ -105,8 +106,9 @@ def _one_by_one(name: str, otherwise: Handler) -> Handler:
     method = getattr(torch.Tensor, name)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        lists = [arg.force() for arg in args if isinstance(arg.force(), (MODELS[list], MODELS[tuple]))]
-        scalars = [arg.force() for arg in args if not any(arg.force() is each for each in lists)]
+        given = [arg.force() for arg in args]
+        lists = [value for value in given if is_sequence(value)]
+        scalars = [value for value in given if not is_sequence(value)]
         if name.startswith("addc") and _are_tensors(space, lists[3:]) and not kwargs:
             scalars = [lists.pop()]
         in_tensor = name.startswith("addc") and bool(scalars) and not kwargs and _are_scalars(space, scalars[0])
@@ -132,10 +134,8 @@ def _are_scalars(space: Space, scalars: Value) -> bool:
 
 def _are_tensors(space: Space, lists: list[Value]) -> bool:
     """Whether there is one list, of tensors without dimensions."""
-    if len(lists) != 1 or not isinstance(lists[0], (MODELS[list], MODELS[tuple])):
-        return False
-    items = [item.force() for item in space.unpack(lists[0])]
-    return bool(items) and all(isinstance(item, TensorValue) and not len(item.shape) for item in items)
+    items = items_of(space, lists[0]) if len(lists) == 1 else None
+    return bool(items) and all(isinstance(item, TensorValue) and not len(item.shape) for item in items or ())
 
 
 def _are_symbols(space: Space, scalars: list[Value]) -> bool:

@@ -11,12 +11,15 @@ True
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stator._core import set_metaclass
 from stator.host.waiting import when_loaded
 from stator.pytorch.modules.compiled_forward import is_torchs
 from stator.pytorch.modules.compiled_module import is_stand_in
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 __all__ = ["install"]
 
@@ -24,7 +27,7 @@ __all__ = ["install"]
 class _AnswersForStandIns(type):
     __slots__ = ()
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         if type.__instancecheck__(cls, instance):
             return True
         # Not for subclasses of the wrapper, which have the metaclass as well.
@@ -40,7 +43,7 @@ def install() -> None:
     when_loaded("torch._dynamo.eval_frame", _answer)
 
 
-def _answer(eval_frame: Any) -> None:
+def _answer(eval_frame: ModuleType) -> None:
     wrapper = getattr(eval_frame, "OptimizedModule", None)
     if type(wrapper) is type:
         set_metaclass(wrapper, _AnswersForStandIns)

@@ -9,11 +9,12 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.tensors.calls import function_handler
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Host
     from stator.space.space import Space
 
 _C: Any = internals.VariableFunctions
@@ -21,7 +22,7 @@ _C: Any = internals.VariableFunctions
 _ARGUMENTS = 9
 
 
-def _handler(host: Any) -> Handler:
+def _handler(host: Host) -> Handler:
     otherwise = function_handler(host)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -36,14 +37,14 @@ def _handler(host: Any) -> Handler:
     return handler
 
 
-def _reading(host: Any) -> Handler:
+def _reading(host: Host) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise Unsupported(errors.DataDependentValue(f"torch.{host.__name__}"))
 
     return handler
 
 
-def _difference(space: Space, host: Any, args: list[Value]) -> str | None:
+def _difference(space: Space, host: Host, args: list[Value]) -> str | None:
     """Why the operation, taken apart by AOTAutograd, does something else."""
     if space.known(args[5].force()) != 0 and space.known(args[6].force()) is not False:
         return "taken apart, it drops out other elements"
@@ -51,7 +52,7 @@ def _difference(space: Space, host: Any, args: list[Value]) -> str | None:
     if host is not _C.lstm or not torch.is_grad_enabled() or not isinstance(given, TensorValue) or given.requires_grad:
         return None
     params = [value.force() for value in space.unpack(args[2])]
-    if any(isinstance(value, TensorValue) and value.requires_grad for value in params):
+    if any(tensor.requires_grad for tensor in tensors_among(params)):
         return "taken apart, it looks at its input alone to see if gradients are wanted"
     return None
 

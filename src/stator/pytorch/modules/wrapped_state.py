@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from stator.pytorch import internals
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["unwrap_keys", "unwrapped"]
 
 _WRAPPED = "_orig_mod"
 
 
-def unwrapped(module: Any, state_dict: Any) -> Any:
+def unwrapped(module: torch.nn.Module, state_dict: dict[str, object]) -> dict[str, object]:
     """The state for a module that had been wrapped: itself, or a copy with the module's own keys."""
     if not isinstance(state_dict, Mapping) or not _renames(module, state_dict, ""):
         return state_dict
@@ -26,13 +29,13 @@ def unwrapped(module: Any, state_dict: Any) -> Any:
     return made
 
 
-def unwrap_keys(module: Any, state_dict: dict[str, Any], prefix: str) -> None:
+def unwrap_keys(module: torch.nn.Module, state_dict: dict[str, object], prefix: str) -> None:
     """Rename, in place, the keys that a wrapper of the module has under the prefix."""
     for key in _renames(module, state_dict, prefix):
         state_dict[prefix + key.removeprefix(f"{prefix}{_WRAPPED}.")] = state_dict.pop(key)
 
 
-def _renames(module: Any, state_dict: Mapping[str, Any], prefix: str) -> list[str]:
+def _renames(module: torch.nn.Module, state_dict: Mapping[str, object], prefix: str) -> list[str]:
     """The keys of a wrapper: none where the module itself has a member of that name."""
     if _WRAPPED in internals.submodules(module):
         return []

@@ -9,19 +9,26 @@ from __future__ import annotations
 import functools
 import math
 import types
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from stator import errors
 from stator.guards.raw import owner_of
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.nesting import map_leaves, tensors_in
 from stator.pytorch.tensors.lowering import fill
+from stator.space.value import Unsupported
 from stator.space.warning_trap import collected
 
-__all__ = ["Answer", "array_call", "ask", "computed", "name_of", "same_sizes", "strides_of"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stator.pytorch.types import Args, FakeOperand, Function, Host, Kwargs, Nested, Number
+
+__all__ = ["Answer", "array_call", "ask", "computed", "name_of", "refusal", "same_sizes", "strides_of"]
 
 #: parts of NumPy with functions of their own
 _PARTS = ("", "linalg", "fft")
@@ -34,7 +41,6 @@ _METHOD = "ndarray."
 def _names() -> dict[int, str]:
     """NumPy's functions that torch has too: id → name."""
     ours = internals.numpy
-
     found: dict[int, str] = {}
     for part in _PARTS:
         theirs, mine = (getattr(module, part) if part else module for module in (np, ours))
@@ -51,53 +57,49 @@ _KINDS = (np.ufunc, type(np.sum), types.BuiltinFunctionType, types.FunctionType)
 _LEFT_OUT = frozenset({"isscalar", "issubdtype", "from_dlpack", "modf", "cbrt"})
 
 
-def name_of(host: Any) -> str | None:
-    """The name by which `array_call` knows a function or method of NumPy's, or None."""
+def is_method(host: Host) -> bool:
+    """Whether it is a method of arrays or scalars."""
     owner = owner_of(host)
-    if owner is None:
+    return owner is not None and issubclass(owner, np.ndarray | np.generic)
+
+
+def name_of(host: Host) -> str | None:
+    """The name by which `array_call` knows a function or method of NumPy's, or None."""
+    if owner_of(host) is None:
         return _names().get(id(host))
-    if not issubclass(owner, np.ndarray | np.generic):
+    if not is_method(host):
         return None
     ours = internals.numpy
-
     name = host.__name__
     return _METHOD + name if name in vars(ours.ndarray) else None
 
 
-def array_call(name: str, /, *args: Any, **kwargs: Any) -> Any:
+def refusal(name: str, why: str) -> Unsupported:
+    """The break at a call that cannot be an operation of the graph."""
+    return Unsupported(errors.UnsupportedTensorOperation(f"numpy.{name}", why))
+
+
+def array_call(name: str, /, *args: object, **kwargs: object) -> Nested:
     """Call one of NumPy's functions on tensors: what graphs contain."""
-    function = _function(name)
-    return _unwrapped(function(*[_wrapped(arg) for arg in args], **{key: _wrapped(arg) for key, arg in kwargs.items()}))
+    given, named = map_leaves(_wrapped, (args, kwargs))
+    return map_leaves(_unwrapped, _function(name)(*given, **named))
 
 
 @functools.cache
-def _function(name: str) -> Callable[..., Any]:
+def _function(name: str) -> Function:
     ours = internals.numpy
-
     if not name.startswith(_METHOD):
         return functools.reduce(getattr, name.split("."), ours)
     found = vars(ours.ndarray)[name.removeprefix(_METHOD)]
     return found.__get__ if isinstance(found, property) else found
 
 
-def _wrapped(arg: Any) -> Any:
-    ours = internals.numpy
-
-    if isinstance(arg, torch.Tensor):
-        return ours.ndarray(arg)
-    if isinstance(arg, list | tuple):
-        return type(arg)([_wrapped(item) for item in arg])
-    return arg
+def _wrapped(leaf: Nested) -> Nested:
+    return internals.numpy.ndarray(leaf) if isinstance(leaf, torch.Tensor) else leaf
 
 
-def _unwrapped(result: Any) -> Any:
-    ours = internals.numpy
-
-    if isinstance(result, ours.ndarray):
-        return result.tensor
-    if isinstance(result, list | tuple) and not isinstance(result, torch.Size):
-        return type(result)([_unwrapped(item) for item in result])
-    return result
+def _unwrapped(leaf: Nested) -> Nested:
+    return leaf.tensor if isinstance(leaf, internals.numpy.ndarray) else leaf
 
 
 # -- what NumPy does --------------------------------------------------------------------------------------------------
@@ -106,12 +108,12 @@ def _unwrapped(result: Any) -> Any:
 class Answer:
     """NumPy's answer on stand-ins: the result and the stand-ins, or the error."""
 
-    def __init__(self, result: Any, stand_ins: list[Any], error: Exception | None) -> None:
+    def __init__(self, result: Nested, stand_ins: list[Host], error: Exception | None) -> None:
         self.result = result
         self.stand_ins = stand_ins
         self.error = error
 
-    def given(self, part: Any) -> int | None:
+    def given(self, part: object) -> int | None:
         """Which of the arguments a part of the result is."""
         if isinstance(part, np.bool_):
             return None  # there are but two
@@ -125,24 +127,26 @@ class Answer:
             or not self.shares(self.result)
         )
 
-    def shares(self, part: Any) -> set[int]:
+    def shares(self, part: object) -> set[int]:
         """In the memory of which arguments a part of the result lies."""
         return {i for i, array in enumerate(self.stand_ins) if _owner(array) is _owner(part)}
 
 
-def _owner(array: Any) -> Any:
+def _owner(array: Host) -> Host:
     while isinstance(array, np.ndarray) and array.base is not None:
         array = array.base
     return array
 
 
-def ask(host: Any, args: Any, kwargs: Any, tensors: list[Any], classes: list[type], warned: set[type]) -> Answer | None:
+def ask(
+    host: Host, args: Args, kwargs: Kwargs, tensors: list[FakeOperand], classes: list[type], warned: set[type]
+) -> Answer | None:
     """NumPy's answer to a call with arrays (or scalars, by their classes) like these fake tensors.
 
     An error must not depend on the contents. None where that cannot be told, or would take too long. The categories of
     what NumPy warns about, but for floating-point errors, are put into `warned`.
     """
-    if sum(_size(t) * t.element_size() for t in tensors if isinstance(t, torch.Tensor)) > _MOST_BYTES:
+    if sum(_size(tensor) * tensor.element_size() for tensor in tensors_in(tensors)) > _MOST_BYTES:
         return None
     failures = []
     for filling in (0, 1, 2):
@@ -158,7 +162,7 @@ def ask(host: Any, args: Any, kwargs: Any, tensors: list[Any], classes: list[typ
     return Answer(None, [], failures[0])
 
 
-def computed(host: Any, args: Any, kwargs: Any, warned: set[type]) -> Answer:
+def computed(host: Host, args: Args, kwargs: Kwargs, warned: set[type]) -> Answer:
     """What NumPy gives for known operands; the categories of what it warns about are put into `warned`."""
     try:
         with collected(warned):
@@ -171,16 +175,16 @@ def computed(host: Any, args: Any, kwargs: Any, warned: set[type]) -> Answer:
 _SOME = 3
 
 
-def _number(size: Any) -> Any:
+def _number(size: Number) -> int:
     found = hint_of(size)
     return _SOME if found is None else found
 
 
-def _size(tensor: Any) -> int:
+def _size(tensor: torch.Tensor) -> int:
     return math.prod(_number(n) for n in tensor.shape)
 
 
-def _stand_in(tensor: Any, cls: type, filling: int) -> Any:
+def _stand_in(tensor: FakeOperand, cls: type, filling: int) -> Host:
     if not isinstance(tensor, torch.Tensor):
         return _number(tensor)
     shape, strides = [_number(n) for n in tensor.shape], [_number(n) for n in tensor.stride()]
@@ -193,12 +197,12 @@ def _stand_in(tensor: Any, cls: type, filling: int) -> Any:
 
 
 @functools.cache
-def numpy_dtype(dtype: torch.dtype) -> Any:
+def numpy_dtype(dtype: torch.dtype) -> np.dtype[Any]:
     """NumPy's data type for torch's."""
     return torch.empty(0, dtype=dtype).numpy().dtype
 
 
-def tensor_of(array: Any) -> Any:
+def tensor_of(array: np.ndarray | np.generic) -> torch.Tensor:
     """The tensor in the memory of an existing array, or that of a scalar. Fails where torch has none like it."""
     if isinstance(array, np.ndarray):
         if not array.flags.writeable:
@@ -207,17 +211,17 @@ def tensor_of(array: Any) -> Any:
     return torch.as_tensor(array)
 
 
-def is_function(host: Any) -> bool:
+def is_function(host: Host) -> bool:
     """Whether a Python function is one of NumPy's."""
     return str(host.__module__).partition(".")[0] == "numpy" and id(host) in _names()
 
 
-def strides_of(array: Any) -> tuple[int, ...]:
+def strides_of(array: np.ndarray) -> tuple[int, ...]:
     """The strides of an array, counted in elements."""
     return tuple(stride // array.itemsize for stride in array.strides)
 
 
-def same_sizes(ours: Any, theirs: tuple[int, ...], sizes: tuple[int, ...] | None = None) -> bool:
+def same_sizes(ours: Sequence[Number], theirs: tuple[int, ...], sizes: tuple[int, ...] | None = None) -> bool:
     """Whether sizes, or the strides of those dimensions that have more than one element, agree; unknown ones do."""
     if len(ours) != len(theirs):
         return False

@@ -8,16 +8,20 @@ Functions that stand in none of the tables are left to NumPy.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stator.pytorch.numpy.loops import ufunc_of
+from stator.pytorch.nesting import leaves_of
+from stator.pytorch.numpy.loops import DType, ufunc_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from stator.pytorch.tensors.tensor import TensorValue
+    from stator.pytorch.types import Host, Kwargs, Nested
 
 __all__ = [
     "BOUND",
@@ -52,16 +56,14 @@ CAST = "cast"
 
 # -- universal functions ----------------------------------------------------------------------------------------------
 
-#: they compare, choose, round or change the sign
+#: they choose, round or change the sign (those that compare, or are of integers alone, are known by their loops)
 _QUIET_UFUNCS = frozenset(
     (
-        *("bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift", "gcd", "lcm"),
-        *("logical_and", "logical_not", "logical_or", "logical_xor", "isfinite", "isinf", "isnan", "signbit"),
-        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
         *("maximum", "minimum", "fmax", "fmin", "sign", "copysign", "heaviside"),
         *("ceil", "floor", "trunc", "rint", "negative", "positive", "fabs", "conjugate"),
     )
 )
+_FLOATS = frozenset("efdgFDG")
 #: whatever the operands, real or complex, an error leaves infinity or NaN in its place
 _PLAIN_UFUNCS = frozenset({"add", "subtract", "multiply", "absolute", "square"})
 _REAL_UFUNCS = _PLAIN_UFUNCS | frozenset(
@@ -124,7 +126,7 @@ _ORDERING = frozenset({"median", "percentile", "quantile"})
 _WRITING = frozenset({"copyto", "fill", "fill_diagonal", "put", "put_along_axis", "__setitem__"})
 
 
-def kind_of(host: Any, name: str, operands: Sequence[Any], result: Any, options: Any) -> str | None:
+def kind_of(host: Host, name: str, operands: Sequence[DType], result: Nested, options: Kwargs) -> str | None:
     """What tells of floating-point errors of a call: one of the above, or None where nothing does.
 
     Args:
@@ -134,10 +136,10 @@ def kind_of(host: Any, name: str, operands: Sequence[Any], result: Any, options:
         result: what the function gives for stand-ins.
         options: the names of the keyword arguments.
     """
-    results = list(_dtypes(result))
+    results = [part.dtype for part in leaves_of(result) if isinstance(part, np.ndarray | np.generic)]
     found = ufunc_of(host)
     if found is not None:
-        return _of_ufunc(found[0].__name__, operands, results, options)
+        return _of_ufunc(found[0], operands, results, options)
     plain = name.removeprefix("ndarray.")
     if plain in _QUIET:
         return None if {"out", "dtype"} & set(options) else QUIET
@@ -161,10 +163,19 @@ def kind_of(host: Any, name: str, operands: Sequence[Any], result: Any, options:
     return QUIET if all(dtype.kind in "biu" for dtype in (*operands, *results)) else kind
 
 
-def _of_ufunc(name: str, operands: Sequence[Any], results: Sequence[Any], options: Any) -> str | None:
+@functools.cache
+def _is_quiet(ufunc: np.ufunc) -> bool:
+    """Whether a universal function sets no flag, whatever it is given."""
+    loops = [loop.split("->") for loop in ufunc.types if "O" not in loop]
+    compares = all(answer == "?" for _, answer in loops)
+    return compares or ufunc.__name__ in _QUIET_UFUNCS or not any(_FLOATS & set(given) for given, _ in loops)
+
+
+def _of_ufunc(ufunc: np.ufunc, operands: Sequence[DType], results: Sequence[DType], options: Kwargs) -> str | None:
+    name = ufunc.__name__
     if options and (set(options) != {"out"} or len({*operands, *results}) > 1):
         return None
-    if name in _QUIET_UFUNCS:
+    if _is_quiet(ufunc):
         return QUIET
     if any(dtype.kind == "c" for dtype in (*operands, *results)):
         return RESULT if name in _PLAIN_UFUNCS else None
@@ -173,7 +184,7 @@ def _of_ufunc(name: str, operands: Sequence[Any], results: Sequence[Any], option
     return RESULT if name in _REAL_UFUNCS else None
 
 
-def carried(host: Any, operands: Sequence[Any]) -> Sequence[Any]:
+def carried(host: Host, operands: Sequence[TensorValue]) -> Sequence[TensorValue]:
     """Those of the operands whose infinities and NaNs are found again in the result."""
     found = ufunc_of(host)
     if found is None:
@@ -182,7 +193,7 @@ def carried(host: Any, operands: Sequence[Any]) -> Sequence[Any]:
     return operands[::-1][:count] if found[1] == "reflected" else operands[:count]
 
 
-def casts_badly(own: Any, to: Any) -> bool:
+def casts_badly(own: DType, to: DType) -> bool:
     """Whether the conversion of elements to another data type may set a flag."""
     if to.kind == "b" or own.kind == "b":
         return False
@@ -191,27 +202,10 @@ def casts_badly(own: Any, to: Any) -> bool:
     return bool(to.kind in "iu" or np.finfo(to).max < np.finfo(own).max)
 
 
-def too_big(args: Any, dtypes: Sequence[Any]) -> bool:
+def too_big(args: Nested, dtypes: Sequence[DType]) -> bool:
     """Whether a known number among the arguments is infinite in the data type of an operand."""
     floats = [np.finfo(dtype).max for dtype in dtypes if dtype.kind in "fc"]
     limit = min(map(float, floats), default=math.inf)
     limit = min([limit, *(float(np.iinfo(dtype).max) for dtype in dtypes if dtype.kind in "iu")])
-    return any(limit < abs(number) for number in _numbers(args) if not math.isinf(abs(number)))
-
-
-def _numbers(args: Any) -> Iterator[Any]:
-    if isinstance(args, float | complex):
-        yield args
-    elif isinstance(args, list | tuple):
-        for item in args:
-            yield from _numbers(item)
-    elif isinstance(args, dict):
-        yield from _numbers(list(args.values()))
-
-
-def _dtypes(result: Any) -> Iterator[Any]:
-    if isinstance(result, np.ndarray | np.generic):
-        yield result.dtype
-    elif isinstance(result, list | tuple):
-        for part in result:
-            yield from _dtypes(part)
+    numbers = [abs(leaf) for leaf in leaves_of(args) if isinstance(leaf, float | complex)]
+    return any(limit < number < math.inf for number in numbers)

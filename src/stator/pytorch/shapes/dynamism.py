@@ -13,7 +13,10 @@ from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
 if TYPE_CHECKING:
     from types import CodeType
 
-    from stator.pytorch.tensors.tensor import TensorValue
+    import torch.fx
+
+    from stator.pytorch.traced import TracedTensor
+    from stator.pytorch.types import Host
     from stator.space.interfaces import Trace
 
 __all__ = ["contents_stay", "dims", "note_first_call", "number_varies", "ranges"]
@@ -21,7 +24,7 @@ __all__ = ["contents_stay", "dims", "note_first_call", "number_varies", "ranges"
 _VARIES = "varies"
 
 
-def dims(trace: Trace, value: TensorValue) -> dict[int, Any]:
+def dims(trace: Trace, value: TracedTensor) -> dict[int, object]:
     """The dimensions that are to be symbols, with torch's kind of symbol."""
     tensor, source = value.host, value.source
     if source is None or type(source) is ConstSource or tensor.layout is not torch.strided or tensor.is_nested:
@@ -40,7 +43,7 @@ def dims(trace: Trace, value: TensorValue) -> dict[int, Any]:
         return {}
     from torch.fx.experimental.symbolic_shapes import DimDynamic
 
-    found: dict[int, Any] = {}
+    found: dict[int, object] = {}
     for dim in range(tensor.dim()):
         if dim in marked or (dim in varying and dim not in fixed):
             found[dim] = DimDynamic.DYNAMIC
@@ -49,7 +52,7 @@ def dims(trace: Trace, value: TensorValue) -> dict[int, Any]:
     return found
 
 
-def _told(trace: Trace, tensor: Any, source: Source) -> dict[int, bool]:
+def _told(trace: Trace, tensor: torch.Tensor, source: Source) -> dict[int, bool]:
     """The dimensions of which the user has said by their source's name whether they are to be symbols."""
     by_value = not isinstance(tensor, torch.nn.Parameter)
     numbers = {dim for key, dim in trace.region_state.get("fixed", ()) if key == source.expr()}
@@ -61,7 +64,7 @@ def _told(trace: Trace, tensor: Any, source: Source) -> dict[int, bool]:
     return {dim: dynamic for dim, dynamic in found.items() if dynamic is not None}
 
 
-def ranges(tensor: Any) -> dict[int, tuple[int, int | None]]:
+def ranges(tensor: torch.Tensor) -> dict[int, tuple[int, int | None]]:
     """The sizes that marked dimensions take, as far as that is said and true."""
     found: dict[int, tuple[int, int | None]] = {}
     for item in tensor.__dict__.get("_dynamo_dynamic_range", ()):
@@ -80,19 +83,19 @@ def ranges(tensor: Any) -> dict[int, tuple[int, int | None]]:
 _SYMBOLIC = ("_dynamo_dynamic_indices", "_dynamo_weak_dynamic_indices")
 
 
-def _marks(tensor: Any, *names: str) -> set[int]:
+def _marks(tensor: torch.Tensor, *names: str) -> set[int]:
     """What mark_dynamic and its like have left on a tensor."""
     marks = {dim for name in names for dim in tensor.__dict__.get(name) or ()}
     return {dim % tensor.dim() for dim in marks} if tensor.dim() else set()
 
 
-def _varying(trace: Trace, tensor: Any, source: Source) -> set[int]:
+def _varying(trace: Trace, tensor: torch.Tensor, source: Source) -> set[int]:
     """The dimensions whose size was another in an earlier trace of the same code; remembers this one's sizes."""
     if not trace.config.automatic_dynamic or trace.dynamic is False:
         return set()
     seen = trace.region_state.setdefault("sizes", {})
     key = source.expr()
-    sizes: list[Any] = list(tensor.shape)
+    sizes: list[object] = list(tensor.shape)
     before = seen.get(key)
     if before is not None and len(before) == len(sizes):
         sizes = [size if size == was else _VARIES for size, was in zip(sizes, before, strict=True)]
@@ -101,7 +104,7 @@ def _varying(trace: Trace, tensor: Any, source: Source) -> set[int]:
     return {dim for dim, size in enumerate(sizes) if size is _VARIES and (key, dim) not in fixed}
 
 
-def note_first_call(state: dict[Any, Any], code: CodeType, args: list[Any]) -> None:
+def note_first_call(state: dict[object, Any], code: CodeType, args: list[Host]) -> None:
     """Remember the sizes and numbers of a call that ran as ordinary Python, as those of a trace are."""
     for i, arg in enumerate(args):
         source = LocalSource(i, code.co_varnames[i])
@@ -111,7 +114,7 @@ def note_first_call(state: dict[Any, Any], code: CodeType, args: list[Any]) -> N
                 _note(state, ItemSource(source, j), item)
 
 
-def _note(state: dict[Any, Any], source: Source, host: Any) -> None:
+def _note(state: dict[object, Any], source: Source, host: Host) -> None:
     if issubclass(type(host), torch.Tensor):
         state.setdefault("sizes", {})[source.expr()] = list(host.shape)
     elif type(host) in (int, float):
@@ -128,7 +131,7 @@ def fix_numbers(trace: Trace, places: list[str]) -> None:
     trace.region_state.setdefault("fixed numbers", set()).update(places)
 
 
-def contents_stay(trace: Trace, value: TensorValue) -> bool:
+def contents_stay(trace: Trace, value: TracedTensor) -> bool:
     """Whether an existing tensor of one element held the same number in all earlier traces of the same code."""
     assert value.source is not None
     seen = trace.region_state.setdefault("contents", {})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator.guards.source import CellSource, DictItemSource, GlobalSource, ItemSource, LocalSource, Source
 from stator.pytorch import internals
@@ -81,7 +81,7 @@ def _torchs_name(trace: Trace, source: Source) -> str:
         return f"L[{parameter!r}]"
     if isinstance(source, GlobalSource):
         return f"G[{source.name!r}]"
-    base: Any = source.base
+    base = source.base
     if base is None:
         return source.expr()
     return _torchs_name(trace, base) + source.expr().removeprefix(base.expr())
@@ -96,11 +96,11 @@ def _parameter(trace: Trace, source: Source) -> str | None:
     if isinstance(source, LocalSource | CellSource):
         return source.name
     base = source.base
-    if trace.root_code is not internals.module_wrapped_call.__code__ or not isinstance(base, LocalSource):
+    if trace.root.code is not internals.module_wrapped_call.__code__ or not isinstance(base, LocalSource):
         return None
     if isinstance(source, DictItemSource) and base.name == "kwargs":
         return str(source.key)
-    code = getattr(getattr(type(trace.root_args[0]), "forward", None), "__code__", None)
+    code = getattr(getattr(type(trace.root.args[0]), "forward", None), "__code__", None)
     if not isinstance(source, ItemSource) or base.name != "args" or code is None:
         return None
     place = source.index + 1  # after `self`

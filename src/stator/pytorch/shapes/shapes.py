@@ -9,24 +9,44 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from stator import errors
-from stator.guards.guard import Guard, Predicate
+from stator.guards.base import Guard
+from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import Restart
-from stator.space.value import Unsupported
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
+    import sympy  # type: ignore[import-untyped]
+    import torch.fx
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.tensors.tensor import TensorValue
+    from stator.pytorch.traced import TracedTensor, TracedValue
+    from stator.pytorch.types import (
+        Args,
+        Fake,
+        FakeOperand,
+        Function,
+        GraphValue,
+        Nested,
+        Number,
+        Origin,
+        SymbolicContext,
+    )
 
 __all__ = ["Shapes", "new_env", "property_source"]
 
@@ -40,18 +60,18 @@ class _Property:
         self.kind = kind
         self.index = index
 
-    def __call__(self, tensor: Any) -> int | float:
+    def __call__(self, tensor: torch.Tensor) -> int | float:
         if self.kind == "size":
             return int(tensor.size(self.index))
         if self.kind == "stride":
             return int(tensor.stride(self.index))
         return tensor.item() if self.kind == "item" else int(tensor.storage_offset())
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Function, Args]:
         return _property, (self.kind, self.index)
 
 
-def _box(number: float) -> Any:
+def _box(number: float) -> torch.Tensor:
     return torch.tensor(number, dtype=torch.float64)
 
 
@@ -72,29 +92,32 @@ class Shapes:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self._env: Any = None
+        self._env: ShapeEnv | None = None
         #: by the id of an input's value
         self._inputs: dict[int, str] = {}
-        self._origins: dict[int, Any] = {}
-        self._contexts: dict[int, Any] = {}
-        self._makers: dict[int, Callable[[], Any]] = {}
+        self._origins: dict[int, Origin] = {}
+        self._contexts: dict[int, SymbolicContext] = {}
+        self._makers: dict[int, Callable[[], SymbolicContext]] = {}
         self._sources: dict[str, Source] = {}
         #: what produce_guards is to look at: (fake tensor or symbolic number, origin, context)
-        self._tracked: list[tuple[Any, Any, Any]] = []
+        self._tracked: list[tuple[FakeOperand, Origin, SymbolicContext | None]] = []
         #: names of properties that were no symbols when the tensor was met
         self._plain: set[str] = set()
         self._names: dict[str, str] = {}
         self._named: dict[str, Source] = {}
         self._boxes: list[TensorValue] = []
-        self.symbols: dict[Any, SymValue] = {}
+        self.symbols: dict[sympy.Symbol, SymValue] = {}
+        #: numbers read from the frame, by their sources; and elements of tensors, by what tells which
+        self.numbers: dict[Source, SymValue] = {}
+        self.elements: dict[object, Value] = {}
         self.frozen: list[Guard] | None = None
 
     @property
-    def env(self) -> Any:
+    def env(self) -> ShapeEnv:
         """torch's ShapeEnv: made, and sympy with it imported, when a symbol may be needed."""
         if self._env is None:
             self._env = new_env(self.may_be_new)
-            self.recorder.admit_symbols(self._env)
+            self.recorder.fakes.admit_symbols(self._env)
         return self._env
 
     @property
@@ -108,36 +131,36 @@ class Shapes:
         return bool(self.recorder.trace.config.capture_scalar_outputs)
 
     @property
-    def used_env(self) -> Any:
+    def used_env(self) -> ShapeEnv | None:
         """The ShapeEnv; None as long as the trace has no symbols and makes none."""
         return self.env if self.may_be_new else self._env
 
     # -- existing tensors and numbers ---------------------------------------------------------------------------
 
-    def origin(self, value: Any) -> Any:
+    def origin(self, value: TracedValue) -> Origin:
         """The reference implementation's name for where an input comes from; unique per value."""
         known = self._origins.get(id(value))
         if known is None:
             known = self._origins[id(value)] = _origin(self._input_name(value))
         return known
 
-    def origin_maker(self, value: Any) -> Callable[[], Any]:
+    def origin_maker(self, value: TracedValue) -> Callable[[], object]:
         """What returns the origin of an input when it is called, also after the trace."""
         known = self._origins.get(id(value))
         return functools.partial(_origin, self._input_name(value)) if known is None else lambda: known
 
-    def _input_name(self, value: Any) -> str:
+    def _input_name(self, value: TracedValue) -> str:
         name = self._inputs.get(id(value))
         if name is None:
             name = self._inputs[id(value)] = f"input{len(self._inputs)}"
-            self._sources[name] = value.source
+            self._sources[name] = value.source  # type: ignore[assignment]
         return name
 
-    def source_of(self, origin: Any) -> Source:
+    def source_of(self, origin: Origin) -> Source:
         """Our source of an input, from its origin."""
         return self._sources[origin.local_name]
 
-    def context(self, value: TensorValue, dims: dict[int, Any]) -> Any:
+    def context(self, value: TracedTensor, dims: dict[int, object]) -> SymbolicContext:
         """The symbolic context of an existing tensor of which some dimensions are dynamic."""
         known = self._contexts.get(id(value))
         if known is None:
@@ -147,7 +170,7 @@ class Shapes:
             self._contexts[id(value)] = known
         return known
 
-    def context_maker(self, value: TensorValue) -> Callable[[], Any]:
+    def context_maker(self, value: TracedTensor) -> Callable[[], object]:
         """What returns the symbolic context of an existing tensor when it is called, also after the trace.
 
         It is the same one each time: a backend that is tried twice must find the symbols it knows already.
@@ -162,11 +185,11 @@ class Shapes:
             make = self._makers[id(value)] = functools.cache(described)
         return make
 
-    def fakify(self, value: TensorValue, dims: dict[int, Any] | None = None) -> Any:
+    def fakify(self, value: TracedTensor, dims: dict[int, object] | None = None) -> Fake:
         """The fake tensor of an existing one."""
         if dims:
             assert self.env is not None  # the mode knows of it now
-        mode = self.recorder.fake_executor.mode
+        mode = self.recorder.fakes.executor.mode
         if not dims:
             return mode.of(value.host)
         if internals.is_view(value.host):
@@ -182,13 +205,13 @@ class Shapes:
         self._tracked.append((asfound, origin, context))
         for kind, numbers in (("size", fake.shape), ("stride", fake.stride()), ("offset", (fake.storage_offset(),))):
             for i, number in enumerate(numbers):
-                if isinstance(number, torch.SymInt):
+                if is_symbol(number):
                     self._note_symbol(number, property_source(value.source, kind, i))  # type: ignore[arg-type]
                 else:
                     self._plain.add(self._name(f"{origin.name} {kind} {i}", property_source(value.source, kind, i)))  # type: ignore[arg-type]
         return fake
 
-    def _note_symbol(self, number: Any, source: Source) -> None:
+    def _note_symbol(self, number: Number, source: Source) -> None:
         symbol = number.node.expr
         if symbol.is_symbol and symbol not in self.symbols:
             self.symbols[symbol] = SymValue.existing(self.recorder, number, source)
@@ -220,31 +243,26 @@ class Shapes:
         self._boxes.append(made)
         return made
 
-    def binders(self, inputs: list[Any]) -> list[SymValue]:
+    def binders(self, inputs: list[GraphValue]) -> list[SymValue]:
         """The symbols on which the inputs' metadata depends: each must be an input of its own."""
-        found: dict[Any, None] = {}
+        found: dict[sympy.Symbol, None] = {}
         for value in inputs:
-            if isinstance(value, SymValue):
-                found.update(dict.fromkeys(sorted(value.number.node.expr.free_symbols, key=str)))
-            elif value.meta is None or value.meta.symbolic:
-                fake = value.fake
-                for number in (*fake.shape, *fake.stride(), fake.storage_offset()):
-                    if isinstance(number, torch.SymInt):
-                        found.update(dict.fromkeys(sorted(number.node.expr.free_symbols, key=str)))
+            if value.symbolic or value.meta is None or value.meta.symbolic:
+                for number in sizes_of(value.fake):
+                    found.update(dict.fromkeys(sorted(_symbols_of(number), key=str)))
         return [self.symbols[symbol] for symbol in found if symbol in self.symbols]
 
-    def need_numbers(self, operands: list[Any]) -> None:
+    def need_numbers(self, operands: list[GraphValue]) -> None:
         """An operation cannot take the symbols of its operands: trace again, with these sizes as numbers for ever."""
-        symbols: set[Any] = set()
+        symbols: set[sympy.Symbol] = set()
         for operand in operands:
-            numbers = (operand.number,) if isinstance(operand, SymValue) else operand.fake.shape
-            symbols.update(*(n.node.expr.free_symbols for n in numbers if isinstance(n, torch.SymInt)))
+            symbols.update(*map(_symbols_of, sizes_of(operand.fake)))
         fixed = [
             (self.source_of(origin).expr(), dim)
             for fake, origin, _ in self._tracked
-            if isinstance(fake, torch.Tensor)
-            for dim, size in enumerate(fake.shape)
-            if isinstance(size, torch.SymInt) and size.node.expr.free_symbols & symbols
+            for tensor in tensors_in(fake)
+            for dim, size in enumerate(tensor.shape)
+            if _symbols_of(size) & symbols
         ]
         if fixed:
             dynamism.fix(self.recorder.trace, fixed)
@@ -265,7 +283,7 @@ class Shapes:
         """Forget what AOTAutograd has noted about floats: it knows them by names that other traces use as well."""
         internals.TensorifyState.clear()
 
-    def bindings(self, result: Any, function: Any) -> Any:
+    def bindings(self, result: Nested, function: Function) -> object:
         """Where in the result of an operation the symbols are found that are known only when it runs."""
         if self._env is None or not self._env.pending_fresh_unbacked_symbols:
             return None
@@ -288,7 +306,7 @@ class Shapes:
             self._named[name] = source
         return name
 
-    def _reference(self, origin: Any) -> str:
+    def _reference(self, origin: Origin) -> str:
         """The variable for a number by its origin."""
         if not isinstance(origin, internals.TensorPropertySource):
             return self._name(origin.name, self._source_for(origin))
@@ -301,7 +319,7 @@ class Shapes:
         source = property_source(self._source_for(origin.base), kind, index)
         return self._name(f"{origin.base.name} {kind} {index}", source)
 
-    def _source_for(self, origin: Any) -> Source:
+    def _source_for(self, origin: Origin) -> Source:
         """Our source for an origin, which may be a step from that of an input."""
         if isinstance(origin, internals.CallMethodItemSource):
             return property_source(self._source_for(origin.base), "item", 0)
@@ -334,23 +352,35 @@ class Shapes:
         return match is not None and match.group(1) in self._plain
 
 
-def new_env(may_be_new: bool) -> Any:
+def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:
+    """The sizes, strides and offset of a fake tensor; a number itself."""
+    if is_symbol(operand):
+        return (operand,)
+    return (*operand.shape, *operand.stride(), operand.storage_offset())
+
+
+def _symbols_of(number: Number) -> Set[sympy.Symbol]:
+    """The symbols that a number depends on."""
+    return number.node.expr.free_symbols if is_symbol(number) else frozenset()
+
+
+def new_env(may_be_new: bool) -> ShapeEnv:
     """A ShapeEnv; whether symbols may stand in it for numbers that are in tensors."""
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     return ShapeEnv(allow_scalar_outputs=may_be_new, allow_dynamic_output_shape_ops=may_be_new)
 
 
-def _origin(name: str) -> Any:
+def _origin(name: str) -> Origin:
     return internals.LocalSource(local_name=name)
 
 
-def _base_dim(tensor: Any) -> int | None:
+def _base_dim(tensor: torch.Tensor) -> int | None:
     """The number of dimensions of what a tensor is a view of."""
     return internals.base(tensor).dim() if internals.is_view(tensor) else None
 
 
-def _context(ndim: int, origin: Any, dims: dict[int, Any], base_dim: int | None) -> Any:
+def _context(ndim: int, origin: Origin, dims: dict[int, object], base_dim: int | None) -> SymbolicContext:
     """A symbolic context; `base_dim` is the number of dimensions of what the tensor is a view of."""
     from torch.fx.experimental.symbolic_shapes import DimDynamic, StatefulSymbolicContext
 
@@ -362,12 +392,12 @@ def _context(ndim: int, origin: Any, dims: dict[int, Any], base_dim: int | None)
     )
 
 
-def _static_context(ndim: int, name: str, base_dim: int | None) -> Any:
+def _static_context(ndim: int, name: str, base_dim: int | None) -> SymbolicContext:
     """The symbolic context of the input of this name."""
     return _context(ndim, _origin(name), {}, base_dim)
 
 
-def _constrain(context: Any, ranges: dict[int, tuple[int, int | None]]) -> None:
+def _constrain(context: SymbolicContext, ranges: dict[int, tuple[int, int | None]]) -> None:
     """Have the sizes of a tensor's dimensions taken to be in the ranges, and guarded to be."""
     from torch.fx.experimental.symbolic_shapes import StrictMinMaxConstraint, ValueRanges, int_oo
 
@@ -385,8 +415,3 @@ def _shape_guard(texts: list[str], names: tuple[str, ...], sources: tuple[Source
     for name, source in zip(names, sources, strict=True):
         shown = re.sub(rf"\b{name}\b", source.expr().replace("\\", r"\\"), shown)
     return Predicate(sources, check, shown)
-
-
-def dynamic_dims(recorder: Recorder, value: TensorValue) -> dict[int, Any]:
-    """The dimensions of an existing tensor that are to be symbols, with the kind of symbol."""
-    return dynamism.dims(recorder.trace, value)

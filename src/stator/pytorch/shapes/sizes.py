@@ -10,6 +10,7 @@ from stator.space.protocol import MODELS, bad_call, pure, register
 from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
+    from stator.space.protocol import Handler
     from stator.space.space import Space
 
 __all__ = ["install", "new_size"]
@@ -36,7 +37,7 @@ def _numel(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return total
 
 
-def _again(name: str) -> Any:
+def _again(name: str) -> Handler:
     """A method of tuple whose result is a torch.Size where it is a tuple."""
     tuple_method = tuple.__dict__[name]
 
@@ -52,7 +53,7 @@ def _again(name: str) -> Any:
     return handler
 
 
-def _joined(swap: bool) -> Any:
+def _joined(swap: bool) -> Handler:
     """`size + other` of a tuple, from whichever side."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -14,14 +13,20 @@ from stator.guards.guard import TypeIs
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import NumberMeta, hint_of, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
+from stator.pytorch.shapes.dynamism import number_varies
 from stator.space.deferred import DeferredNumber, DeferredStr
 from stator.space.protocol import NOT_IMPLEMENTED
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    import torch.fx
+
     from stator.guards.source import Source
-    from stator.pytorch.interfaces import Operation, Recorder
-    from stator.space.interfaces import Writer
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import Operation
+    from stator.pytorch.types import Function, Host, Number
+    from stator.space.interfaces import Trace, Writer
+    from stator.space.protocol import Handler
     from stator.space.space import Space
 
 __all__ = ["SymValue", "decide", "literal", "models", "shows_any", "specialise"]
@@ -39,7 +44,7 @@ class SymValue(Value):
     host = None
 
     def __init__(
-        self, recorder: Recorder, number: Any, operation: Operation | None, path: tuple[int, ...] = ()
+        self, recorder: Recorder, number: Number, operation: Operation | None, path: tuple[int, ...] = ()
     ) -> None:
         self.cls = _CLASSES.get(type(number), int)
         self.source: Source | None = None
@@ -47,24 +52,24 @@ class SymValue(Value):
         self.number = number
         self.operation = operation
         self.path = path
-        self._node: Any = None
+        self._node: torch.fx.Node = None
 
     @classmethod
-    def existing(cls, recorder: Recorder, number: Any, source: Source) -> SymValue:
+    def existing(cls, recorder: Recorder, number: Number, source: Source) -> SymValue:
         """A number that existed before the trace, or a size of a tensor that did."""
         self = cls(recorder, number, None)
         self.source = source
         return self
 
     @property
-    def node(self) -> Any:
+    def node(self) -> torch.fx.Node:
         """The FX node that computes it."""
         if self._node is None:
-            self._node = self.recorder.node_of(self)
+            self._node = self.recorder.nodes.of(self)
         return self._node
 
     @property
-    def fake(self) -> Any:
+    def fake(self) -> Number:
         """What stands for it among fake arguments."""
         return self.number
 
@@ -73,15 +78,15 @@ class SymValue(Value):
     @property
     def meta(self) -> NumberMeta:
         """What describes it among the operands of an operation."""
-        return number_meta(self.number, self.recorder.symbolic)
+        return number_meta(self.number, self.recorder.fakes.symbolic)
 
-    def as_host(self, space: Space) -> Any:
+    def as_host(self, space: Space) -> int:
         known = self.number.node.maybe_as_int() if self.cls is int else None
         if known is None:
             raise NotKnown(self)
         return known
 
-    def key(self, space: Space) -> Any:
+    def key(self, space: Space) -> object:
         return decide(space.trace, self)
 
     def describe(self) -> str:
@@ -91,25 +96,23 @@ class SymValue(Value):
         return writer.source(self.source) if self.source is not None else writer.graph_output(self)
 
 
-def literal(trace: Any, host: Any, source: Any) -> Value | None:
-    """A number read from the frame that has varied (trace.LITERAL_HOOKS)."""
+def literal(trace: Trace, host: Host, source: Source) -> Value | None:
+    """A number read from the frame that has varied (protocol.LITERAL_HOOKS)."""
     if type(host) not in (int, float) or trace.recorder is None:
         return None
-    from stator.pytorch.shapes.dynamism import number_varies
-
     if not number_varies(trace, host, source) or host in (0, 1) or not math.isfinite(host):
         return None
     if type(host) is int and not -_PAST_64_BITS <= host < _PAST_64_BITS:
         return None  # operations refuse it
     trace.guard(TypeIs(source, type(host)))
-    known = trace.recorder.numbers.get(source)
+    known = trace.recorder.shapes.numbers.get(source)
     if known is None:
-        known = trace.recorder.numbers[source] = trace.recorder.shapes.number(host, source)
+        known = trace.recorder.shapes.numbers[source] = trace.recorder.shapes.number(host, source)
     return known
 
 
-def decide(trace: Any, value: Value) -> Any:
-    """The host value of a symbolic number, which the trace from now on assumes (trace.DECIDERS)."""
+def decide(trace: Trace, value: Value) -> Host:
+    """The host value of a symbolic number, which the trace from now on assumes (protocol.DECIDERS)."""
     if not isinstance(value, SymValue):
         return None
     from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
@@ -120,9 +123,9 @@ def decide(trace: Any, value: Value) -> Any:
         raise Unsupported(errors.DataDependentBranch(value.describe())) from None
 
 
-def specialise(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def specialise(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The last resort for symbols (protocol.CALL_HOOKS): a callable that cannot take one gets the number it is."""
-    if isinstance(host, type) or not any(isinstance(arg, SymValue) for arg in (*args, *kwargs.values())):
+    if isinstance(host, type) or not any(arg.symbolic for arg in (*args, *kwargs.values())):
         return None
     known = [_known(space, arg) for arg in args]
     return space.call_builtin(host, known, {name: _known(space, arg) for name, arg in kwargs.items()})
@@ -130,13 +133,13 @@ def specialise(space: Space, host: Any, args: list[Value], kwargs: dict[str, Val
 
 def _known(space: Space, value: Value) -> Value:
     value = value.force()
-    return Constant(decide(space.trace, value)) if isinstance(value, SymValue) else value
+    return Constant(decide(space.trace, value)) if value.symbolic else value
 
 
-def compute(space: Space, function: Callable[..., Any], args: list[Value], target: Any = None) -> Value:
+def compute(space: Space, function: Function, args: list[Value], target: Function | None = None) -> Value:
     """Record `function(*args)` on numbers, some of them symbolic."""
     recorder = space.trace.recorder
-    whole = any(isinstance(arg, SymValue) and arg.cls is not bool for arg in args)  # they do not know True as 1
+    whole = any(arg.symbolic and arg.cls is not bool for arg in args)  # they do not know True as 1
     hosts = [arg if isinstance(arg, SymValue) else _plain(arg.as_host(space), whole) for arg in args]
     numbers = [host.number if isinstance(host, SymValue) else host for host in hosts]
     try:
@@ -145,7 +148,7 @@ def compute(space: Space, function: Callable[..., Any], args: list[Value], targe
         raise _failure(space, function, numbers, e) from None
     if type(number) not in _CLASSES:
         return space.fresh(number)
-    node = recorder.graph.call_function(
+    node = recorder.nodes.graph.call_function(
         target or function, tuple([host.node if isinstance(host, SymValue) else host for host in hosts])
     )
     node.meta = NodeMeta(lambda: number, call_chain(space.trace.frame))
@@ -154,7 +157,7 @@ def compute(space: Space, function: Callable[..., Any], args: list[Value], targe
     return made
 
 
-def _failure(space: Space, function: Callable[..., Any], numbers: list[Any], error: Exception) -> Exception:
+def _failure(space: Space, function: Function, numbers: list[Number], error: Exception) -> Exception:
     """What the program sees of an error of symbols: Python's own, as numbers like them have it."""
     if type(error) not in (ZeroDivisionError, ValueError, OverflowError, TypeError):
         return Unsupported(errors.DataDependentBranch(str(error).splitlines()[0][:200]))
@@ -166,20 +169,20 @@ def _failure(space: Space, function: Callable[..., Any], numbers: list[Any], err
     return space.error(type(error), *error.args)
 
 
-def _plain(host: Any, whole: bool) -> Any:
+def _plain(host: Host, whole: bool) -> Host:
     return int(host) if whole and type(host) is bool else host
 
 
-def _method(function: Callable[..., Any], swap: bool = False) -> Any:
+def _method(function: Function, swap: bool = False) -> Handler:
     """The model of a method of int or float for symbolic operands; others are left to the ordinary way."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         values = [arg.force() for arg in args]
-        if not any(isinstance(v, SymValue) for v in values):
+        if not any(v.symbolic for v in values):
             return None
         if not all(map(_is_number, values)):
             return NOT_IMPLEMENTED if len(values) == 2 else None
-        if function not in _OF_CONDITIONS and any(isinstance(v, SymValue) and v.cls is bool for v in values):
+        if function not in _OF_CONDITIONS and any(v.symbolic and v.cls is bool for v in values):
             return space.run_known(function, [_known(space, v) for v in values[:: -1 if swap else 1]])
         if any(type(v) is Constant and v.host != v.host for v in values):
             return None  # symbols cannot be compared with a NaN
@@ -191,22 +194,22 @@ def _method(function: Callable[..., Any], swap: bool = False) -> Any:
 
 
 def _is_number(value: Value) -> bool:
-    return isinstance(value, SymValue) or (type(value) is Constant and value.cls in (int, float, bool))
+    return value.symbolic or (type(value) is Constant and value.cls in (int, float, bool))
 
 
 def _truth(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     value = args[0].force()
-    if not isinstance(value, SymValue):
+    if not value.symbolic:
         return None
     return value if value.cls is bool else compute(space, operator.ne, [value, Constant(0)])
 
 
 def _itself(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     value = args[0].force()
-    return value if isinstance(value, SymValue) and value.cls is int else None
+    return value if value.symbolic and value.cls is int else None
 
 
-def _text(function: Any) -> Any:
+def _text(function: Function) -> Handler:
     """The model of a method that shows a number: for a symbol the text waits for the graph."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -220,7 +223,7 @@ def _text(function: Any) -> Any:
     return handler
 
 
-def shows_any(space: Space, function: Any, sample: Any, options: list[Value]) -> bool:
+def shows_any(space: Space, function: Function, sample: Host, options: list[Value]) -> bool:
     """Whether `function(number, *options)` gives a text for all numbers if it does for one. Raises what it raises."""
     hosts = [option.as_host(space) for option in options]
     if hosts and str(hosts[0]).endswith("c"):
@@ -235,14 +238,14 @@ def shows_any(space: Space, function: Any, sample: Any, options: list[Value]) ->
 def _round(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`round(number, digits)` of a symbolic float, which is a float."""
     values = [arg.force() for arg in args]
-    if len(values) != 2 or not isinstance(values[0], SymValue) or type(space.known(values[1])) is not int:
+    if len(values) != 2 or not values[0].symbolic or type(space.known(values[1])) is not int:
         return None
     return DeferredNumber(float, round, values)
 
 
 def _to_float(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     value = args[0].force()
-    return compute(space, torch.sym_float, [value]) if isinstance(value, SymValue) else None
+    return compute(space, torch.sym_float, [value]) if value.symbolic else None
 
 
 #: what torch's symbols can do with a condition, which is no number to sympy
@@ -250,9 +253,9 @@ _OF_CONDITIONS = (operator.add, operator.sub, operator.mul)
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 
 
-def models() -> dict[int, Any]:
+def models() -> dict[int, Handler]:
     """The models of numbers' methods by the ids of the host callables, for calls.call_hook."""
-    found: dict[int, Any] = {}
+    found: dict[int, Handler] = {}
     for cls in (int, float):
         for name in _ARITHMETIC:
             function = getattr(operator, name)

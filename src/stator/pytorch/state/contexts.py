@@ -6,7 +6,7 @@ generated code after the graph, on the object that the continuation will leave.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -17,6 +17,11 @@ from stator.space.protocol import FALSE, NONE, models, register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
+    import torch.fx
+
+    from stator.guards.source import Source
+    from stator.pytorch.state.global_state import Calls
+    from stator.pytorch.types import Host
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
@@ -48,7 +53,7 @@ class OpenContext(Value):
     def leave_for_real(self) -> None:
         """Undo what entering it did to the tracing process."""
 
-    def leaving(self) -> list[tuple[Any, tuple[Any, ...]]]:
+    def leaving(self) -> Calls:
         """The call that leaves it inside the graph."""
         return []
 
@@ -65,7 +70,7 @@ class OverridesDisabled(OpenContext):
         self.before = True
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Any) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         # Leaving one that was entered before the trace is for the real object to do.
         raise Unsupported(errors.OpaqueResult("torch._C.DisableTorchFunctionSubclass"))
 
@@ -90,7 +95,7 @@ class InferenceContext(OpenContext):
 
     __slots__ = ("mode", "node", "real")
 
-    def __init__(self, mode: bool, real: Any, node: Any) -> None:
+    def __init__(self, mode: bool, real: Host, node: torch.fx.Node) -> None:
         self.cls = internals.InferenceMode
         self.source = None
         self.mode = mode
@@ -103,7 +108,7 @@ class InferenceContext(OpenContext):
     def leave_for_real(self) -> None:
         self.real.__exit__(None, None, None)
 
-    def leaving(self) -> list[tuple[Any, tuple[Any, ...]]]:
+    def leaving(self) -> Calls:
         return [(internals.exit_inference_mode, (self.node,))]
 
 
@@ -113,9 +118,10 @@ def _enter_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) 
     if not isinstance(mode, bool):
         return None
     recorder = space.trace.recorder
-    recorder.replay()
-    real, node = recorder.enter_inference(mode)
-    context = InferenceContext(mode, real, node)
+    recorder.fakes.replay()
+    real = internals.InferenceMode(mode)
+    real.__enter__()
+    context = InferenceContext(mode, real, recorder.state.add_node(internals.enter_inference_mode, (mode,)))
     context.enter(space)
     recorder.state.note()
     space.setattr(args[0], "_inference_mode_context", context)
@@ -128,10 +134,10 @@ def _leave_inference(space: Space, args: list[Value], kwargs: dict[str, Value]) 
     if not isinstance(context, InferenceContext):
         return None
     recorder = space.trace.recorder
-    recorder.replay()
+    recorder.fakes.replay()
     context.leave(space)
     context.leave_for_real()
-    recorder.add_state_node(internals.exit_inference_mode, (context.node,))
+    recorder.state.add_node(internals.exit_inference_mode, (context.node,))
     recorder.state.note()
     return NONE
 
@@ -184,9 +190,9 @@ def _group_tensors(space: Space, args: list[Value], kwargs: dict[str, Value]) ->
     values = [*args, *kwargs.values()]
     lists = [space.unpack(item) for item in space.unpack(values[0])]
     indexed = len(values) == 2 and space.truth(values[1])
-    groups: dict[tuple[Any, Any], list[list[Value]]] = {}
+    groups: dict[tuple[object, object], list[list[Value]]] = {}
     for i, first in enumerate(lists[0]):
-        tensor: Any = first.force()
+        tensor: torch.Tensor = first.force()
         key = (tensor.device, tensor.dtype)
         group = groups.setdefault(key, [[] for _ in range(len(lists) + 1)])
         for part, items in zip(group, lists):

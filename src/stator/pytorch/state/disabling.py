@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import sys
 from types import CellType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stator.pytorch import internals
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
 
 __all__ = ["WRAPPER", "spare_references"]
 
@@ -32,11 +35,11 @@ _PLACES = ("torch._refs", "torch._decomp", "torch._prims", "torch._meta_registra
 class _NotYet:
     """What the wrapper finds as made of its function, until there is something to make it with."""
 
-    def __init__(self, wrapper: Any, function: Any) -> None:
+    def __init__(self, wrapper: Host, function: Function) -> None:
         self.wrapper = wrapper
         self.function = function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         if "torch._dynamo" not in sys.modules:
             return self.function(*args, **kwargs)
         if vars(self.function).get(_KEPT) is self:
@@ -52,11 +55,11 @@ def spare_references() -> None:
             setattr(function, _KEPT, _NotYet(wrapper, function))
 
 
-def _wrappers() -> list[Any]:
+def _wrappers() -> list[Host]:
     """The wrappers that the functions of these modules are, or call."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith(_PLACES)]
     waiting = [item for module in modules for item in list(vars(module).values()) if type(item) is FunctionType]
-    seen: set[Any] = set()
+    seen: set[Host] = set()
     while waiting:
         function = waiting.pop()
         if function not in seen:
@@ -65,7 +68,7 @@ def _wrappers() -> list[Any]:
     return [function for function in seen if function.__code__ is WRAPPER]
 
 
-def _cells(function: FunctionType) -> dict[str, Any]:
+def _cells(function: FunctionType) -> dict[str, Host]:
     """The variables of enclosing functions that a function uses."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return {name: cell.cell_contents for name, cell in cells if cell != _EMPTY}

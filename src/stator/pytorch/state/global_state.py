@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
-from stator.guards.guard import Equals, GlobalState, Guard
+from stator.guards.base import Guard
+from stator.guards.guard import Equals, GlobalState
 from stator.guards.source import GlobalSource
 from stator.pytorch import internals
+from stator.pytorch.state.program_hooks import ProgramHooks
 from stator.pytorch.state.state_probe import state_probe
 
 if TYPE_CHECKING:
-    from stator.space.interfaces import Writer
+    import torch.fx
+
+    from stator.pytorch.fake.fake_executor import FakeExecutor
+    from stator.pytorch.graph.effects import GraphEffects
+    from stator.pytorch.graph.nodes import GraphNodes
+    from stator.pytorch.traced import Operation
+    from stator.pytorch.types import Args, Function, Host, Kwargs
+    from stator.space.interfaces import Trace, Writer
 
 __all__ = ["SETTERS", "State", "snapshot"]
 
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
 
-Calls = list[tuple[Any, tuple[Any, ...]]]
+#: functions and what to call them with
+Calls: TypeAlias = list[tuple[Callable[..., object], tuple[object, ...]]]
+#: the value of one part of the state, which its setter takes
+Part: TypeAlias = Any
 
 #: name → (read, the calls that make it a given value) of each part of the state
-PARTS: dict[str, tuple[Callable[[], Any], Callable[[Any], Calls]]] = {
+PARTS: dict[str, tuple[Callable[[], Part], Callable[[Part], Calls]]] = {
     "grad": (torch.is_grad_enabled, lambda to: [(internals.set_grad_enabled, (to,))]),
     "autocast cache": (torch.is_autocast_cache_enabled, lambda to: [(torch.set_autocast_cache_enabled, (to,))]),
     "default dtype": (torch.get_default_dtype, lambda to: [(internals.set_default_dtype, (to,))]),
@@ -39,11 +50,11 @@ def _deterministic_warning(mode: bool) -> None:
     torch.use_deterministic_algorithms(mode, warn_only=True)
 
 
-def _autocast_part(device: str) -> tuple[Callable[[], Any], Callable[[Any], Calls]]:
-    def read() -> Any:
+def _autocast_part(device: str) -> tuple[Callable[[], Part], Callable[[Part], Calls]]:
+    def read() -> Part:
         return torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
 
-    def calls(to: Any) -> Calls:
+    def calls(to: Part) -> Calls:
         return [(torch.set_autocast_enabled, (device, to[0])), (torch.set_autocast_dtype, (device, to[1]))]
 
     return read, calls
@@ -52,7 +63,7 @@ def _autocast_part(device: str) -> tuple[Callable[[], Any], Callable[[Any], Call
 PARTS.update({f"autocast {device}": _autocast_part(device) for device in _AUTOCAST_DEVICES})
 
 #: C functions that change the state: performed while tracing, and recorded in the graph
-SETTERS: dict[int, Any] = {
+SETTERS: dict[int, Function] = {
     id(function): function
     for function in (
         internals.set_grad_enabled,
@@ -71,12 +82,12 @@ SETTERS: dict[int, Any] = {
 NESTING = frozenset({torch.autocast_increment_nesting, torch.autocast_decrement_nesting, torch.clear_autocast_cache})
 
 
-def snapshot() -> tuple[Any, ...]:
+def snapshot() -> tuple[Part, ...]:
     """The state now."""
     return tuple([read() for read, _ in PARTS.values()])
 
 
-def apply(state: tuple[Any, ...]) -> None:
+def apply(state: tuple[Part, ...]) -> None:
     """Make the state what a snapshot says."""
     for (read, calls), wanted in zip(PARTS.values(), state, strict=True):
         if read() != wanted:
@@ -84,31 +95,80 @@ def apply(state: tuple[Any, ...]) -> None:
                 function(*args)
 
 
-def changes(before: tuple[Any, ...], after: tuple[Any, ...]) -> Calls:
+def changes(before: tuple[Part, ...], after: tuple[Part, ...]) -> Calls:
     """The calls that lead from one state to another."""
     parts = zip(PARTS.values(), before, after, strict=True)
     return [call for (_, calls), was, wanted in parts if was != wanted for call in calls(wanted)]
 
 
+class StateChange:
+    """A change of the global state among the operations that await being run on fake tensors."""
+
+    __slots__ = ("args", "function", "kwargs")
+
+    def __init__(self, function: Function, args: list[object], kwargs: Kwargs) -> None:
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+
+    def replay(self, fake_executor: FakeExecutor) -> None:
+        """Perform it again."""
+        self.function(*self.args, **self.kwargs)
+
+
 class State:
     """The global state of one trace: as it was at the start, and as the traced program has made it."""
 
-    def __init__(self) -> None:
+    def __init__(self, trace: Trace, nodes: GraphNodes, effects: GraphEffects) -> None:
+        self.trace = trace
+        self.nodes = nodes
+        self.effects = effects
+        #: what has been recorded and not yet run on fake tensors, with the changes of the state among it
+        self.pending: list[Operation | StateChange] = []
         self.entry = snapshot()
         self.current = self.entry
         #: whether the trace has asked for the state though it has no tensors
         self.used = False
         self.nesting = 0
         #: context managers the program has entered and not left
-        self.open: list[Any] = []
+        self.open: list[Host] = []
         self._pending_from = self.entry
         self._check = _check_of()
         self.key = self._key()
+        self.hooks = ProgramHooks()
 
-    def _key(self) -> Any:
+    def _key(self) -> object:
         return (self.current, torch.is_inference_mode_enabled(), tuple(map(str, _devices())))
 
-    def perform(self, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
+    # -- changes ----------------------------------------------------------------------------------------------------
+
+    def change(self, function: Function, args: list[object], kwargs: Kwargs | None = None) -> object:
+        """Perform a change that the program makes, and record it."""
+        kwargs = kwargs or {}
+        result = self.perform(function, args, kwargs)
+        self.add_node(function, tuple(args), kwargs)
+        if function not in NESTING:
+            self.pending.append(StateChange(function, args, kwargs))
+        self.trace.mutation_count += 1
+        return result
+
+    def switch(self, function: Function, args: list[object]) -> None:
+        """Change the state as C code does around a call: nothing of it appears in the graph."""
+        self.perform(function, args, {})
+        self.pending.append(StateChange(function, args, {}))
+
+    def leave(self) -> None:
+        """End the graph with the nodes that put the state back as it was at its beginning."""
+        for function, args in self.undoing():
+            self.add_node(function, args)
+
+    def add_node(self, function: Function, args: Args, kwargs: Kwargs | None = None) -> torch.fx.Node:
+        """Add a call that changes the state to the graph."""
+        node = self.nodes.graph.call_function(function, args, kwargs or {})
+        self.effects.note_state(node)
+        return node
+
+    def perform(self, function: Function, args: list[object], kwargs: Kwargs) -> object:
         """Let the traced program change the state, for real until the trace ends."""
         self.used = True
         result = function(*args, **kwargs)
@@ -130,13 +190,16 @@ class State:
         """Whether the state differs from that at the start."""
         return self.current != self.entry or self.nesting != 0
 
-    @contextlib.contextmanager
-    def replaying(self) -> Iterator[None]:
-        """Go back to where the operations that await replay began; afterwards they are no longer awaited."""
+    def replay(self, fake_executor: FakeExecutor) -> None:
+        """Run everything that is pending, in order and in the state that it was recorded in."""
+        if not self.pending:
+            return
+        pending, self.pending = self.pending, []
         start, self._pending_from = self._pending_from, self.current
         apply(start)
         try:
-            yield
+            for operation in pending:
+                operation.replay(fake_executor)
         finally:
             apply(self.current)
 
@@ -153,6 +216,7 @@ class State:
             self.open.pop().leave_for_real()
         apply(self.entry)
         self.current = self.entry
+        self.hooks.restore()
 
     def undoing(self) -> Calls:
         """Calls that lead from the state now to that at the start."""
@@ -181,12 +245,12 @@ class State:
 _LEVEL = GlobalSource(*internals.forward_level_name())
 
 
-def function_modes() -> list[Any]:
+def function_modes() -> list[Host]:
     """The active TorchFunctionModes, outermost first."""
     return [internals.function_mode_at(i) for i in range(internals.len_function_stack())]
 
 
-def _devices() -> list[Any]:
+def _devices() -> list[Host]:
     """What the active modes are, as far as they may be active while tracing: default devices."""
     return [mode.device if isinstance(mode, internals.DeviceContext) else mode for mode in function_modes()]
 

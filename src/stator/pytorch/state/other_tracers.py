@@ -8,18 +8,18 @@ fail (the stacks of modes and transforms, dispatch keys), or those on the argume
 from __future__ import annotations
 
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator import errors
 from stator._core import Compiled, set_other_tracer, set_symbolic_flag, show_as
 from stator.interp import policy
-from stator.interp.trace import INTERCEPTS
 from stator.pytorch import internals
 from stator.pytorch.state.global_state import function_modes
-from stator.space.protocol import NONE, Handler, TailCall
+from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
 __all__ = ["at_work", "innermost", "install"]
@@ -39,21 +39,21 @@ def install() -> None:
     INTERCEPTS.insert(0, _intercept)
 
 
-def innermost(function: Any) -> Any:
+def innermost(function: Host) -> Host:
     """What torch.compile() has wrapped in the function, as often as it has; any other callable itself."""
     while _is_compiled_by_torch(function):
         function = function._torchdynamo_orig_callable
     return function
 
 
-def _is_compiled_by_torch(function: Any) -> bool:
+def _is_compiled_by_torch(function: Function) -> bool:
     """Whether this very function is the wrapper: functools.wraps copies its attributes to others."""
     if type(function) is not FunctionType or "_torchdynamo_disable" in function.__dict__:
         return False
     return function.__dict__.get("_torchdynamo_wrapper_id") == id(function)
 
 
-def _intercept(host: Any) -> Handler | None:
+def _intercept(host: Host) -> Handler | None:
     """A function that torch has compiled is traced through; a call of a tracer breaks the graph, once."""
     if _is_compiled_by_torch(host):
         return lambda space, args, kwargs: TailCall(space.existing(innermost(host)), args, kwargs)
@@ -65,7 +65,7 @@ def _intercept(host: Any) -> Handler | None:
     return None
 
 
-def _refuse_tracer(host: Any) -> Handler:
+def _refuse_tracer(host: Host) -> Handler:
     def refuse(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise Unsupported(errors.DisabledFunction(host.__qualname__, "it traces or compiles by itself"))
 
@@ -89,12 +89,12 @@ _TRACERS = {
 }
 
 
-def _plain_call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+def _plain_call(self: Host, /, *args: object, **kwargs: object) -> object:
     """What torch._dynamo finds as the `__call__` of a compiled callable, and traces through."""
     return self.__wrapped__(*args, **kwargs)
 
 
-def _plain_get(self: Any, instance: Any, owner: Any = None) -> Any:
+def _plain_get(self: Host, instance: Host, owner: type | None = None) -> object:
     """What it finds as `__get__`."""
     return self if instance is None else self.__wrapped__.__get__(instance, owner)
 
@@ -121,6 +121,6 @@ def at_work() -> str | None:
     return None
 
 
-def _infra_keys() -> tuple[Any, ...]:
+def _infra_keys() -> tuple[object, ...]:
     keys = internals.DispatchModeKey
     return keys.FAKE, keys.PROXY, keys.FUNCTIONAL

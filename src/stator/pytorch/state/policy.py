@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib.util
 import os
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from stator.interp import policy
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Function
 
 #: parts of torch that compute with tensors in Python, as a user's code would
 _TRACED = ("nn", "distributions", "optim", "ao", "_refs", "_decomp", "_numpy")
@@ -23,7 +26,7 @@ _MACHINERY = (
 _DISABLING = ("_fn", "nonrecursive_disable_wrapper")
 
 
-def _disabled(code: CodeType, function: Any) -> bool | None:
+def _disabled(code: CodeType, function: Function) -> bool | None:
     """`torch.compiler.disable()` around the user's function: what it calls is left alone. The wrappers share a code."""
     if code.co_name != "_fn" or "_torchdynamo_disable" not in getattr(function, "__dict__", ()):
         return None

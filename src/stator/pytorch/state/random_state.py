@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.cuda.random
@@ -13,6 +13,7 @@ from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Host
     from stator.space.space import Space
 
 _NAMES = (
@@ -21,19 +22,19 @@ _NAMES = (
 )
 
 
-def saved() -> tuple[Any, ...]:
+def saved() -> tuple[object, ...]:
     """The state of torch's random generators."""
     return torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
 
 
-def restore(state: tuple[Any, ...]) -> None:
+def restore(state: tuple[object, ...]) -> None:
     """Put torch's random generators back."""
     torch.set_rng_state(state[0])
     if state[1]:
         torch.cuda.set_rng_state_all(state[1])
 
 
-def _refusing(host: Any) -> Handler:
+def _refusing(host: Host) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise Unsupported(errors.RandomStateAccess(f"{host.__module__}.{host.__name__}"))
 

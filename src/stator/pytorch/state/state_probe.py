@@ -12,21 +12,21 @@ from weakref import WeakValueDictionary
 
 import torch
 
-from stator._core import Probe, set_thread_local_symbol
+from stator._core import Probe, ProbeKind, set_thread_local_symbol
 
 __all__ = ["state_probe"]
 
 _AUTOGRAD_STATE = "_ZN3c1013AutogradState13get_tls_stateEv"
 _KEY_SETS = "_ZN3c104impl26raw_local_dispatch_key_setE"
 
-# (kind, library, symbol): see _core.Probe
+# (kind, library, symbol)
 _FUNCTIONS = (
-    (8, "c10", "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv"),
-    (1, "c10", "_ZN3c1031get_default_dtype_as_scalartypeEv"),
-    (8, "torch_cpu", "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv"),
-    (4, "torch_cpu", "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv"),
-    (1, "torch_cpu", "_ZN2at8autocast25is_autocast_cache_enabledEv"),
-    (4, "torch_cpu", "_ZN2at15get_num_threadsEv"),
+    (ProbeKind.RESULT_OF_8, "c10", "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv"),
+    (ProbeKind.RESULT_OF_1, "c10", "_ZN3c1031get_default_dtype_as_scalartypeEv"),
+    (ProbeKind.RESULT_OF_8, "torch_cpu", "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv"),
+    (ProbeKind.RESULT_OF_4, "torch_cpu", "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv"),
+    (ProbeKind.RESULT_OF_1, "torch_cpu", "_ZN2at8autocast25is_autocast_cache_enabledEv"),
+    (ProbeKind.RESULT_OF_4, "torch_cpu", "_ZN2at15get_num_threadsEv"),
 )
 _CONTEXT = "_ZN2at13globalContextEv"
 _OF_CONTEXT = ("_ZNK2at7Context23deterministicAlgorithmsEv", "_ZNK2at7Context31deterministicAlgorithmsWarnOnlyEv")
@@ -40,7 +40,7 @@ _AUTOCAST_DTYPE = "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE"
 # the numbers of the device types whose autocast is used: cpu, cuda, xpu, mps
 _AUTOCAST_DEVICES = (0, 1, 12, 13)
 
-Question = tuple[int, int, int]
+Question = tuple[ProbeKind, int, int]
 
 
 class _Unclear(Exception):
@@ -73,18 +73,18 @@ def _find_questions() -> Iterator[Question]:
     libraries = {name: ctypes.CDLL(_path(name)) for name in ("c10", "torch_cpu")}
     if not set_thread_local_symbol(_path("c10"), _KEY_SETS):
         raise _Unclear("dispatch keys")
-    yield 16, 0, 0
-    yield 16, 0, 8
-    yield 0, _address(libraries["c10"], _AUTOGRAD_STATE), _autograd_offset(libraries["c10"])
+    yield ProbeKind.THREAD_LOCAL, 0, 0
+    yield ProbeKind.THREAD_LOCAL, 0, 8
+    yield ProbeKind.BYTE_AT_RESULT, _address(libraries["c10"], _AUTOGRAD_STATE), _autograd_offset(libraries["c10"])
     for kind, library, symbol in _FUNCTIONS:
         yield kind, _address(libraries[library], symbol), 0
     context = getattr(libraries["torch_cpu"], _CONTEXT)
     context.restype = ctypes.c_void_p
     for symbol in (*_OF_CONTEXT, *(_OF_CUDA if torch.backends.cuda.is_built() else ())):
-        yield 1, _address(libraries["torch_cpu"], symbol), context()
+        yield ProbeKind.RESULT_OF_1, _address(libraries["torch_cpu"], symbol), context()
     dtype = _address(libraries["torch_cpu"], _AUTOCAST_DTYPE)
     for device in _AUTOCAST_DEVICES:
-        yield 1, dtype, device
+        yield ProbeKind.RESULT_OF_1, dtype, device
 
 
 def _path(library: str) -> str:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from stator._core import Compiled
 from stator.controls.dynamo_config import warn_once
 
-_original: Any = None
+if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host, Kwargs
+
+#: torch's own, while it is replaced
+_original: Host = None
 
 
-def install(compile: Callable[..., Any]) -> None:
+def install(compile: Function) -> None:
     """From now on `torch.compile` is `compile` (that of `stator.api.compile`); a second call changes nothing."""
     global _original
     if _original is None:
@@ -32,9 +35,9 @@ def uninstall() -> None:
         _original = None
 
 
-def _with_torchs_signature(compile: Callable[..., Any]) -> Any:
+def _with_torchs_signature(compile: Function) -> Function:
     @functools.wraps(torch.compile)
-    def torch_compile(model: Any = None, **asked: Any) -> Any:
+    def torch_compile(model: torch.nn.Module = None, **asked: object) -> object:
         if _is_own(sys._getframe(1).f_globals.get("__name__", "")):
             return _original(model, **asked)
         return compile(model, **_as_stators(model, asked))
@@ -42,7 +45,7 @@ def _with_torchs_signature(compile: Callable[..., Any]) -> Any:
     return torch_compile
 
 
-def _as_stators(model: Any, asked: dict[str, Any]) -> dict[str, Any]:
+def _as_stators(model: torch.nn.Module, asked: Kwargs) -> Kwargs:
     """The keywords of `torch.compile()` as those of `stator.compile()`; what is not heeded is said once."""
     keywords = dict(asked)
     keywords.pop("isolate_recompiles", None)  # what Stator always does
@@ -67,13 +70,13 @@ def _as_stators(model: Any, asked: dict[str, Any]) -> dict[str, Any]:
 _NO_SHAPES = "is not honoured by Stator: sizes become symbolic when they vary, or are marked"
 
 
-def _default_backend() -> Any:
+def _default_backend() -> str | Function:
     """What `torch.compiler.set_default_backend()` has set, if it has been called."""
     registry = sys.modules.get("torch._dynamo.backends.registry")
     return "inductor" if registry is None else registry.get_default_backend()
 
 
-def _no_artifact(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _no_artifact(self: object, *args: object, **kwargs: object) -> object:
     """`compiled.aot_compile()`"""
     raise NotImplementedError(
         "aot_compile() is not supported by Stator, which compiles when a function is called: "

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.pytorch.tensors.calls import record
+from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.tensors.latent import rely_on_leaf
 from stator.pytorch.tensors.lowering import Call, lower_call
+from stator.pytorch.tensors.recording import record
 from stator.space.facts import attribute
 from stator.space.protocol import FALSE, NONE, TRUE
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.tensors.tensor import TensorValue
+    from stator.pytorch.traced import TracedTensor
     from stator.space.space import Space
 
 __all__ = ["assign", "is_leaf", "read"]
@@ -52,12 +54,12 @@ def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
         return gradient(space, tensor)
     if name == "grad_fn":
         return NONE if is_leaf(tensor) else refuse(tensor, name)
-    if tensor.root in tensor.recorder.hooked and name in _HOOKED:
+    if tensor.root in tensor.recorder.tracked.hooked and name in _HOOKED:
         return refuse(tensor, name)
     if name in ("_backward_hooks", "_post_accumulate_grad_hooks") and tensor.source is None:
         return NONE
-    if name == "_version" and tensor.recorder.rewritten:
-        tensor.recorder.in_order = True  # a backend that gathers writes counts others
+    if name == "_version" and tensor.recorder.effects.rewritten:
+        tensor.recorder.tracked.in_order = True  # a backend that gathers writes counts others
     if name in ("_version", "_base", "_cdata", "output_nr", "_grad_fn", "_python_dispatch") or tensor.source is None:
         return refuse(tensor, name)
     return None
@@ -67,7 +69,7 @@ def refuse(tensor: TensorValue, name: str) -> Value:
     raise Unsupported(errors.UnsupportedAttribute(tensor.cls.__name__, name))
 
 
-def is_leaf(tensor: TensorValue) -> bool:
+def is_leaf(tensor: TracedTensor) -> bool:
     """Whether nothing in autograd's graph lies before the tensor."""
     rely_on_leaf(tensor)
     return bool(tensor.meta.is_leaf if tensor.meta is not None else tensor.fake.is_leaf)
@@ -93,8 +95,8 @@ def metadata(space: Space, tensor: TensorValue, name: str) -> Value:
         return space.fresh(getattr(meta, name))
     if meta is not None and name == "ndim":
         return Constant(len(meta.shape))
-    found = getattr(tensor.recorder.example(tensor), name)
-    if isinstance(found, torch.SymInt):
+    found = getattr(tensor.recorder.fakes.example(tensor), name)
+    if is_symbol(found):
         return refuse(tensor, name)
     return space.fresh(found)
 

@@ -12,28 +12,28 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import Failure, describe_callable
+from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.higher_order.leaf import handler_of as leaf_handler
+from stator.pytorch.shapes import symbols
 from stator.pytorch.state.global_state import SETTERS
 from stator.pytorch.tensors import tables
-from stator.pytorch.tensors.failures import eager_error
-from stator.pytorch.tensors.known import with_numbers
-from stator.pytorch.tensors.latent import rely_on_all
-from stator.pytorch.tensors.lowering import Call, lower_call
+from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.subclass import dispatched
 from stator.space.protocol import HANDLERS, Handler
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
-__all__ = ["call_hook", "function_handler", "intercept", "method_handler", "record"]
+__all__ = ["call_hook", "function_handler", "intercept", "method_handler"]
 
 _known: dict[int, Handler] = {}
-_kept: list[Any] = []
+_kept: list[Host] = []
 
 
-def call_hook(space: Space, host: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def call_hook(space: Space, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """Answer for the C callables of torch (see protocol.CALL_HOOKS)."""
     key = id(host)
     handler = _known.get(key)
@@ -47,14 +47,12 @@ def call_hook(space: Space, host: Any, args: list[Value], kwargs: dict[str, Valu
 
 
 @functools.cache
-def symbol_models() -> dict[int, Any]:
+def symbol_models() -> dict[int, Handler]:
     """The models of the methods of numbers, for those that are symbols."""
-    from stator.pytorch.shapes import symbols
-
     return symbols.models()
 
 
-def classify(host: Any) -> Handler | None:
+def classify(host: Host) -> Handler | None:
     """How a C callable is handled; None: it is not torch's, or nothing is known about it."""
     if issubclass(type(host), type):
         return None
@@ -69,8 +67,8 @@ def classify(host: Any) -> Handler | None:
     return None
 
 
-def intercept(host: Any) -> Handler | None:
-    """How a Python function is handled that is not to be traced into; None: trace into it (trace.INTERCEPTS)."""
+def intercept(host: Host) -> Handler | None:
+    """How a Python function is handled that is not to be traced into; None: trace into it (protocol.INTERCEPTS)."""
     module = getattr(host, "__module__", None)
     name = getattr(host, "__qualname__", "")
     if "_stator_allow_in_graph" in host.__dict__ or _allowed_by_torch(host):
@@ -87,13 +85,13 @@ def intercept(host: Any) -> Handler | None:
     return None
 
 
-def _allowed_by_torch(host: Any) -> bool:
+def _allowed_by_torch(host: Host) -> bool:
     """Marked by `torch.compiler.allow_in_graph`: torch._dynamo keeps the list, and is there if anyone has used it."""
     rules = sys.modules.get("torch._dynamo.trace_rules")
     return rules is not None and rules.is_callable_allowed(host)
 
 
-def _tensor_function(host: Any, name: str) -> Handler | None:
+def _tensor_function(host: Host, name: str) -> Handler | None:
     """A method of Tensor that is written in Python."""
     if name in tables.BINARY or name in tables.PYTHON_METHODS:
         return method_handler(host, name)
@@ -102,33 +100,7 @@ def _tensor_function(host: Any, name: str) -> Handler | None:
     return None
 
 
-#: how operations word that they cannot be run on symbolic sizes at all
-_STATIC_ONLY = ("on tensor with symbolic sizes", "expected to contain only concrete integers")
-
-
-def record(space: Space, call: Call, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """Record a call with these arguments; the program's own errors are raised in it."""
-    lower_call(space, call, args, kwargs)
-    recorder = space.trace.recorder
-    try:
-        return recorder.record(call)
-    except Failure as failure:
-        if any(words in str(failure.error) for words in _STATIC_ONLY):
-            recorder.shapes.need_numbers(call.operands)
-        rely_on_all(call.operands)
-        raise eager_error(space, call, failure) from None
-    except Unsupported as e:
-        if isinstance(e.brk, errors.UnsupportedTensorOperation) and any(words in e.brk.why for words in _STATIC_ONLY):
-            recorder.shapes.need_numbers(call.operands)
-        if not isinstance(e.brk, errors.DataDependentValue):
-            raise
-        again = with_numbers(space, call)
-        if again is None:
-            raise
-        return recorder.record(again)
-
-
-def function_handler(host: Any) -> Callable[[Space, list[Value], dict[str, Value]], Value]:
+def function_handler(host: Host) -> Callable[[Space, list[Value], dict[str, Value]], Value]:
     """A function that becomes a `call_function` node."""
     target = _importable(host)
 
@@ -139,7 +111,7 @@ def function_handler(host: Any) -> Callable[[Space, list[Value], dict[str, Value
     return handler
 
 
-def _importable(host: Any) -> Any:
+def _importable(host: Host) -> Any:
     """The function; or the operator of its name, where that names another function, or none, in torch."""
     name = getattr(host, "__name__", "")
     if getattr(internals.VariableFunctions, name, None) is host and getattr(torch, name, None) is not host:
@@ -147,12 +119,12 @@ def _importable(host: Any) -> Any:
     return host
 
 
-def method_handler(host: Any, name: str) -> Handler:
+def method_handler(host: Host, name: str) -> Handler:
     """A tensor method, recorded as the operator or method call that the program wrote."""
     if name in tables.REFUSED:
         return _refusal(host, name)
     kind, swap = "call_method", False
-    target: Any = name
+    target: Function | str = name
     if name in tables.BINARY:
         kind, (target, swap) = "call_function", tables.BINARY[name]
 
@@ -173,7 +145,7 @@ def _is_expected(result: Value) -> bool:
     return type(result) is not Constant or result.host is None or result.host is NotImplemented
 
 
-def _refusal(host: Any, name: str) -> Handler:
+def _refusal(host: Host, name: str) -> Handler:
     make = tables.REFUSED[name]
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -182,18 +154,18 @@ def _refusal(host: Any, name: str) -> Handler:
     return handler
 
 
-def _state_handler(host: Any) -> Handler:
+def _state_handler(host: Host) -> Handler:
     """A function that changes the global state: done now for real, and recorded."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         hosts = [space.known(a.force()) for a in args]
         named = {k: space.known(v.force()) for k, v in kwargs.items()}
-        return space.fresh(space.trace.recorder.change_state(host, hosts, named))
+        return space.fresh(space.trace.recorder.state.change(host, hosts, named))
 
     return handler
 
 
-def set_handler(host: Any, handler: Handler) -> None:
+def set_handler(host: Host, handler: Handler) -> None:
     """Register a model of one torch callable."""
     HANDLERS[id(host)] = handler
     _kept.append(host)

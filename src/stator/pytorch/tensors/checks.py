@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.interp.trace import BRANCH_HOOKS
+from stator.interp.branches import BRANCH_HOOKS
 from stator.pytorch import internals
-from stator.pytorch.tensors.calls import function_handler, record
+from stator.pytorch.tensors.calls import function_handler
 from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import Handler, register
 from stator.space.signals import Restart
@@ -27,6 +28,7 @@ from stator.space.value import Value
 if TYPE_CHECKING:
     from stator.bytecode.decode import Instr
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Function, Host
     from stator.space.interfaces import Frame, Trace, Writer
     from stator.space.space import Space
 
@@ -62,11 +64,12 @@ class Checks:
         #: tensors of one element, and the truth values assumed of them
         self.assumed: list[tuple[Value, bool]] = []
         self.step = 0
+        trace.recorder.checks.append(self)
 
     def assume(self, value: TensorValue, truth: bool) -> bool:
         """Take the truth of a tensor for granted; False where that cannot be."""
         recorder: Recorder = self.trace.recorder
-        if not self.trace.repeatable or acts(recorder):
+        if not self.trace.root.repeatable or acts(recorder):
             return False
         # A copy, for the tensor may be changed later on.
         clone: Any = torch.Tensor.clone
@@ -80,17 +83,17 @@ class Checks:
         if self.assumed and acts(self.trace.recorder):
             raise Restart(self.step, errors.DataDependentBranch())
 
-    def expressions(self, writer: Writer) -> list[tuple[str, bool]]:
-        """The tensors to check as expressions of the generated program."""
-        return [(writer.expr(value), truth) for value, truth in self.assumed]
+    def expressions(self, writer: Writer) -> list[str]:
+        """What must be true when the graph has run, as expressions of the generated program."""
+        return [writer.expr(value) if truth else f"not {writer.expr(value)}" for value, truth in self.assumed]
 
 
 def acts(recorder: Recorder) -> bool:
-    return bool(recorder.written) or recorder.acts
+    return bool(recorder.effects.written) or recorder.effects.acts
 
 
 def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
-    """Decide a branch on a tensor, if one side of it raises (see trace.BRANCH_HOOKS)."""
+    """Decide a branch on a tensor, if one side of it raises (see branches.BRANCH_HOOKS)."""
     if not isinstance(value, TensorValue) or any(size != 1 for size in value.shape):
         return None
     bad_if_true, bad_if_false = _raises(frame.instrs, when_true), _raises(frame.instrs, when_false)
@@ -99,7 +102,7 @@ def _branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool
     return bad_if_false if frame.trace.extension(Checks).assume(value, bad_if_false) else None
 
 
-def _reduction(host: Any, method: Any) -> Handler:
+def _reduction(host: Host, method: Function) -> Handler:
     """`torch._is_all_true(x)` is `x.all()`, which unlike it can be run on fake tensors of symbolic sizes."""
     otherwise = function_handler(host)
 

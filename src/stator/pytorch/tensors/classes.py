@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from stator.pytorch import internals
@@ -28,6 +26,6 @@ def has_dispatch(cls: type) -> bool:
     return overrides and found is not _NO_DISPATCH
 
 
-def _raw(cls: type, name: str) -> Any:
+def _raw(cls: type, name: str) -> object:
     """The attribute as it is found along the MRO."""
     return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)

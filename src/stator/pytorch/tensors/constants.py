@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from stator.guards.guard import GlobalState
 from stator.pytorch import internals
 from stator.pytorch.state.is_compiling import is_compiling
-from stator.space.protocol import FALSE, IMMUTABLE, NONE, Handler, pure, register
+from stator.space.protocol import FALSE, IMMUTABLE, INTERCEPTS, NONE, Handler, pure, register
 from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Args, Host
     from stator.space.space import Space
 
 __all__ = ["install", "intercept_constant"]
@@ -70,7 +71,7 @@ _READERS += (
 _READERS += ("_get_cudnn_enabled", "_get_mkldnn_enabled", "_get_float32_matmul_precision")
 
 
-def _reader(host: Any, guarded: bool) -> Handler:
+def _reader(host: Host, guarded: bool) -> Handler:
     """A reader of the global state, which the trace then depends on."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -89,7 +90,7 @@ def _reader(host: Any, guarded: bool) -> Handler:
 class _Answers:
     """Whether a reader still gives the same answer."""
 
-    def __init__(self, host: Any, args: tuple[Any, ...], answer: Any) -> None:
+    def __init__(self, host: Host, args: Args, answer: object) -> None:
         self.host, self.args, self.answer = host, args, answer
 
     def __call__(self) -> bool:
@@ -97,7 +98,7 @@ class _Answers:
 
 
 @functools.cache
-def _answers(host: Any, args: tuple[Any, ...], answer: Any) -> _Answers:
+def _answers(host: Host, args: Args, answer: object) -> _Answers:
     # One object per assumption, so that equal guards are kept once.
     return _Answers(host, args, answer)
 
@@ -106,12 +107,12 @@ def _answer(constant: Value) -> Handler:
     return lambda space, args, kwargs: constant
 
 
-def _for_real(host: Any) -> Handler:
+def _for_real(host: Host) -> Handler:
     return lambda space, args, kwargs: space.run_known(host, args, kwargs)
 
 
-def intercept_constant(host: Any) -> Handler | None:
-    """The model of a Python function that answers without tensors; None for others (see trace.INTERCEPTS)."""
+def intercept_constant(host: Host) -> Handler | None:
+    """The model of a Python function that answers without tensors; None for others (see protocol.INTERCEPTS)."""
     key = (getattr(host, "__module__", ""), getattr(host, "__qualname__", ""))
     if key in _COMPILING:
         return is_compiling
@@ -133,3 +134,4 @@ def install() -> None:
     register(internals.log_api_usage_once, _answer(NONE))
     register(internals.tracing_state, _answer(NONE))
     register(internals.is_tracing, _answer(FALSE))
+    INTERCEPTS.append(intercept_constant)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from stator import errors
-from stator.pytorch.fake.fake_executor import Failure, describe_callable, warnings_of_torch
+from stator.pytorch.fake.failure import Failure, describe_callable, first_line
 from stator.pytorch.fake.metadata import TensorMeta
+from stator.pytorch.fake.quiet import warnings_of_torch
 from stator.pytorch.tensors.lowering import Call, fill
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tables import INPLACE
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Raised, Unsupported
 from stator.space.warning_trap import left_to_run_time
 
@@ -19,9 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["eager_error", "real_warnings"]
 
-_INPLACE = frozenset(
-    ["iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift"]
-)
 _MOST_BYTES = 1 << 26
 
 
@@ -33,12 +32,12 @@ def eager_error(space: Space, call: Call, failure: Failure) -> Exception:
     """
     name = describe_callable(call.function)
     left_to_run_time(space, failure.warned, name)
-    refusal = Unsupported(errors.UnsupportedTensorOperation(name, _first_line(failure.error)))
+    refusal = Unsupported(errors.UnsupportedTensorOperation(name, first_line(failure.error)))
     if not _can_be_asked(call):
         return refusal
     if _writes(call) and any(meta.is_view for meta in call.metas if isinstance(meta, TensorMeta)):
         return refusal  # whether autograd lets it depends on how the view was made
-    roots = [id(value.root) for value in call.operands if isinstance(value, TensorValue)]
+    roots = [id(tensor.root) for tensor in tensors_among(call.operands)]
     if len(set(roots)) < len(roots):
         return refusal  # they share memory, which eager looks at first
     asked = [_ask(call, filling) for filling in (0, 1, 3)]
@@ -70,10 +69,10 @@ def real_warnings(call: Call, warned: tuple[type, ...]) -> tuple[type, ...]:
 
 def _writes(call: Call) -> bool:
     name = str(getattr(call.function, "__name__", ""))
-    return name.strip("_") in _INPLACE or (name.endswith("_") and not name.endswith("__"))
+    return name in INPLACE or (name.endswith("_") and not name.endswith("__"))
 
 
-def _bytes(meta: Any) -> int:
+def _bytes(meta: TensorMeta) -> int:
     span = 1 + sum(max(n - 1, 0) * s for n, s in zip(meta.shape, meta.stride, strict=True)) + meta.offset
     return int(span * meta.dtype.itemsize)
 
@@ -91,7 +90,7 @@ def _ask(call: Call, filling: int, warned: set[type] | None = None) -> Exception
     return None
 
 
-def _real(meta: Any, cls: type, filling: int) -> Any:
+def _real(meta: TensorMeta, cls: type, filling: int) -> torch.Tensor:
     with torch.no_grad():
         span = _bytes(meta) // meta.dtype.itemsize
         memory = torch.full((span,), filling, dtype=meta.dtype)
@@ -103,8 +102,3 @@ def _real(meta: Any, cls: type, filling: int) -> Any:
     if meta.requires_grad and not meta.is_leaf:
         return tensor.requires_grad_().clone()
     return tensor
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0][:200] if text else type(error).__name__

@@ -7,31 +7,32 @@ gives its list, and a size that was divided by `torch.div` breaks nothing.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
-from stator.guards.guard import Guard, Predicate
+from stator.guards.base import Guard
+from stator.guards.guard import Predicate
 from stator.guards.interned import Interned
-from stator.pytorch import internals
-from stator.pytorch.graph.contract import is_member
+from stator.pytorch.graph.inputs import is_member
 from stator.pytorch.shapes import dynamism
-from stator.pytorch.tensors.lowering import Call, Operand, fill
+from stator.pytorch.tensors.lowering import fill
 from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
-    from stator.pytorch.interfaces import Operation, Recorder
-    from stator.space.space import Space
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import Operation
+    from stator.pytorch.types import Nested, Number
     from stator.space.value import Value
 
-__all__ = ["contents", "with_numbers"]
+__all__ = ["contents"]
 
 #: elements of a tensor that is worth computing while tracing
 _MOST = 1024
 _DEPTH = 64
 
 
-def contents(recorder: Recorder, value: Value) -> Any:
+def contents(recorder: Recorder, value: Value) -> torch.Tensor | None:
     """A real tensor equal to the traced one, or None where its contents are not known."""
     if not isinstance(value, TensorValue):
         return None
@@ -50,11 +51,11 @@ class _Search:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.members: list[TensorValue] = []
-        self.done: dict[int, Any] = {}
+        self.done: dict[int, Nested] = {}
 
-    def computed(self, value: Value, depth: int) -> Any:
+    def computed(self, value: Value, depth: int) -> torch.Tensor | None:
         """The real tensor, or None."""
-        if not isinstance(value, TensorValue) or value.root in self.recorder.rewritten or depth == 0:
+        if not isinstance(value, TensorValue) or value.root in self.recorder.effects.rewritten or depth == 0:
             return None
         operation = value.operation
         if operation is None:
@@ -68,7 +69,7 @@ class _Search:
             result = result[index]
         return result
 
-    def member(self, value: TensorValue) -> Any:
+    def member(self, value: TensorValue) -> torch.Tensor | None:
         """The contents of a module's buffer of one element, if they have not been seen to change."""
         meta = value.meta
         if meta is None or meta.shape != () or meta.device.type != "cpu" or meta.requires_grad or not is_member(value):
@@ -87,7 +88,7 @@ class _Search:
             return False
         return math.prod(meta.shape) <= _MOST and "empty" not in getattr(operation.function, "__name__", "empty")
 
-    def run(self, operation: Operation, depth: int) -> Any:
+    def run(self, operation: Operation, depth: int) -> torch.Tensor | None:
         """The operation's real result, or None."""
         operands = [self.computed(operand, depth - 1) for operand in operation.operands]
         if any(operand is None for operand in operands):
@@ -107,56 +108,8 @@ def _same_contents(member: TensorValue) -> Guard:
 class _Holds(Interned):
     """Whether a tensor of one element holds the number."""
 
-    def __init__(self, number: Any) -> None:
+    def __init__(self, number: Number) -> None:
         self.number = number
 
-    def __call__(self, tensor: Any) -> bool:
+    def __call__(self, tensor: torch.Tensor) -> bool:
         return bool(tensor.item() == self.number)
-
-
-def with_numbers(space: Space, call: Call) -> Call | None:
-    """The call with its operands of one integer as numbers, as C code reads sizes and bounds; None if there are none.
-
-    The number is known, or read from the tensor in the graph. The first argument stays the tensor it is.
-    """
-    from stator.pytorch.tensors.specials import number_in
-
-    if call.function in (torch.tensor, torch.as_tensor) and any(operand.symbolic for operand in call.operands):
-        return _from_symbols(call)
-    chosen: dict[int, Any] = {}
-    for index, operand in enumerate(call.operands):
-        if isinstance(operand, TensorValue) and not _is_first(call, index) and _is_integer(operand):
-            number = number_in(space, operand)
-            if number is None:
-                return None
-            chosen[index] = number
-    if not chosen:
-        return None
-    again = Call(call.function, call.kind, call.target, call.swap)
-    items: list[Any] = []
-    for index, operand in enumerate(call.operands):
-        number = chosen.get(index, operand)
-        if number is not operand and not number.symbolic:
-            items.append(number.as_host(space))
-            continue
-        items.append(Operand(len(again.operands)))
-        again.operands.append(number)
-        again.metas.append(getattr(number, "meta", None))
-    again.args, again.kwargs = fill(call.args, items), fill(call.kwargs, items)
-    return again
-
-
-def _from_symbols(call: Call) -> Call:
-    """`torch.tensor([n, …])` with symbols among the numbers: torch's own definition of it in Python takes them."""
-    again = Call(internals.refs.tensor, "call_function", internals.refs.tensor)
-    again.args, again.kwargs, again.operands, again.metas = call.args, call.kwargs, call.operands, call.metas
-    return again
-
-
-def _is_first(call: Call, index: int) -> bool:
-    first = call.args[0] if call.args else None
-    return type(first) is Operand and first.index == index
-
-
-def _is_integer(operand: TensorValue) -> bool:
-    return len(operand.shape) == 0 and not (operand.dtype.is_floating_point or operand.dtype.is_complex)

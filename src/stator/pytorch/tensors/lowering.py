@@ -7,19 +7,22 @@ i-th tensor or symbolic number. It is filled with nodes for the graph and with f
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import describe_callable
+from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.nesting import is_sequence
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import MODELS
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stator.pytorch.types import Args, Function, Host, Kwargs, Nested, Number, OperandMeta
     from stator.space.space import Space
 
 __all__ = ["Call", "Operand", "fill", "lower_call"]
@@ -49,21 +52,23 @@ class Call:
 
     __slots__ = (
         *("acts", "args", "exact", "function", "key", "kind", "kwargs"),
-        *("metas", "operands", "swap", "target"),
+        *("metas", "only_raises", "operands", "swap", "target"),
     )
 
-    def __init__(self, function: Callable[..., Any], kind: str, target: Any, swap: bool = False) -> None:
+    def __init__(self, function: Function, kind: str, target: Function | str, swap: bool = False) -> None:
         self.function = function
         self.kind = kind
         self.target = target
         self.swap = swap
         self.acts = False
+        #: all that it does besides computing is to raise
+        self.only_raises = False
         self.exact = True
-        self.args: tuple[Any, ...] = ()
-        self.kwargs: dict[str, Any] = {}
+        self.args: Args = ()
+        self.kwargs: Kwargs = {}
         self.operands: list[Value] = []
-        self.metas: list[Any] = []
-        self.key: Any = None
+        self.metas: list[OperandMeta] = []
+        self.key: object = None
 
     def node_args(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of the FX node."""
@@ -72,7 +77,7 @@ class Call:
         return (args[1], args[0]) if self.swap else args, fill(self.kwargs, nodes)
 
 
-def fill(template: Any, items: list[Any]) -> Any:
+def fill(template: Nested, items: Sequence[object]) -> Nested:
     """The template with the operands replaced by the items."""
     kind = type(template)
     if kind is Operand:
@@ -97,7 +102,7 @@ class Lowering:
         self.memorable = True
         self.seen: dict[int, int] = {}
 
-    def value(self, value: Value) -> tuple[Any, Any]:
+    def value(self, value: Value) -> tuple[Nested, object]:
         """(template, key) of one argument."""
         if value.lazy:
             value = value.force()
@@ -106,7 +111,7 @@ class Lowering:
             return self.host(value.host)  # type: ignore[attr-defined]
         if isinstance(value, TensorValue) or value.symbolic:
             return self.operand(value)
-        if isinstance(value, _sequences()):
+        if is_sequence(value):
             return self.sequence(value)
         if kind is MODELS[slice]:
             parts = [self.value(p) for p in value.members]  # type: ignore[attr-defined]
@@ -118,7 +123,7 @@ class Lowering:
         except NotKnown:
             raise self.refuse(value.describe()) from None
 
-    def operand(self, value: Any) -> tuple[Any, Any]:
+    def operand(self, value: Host) -> tuple[Nested, object]:
         index = self.seen.get(id(value))
         if index is None:
             index = self.seen[id(value)] = len(self.call.operands)
@@ -129,13 +134,13 @@ class Lowering:
                 self.memorable = False
         return Operand(index), (Operand, index)
 
-    def sequence(self, value: Any) -> tuple[Any, Any]:
+    def sequence(self, value: Host) -> tuple[Nested, object]:
         parts = [self.value(item) for item in self.space.unpack(value)]
         kind = list if issubclass(value.cls, list) else tuple
         self.call.exact &= value.cls is kind
         return kind([t for t, _ in parts]), (kind, *[k for _, k in parts])
 
-    def mapping(self, value: Any) -> tuple[Any, Any]:
+    def mapping(self, value: Host) -> tuple[Nested, object]:
         self.call.exact &= value.cls is dict
         try:
             items = value.str_items(self.space)
@@ -144,7 +149,7 @@ class Lowering:
         parts = {key: self.value(item) for key, item in items.items()}
         return {key: t for key, (t, _) in parts.items()}, (dict, *[(key, k) for key, (_, k) in parts.items()])
 
-    def host(self, host: Any) -> tuple[Any, Any]:
+    def host(self, host: Host) -> tuple[Nested, object]:
         kind = type(host)
         if kind in _PLAIN:
             # 1, 1.0 and True are equal, and 0.0 equals -0.0
@@ -163,7 +168,7 @@ class Lowering:
         if isinstance(host, range):
             return self.host(list(host))
         if isinstance(host, _NUMBERS):  # subclasses of numbers
-            number: Any = next(n for n in (bool, int, float, complex) if isinstance(host, n))
+            number: Number = next(n for n in (bool, int, float, complex) if isinstance(host, n))
             return self.host(number(host))
         if isinstance(host, str):
             return self.host(str.__str__(host))
@@ -174,11 +179,7 @@ class Lowering:
         return Unsupported(errors.UnsupportedTensorOperation(name, f"{what} cannot be an argument in a graph"))
 
 
-def _sequences() -> tuple[type, ...]:
-    return MODELS[list], MODELS[tuple]
-
-
-def _is_torchs(function: Any) -> bool:
+def _is_torchs(function: Function) -> bool:
     """Not an operator of another library, whose fake implementation may depend on more than metadata."""
     if isinstance(function, internals.OpOverload | internals.OpOverloadPacket):
         name = function.name() if isinstance(function, internals.OpOverload) else internals.qualified_name(function)

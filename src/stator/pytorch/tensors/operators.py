@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator.guards.source import ConstSource, Source
+from stator.models.classes.attr_dict import AttrDict
 from stator.pytorch import internals
 from stator.pytorch.tensors.calls import function_handler
 from stator.space.protocol import HANDLERS, MODELS, register
 from stator.space.value import Known, Raised, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
 __all__ = ["OperatorValue", "install"]
@@ -21,12 +23,12 @@ class OperatorValue(Known):
 
     __slots__ = ("_attrs",)
 
-    def __init__(self, host: Any, source: Source | None = None) -> None:
+    def __init__(self, host: Host, source: Source | None = None) -> None:
         super().__init__(host, source)
         self._attrs: Any = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> OperatorValue:
+    def from_host(cls, space: Space, host: Host, source: Source) -> OperatorValue:
         self = cls(host, source)
         if type(source) is not ConstSource:
             space.guard_identity(self)
@@ -39,13 +41,11 @@ class OperatorValue(Known):
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:
-            from stator.models.classes.attr_dict import AttrDict
-
             self._attrs = AttrDict(self, self.host)
         return self._attrs
 
 
-def _load(function: Any) -> Any:
+def _load(function: Function) -> Any:
     """`__getattr__` of torch.ops and what is in it: looks the operator up, and remembers it as an attribute."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

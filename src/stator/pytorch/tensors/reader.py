@@ -27,7 +27,7 @@ _keys: Callable[[Any], Any] = internals.dispatch_keys
 _level: Callable[[Any], int] = internals.functorch_level
 
 
-def read_facts(tensor: Any) -> TensorFacts:
+def read_facts(tensor: torch.Tensor) -> TensorFacts:
     """All that a guard may ask of a tensor, without its ``__torch_function__``."""
     with internals.DisableTorchFunctionSubclass():
         layout = _layout(tensor)
@@ -44,7 +44,7 @@ def read_facts(tensor: Any) -> TensorFacts:
         )
 
 
-def _extra(tensor: Any, layout: Any) -> tuple[object, ...]:
+def _extra(tensor: torch.Tensor, layout: Any) -> tuple[object, ...]:
     extra: tuple[object, ...] = ()
     if layout is torch.sparse_coo:
         extra += ("sparse", _sparse_dim(tensor), _dense_dim(tensor), _is_coalesced(tensor))
@@ -56,7 +56,7 @@ def _extra(tensor: Any, layout: Any) -> tuple[object, ...]:
     return extra if level < 0 else (*extra, "functorch level", level)
 
 
-def tensor_spec(tensor: Any, dynamic_dims: Collection[int] = (), check_strides: bool = True) -> TensorSpec:
+def tensor_spec(tensor: torch.Tensor, dynamic_dims: Collection[int] = (), check_strides: bool = True) -> TensorSpec:
     """What a guard expects of a tensor like this one.
 
     The sizes of ``dynamic_dims`` are left open; a stride that is the product of an inner dimension's open size and
@@ -289,7 +289,7 @@ def _words(address: int, count: int) -> list[int]:
     return [int.from_bytes(memory[i : i + _WORD], "little") for i in range(0, len(memory), _WORD)]
 
 
-def _impl(tensor: Any) -> list[int]:
+def _impl(tensor: torch.Tensor) -> list[int]:
     """The words of the tensor's impl; what the allocator adds at the end may be anything."""
     address = internals.impl_address(tensor)
     return _words(address, _usable(address) // _WORD)
@@ -310,7 +310,7 @@ def _usable(address: int) -> int:
     return size
 
 
-def _raw_keys(tensor: Any) -> int:
+def _raw_keys(tensor: torch.Tensor) -> int:
     return int(_keys(tensor).raw_repr())
 
 
@@ -350,6 +350,6 @@ def _samples() -> list[Any]:
     return [*samples, changed]
 
 
-def _core_agrees(tensor: Any) -> bool:
+def _core_agrees(tensor: torch.Tensor) -> bool:
     facts = read_facts(tensor)
     return read_tensor(tensor) == (facts.keys, facts.requires_grad, facts.sizes, facts.strides)

@@ -8,18 +8,20 @@ import torch
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.fake_executor import Failure, describe_callable
-from stator.pytorch.shapes.symbols import SymValue, compute, shows_any
-from stator.pytorch.tensors.calls import method_handler, record
-from stator.pytorch.tensors.known import contents
-from stator.pytorch.tensors.lowering import Call, Operand
+from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.metadata import hint_of, is_symbol
+from stator.pytorch.shapes.symbols import shows_any
+from stator.pytorch.tensors.calls import method_handler
+from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.scalars import as_number, is_integral, known_as
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.deferred import DeferredStr
 from stator.space.protocol import TRUE, register
-from stator.space.value import Constant, Raised, Unsupported, Value
+from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Function, Host
     from stator.space.space import Space
 
 __all__ = ["install", "unbind"]
@@ -53,92 +55,31 @@ def _len(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
 _NUMBERS: dict[str, type] = {"item": object, "__int__": int, "__index__": int, "__float__": float}
 
 
-def _number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
-    """The only element as a number that is known when the graph runs; None where it cannot be had."""
-    if not space.trace.config.capture_scalar_outputs or tensor.dtype.is_complex:
-        return None
-    recorder = space.trace.recorder
-    place = None if recorder.acts or tensor.root in recorder.rewritten else _place(recorder, tensor)
-    number = recorder.elements.get(place)
-    if number is None:
-        call = Call(_Base.item, "call_method", "item")
-        call.args, call.operands = (Operand(0),), [tensor]
-        try:
-            number = recorder.record(call)
-        except Failure:  # more than one element: eager words the error
-            return None
-        if place is not None:
-            recorder.elements[place] = number
-    if kind in (object, number.cls):
-        return number
-    if not isinstance(number, SymValue):  # fake tensors know it
-        return _converted(space, kind, number.as_host(space))
-    return compute(space, torch.sym_int if kind is int else torch.sym_float, [number])
-
-
-def _place(recorder: Recorder, tensor: TensorValue) -> Any:
-    """What tells a number from others that are read from tensors nobody writes to: the same is one symbol."""
-    operation = tensor.operation
-    if operation is None or operation.key is None or operation.effectful:
-        return id(recorder.graph), tensor
-    return id(recorder.graph), operation.function, operation.key, tuple(operation.operands), tensor.path
-
-
-def _data(host: Any, branch: bool) -> Any:
+def _data(host: Host, branch: bool) -> Any:
     """A method that makes a Python value of the contents: known for constants, a symbol, or a break."""
     kind = _NUMBERS.get(host.__name__)
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tensor = args[0].force()
-        if host is _Base.__index__ and isinstance(tensor, TensorValue) and not _counts(tensor.dtype):
+        if host is _Base.__index__ and isinstance(tensor, TensorValue) and not is_integral(tensor.dtype):
             raise space.error(TypeError, "only integer tensors of a single element can be converted to an index")
-        known = _contents(space, host, tensor, args, kwargs)
-        if known is not None:
-            return known
-        if kind is not None and isinstance(tensor, TensorValue) and len(args) == 1 and not kwargs:
-            number = _number(space, tensor, kind)
-            if number is not None:
-                return number
+        found = None
+        if len(args) == 1 and not kwargs:
+            found = known_as(space, host, tensor)
+            if found is None and kind is not None and isinstance(tensor, TensorValue):
+                found = as_number(space, tensor, kind)
+        if found is not None:
+            return found
         name = describe_callable(host)
         raise Unsupported(errors.DataDependentBranch() if branch else errors.DataDependentValue(name))
 
     return handler
 
 
-def _counts(dtype: torch.dtype) -> bool:
-    return not (dtype.is_floating_point or dtype.is_complex)
-
-
-def _contents(space: Space, host: Any, tensor: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """The value for a tensor made from constants in the trace (torch.tensor(3)), or None."""
-    if len(args) != 1 or kwargs:
-        return None
-    real = contents(space.trace.recorder, tensor)
-    return None if real is None else _converted(space, host, real)
-
-
-def _converted(space: Space, conversion: Any, real: Any) -> Value:
-    try:
-        return space.fresh(conversion(real))
-    except Exception as e:
-        raise Raised(space.exception(e)) from None
-
-
-def scalar(space: Space, tensor: TensorValue, kind: type) -> Value | None:
-    """The only element as a number of the given class (of its own, for object): known, a symbol, or None."""
-    host = {int: _Base.__int__, float: _Base.__float__}.get(kind, _Base.item)
-    return _contents(space, host, tensor, [tensor], {}) or _number(space, tensor, kind)
-
-
-def number_in(space: Space, tensor: TensorValue) -> Value | None:
-    """The number in a tensor of one integer, as C code reads it: known, or known when the graph runs."""
-    return _contents(space, _Base.item, tensor, [tensor], {}) or _number(space, tensor, int)
-
-
-def item_at(tensor: Any, index: Any) -> Any:
+def item_at(tensor: torch.Tensor, index: Any) -> Any:
     """`tensor[index]`, also for symbols known when the graph runs, which fake tensors take in `select` only."""
     parts = index if isinstance(index, tuple) else (index,)
-    if not any(isinstance(part, torch.SymInt) for part in parts):
+    if not any(map(is_symbol, parts)):
         return tensor[index]
     dim = 0
     for part in parts:
@@ -159,7 +100,7 @@ def _getitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
         return None
     index = args[1].force()
     parts = [part.force() for part in space.unpack(index)] if index.cls is tuple else [index]
-    if not any(isinstance(part, SymValue) and part.cls is int and part.number.node.hint is None for part in parts):
+    if not any(part.symbolic and part.cls is int and hint_of(part.number) is None for part in parts):  # type: ignore[attr-defined]
         return None
     if not all(part.symbolic or part.cls in (int, slice) for part in parts) or type(args[0].force()) is not TensorValue:
         return None
@@ -182,11 +123,11 @@ def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return method_handler(_Base.new, "new")(space, args, kwargs)  # type: ignore[return-value]
 
 
-def _text(function: Any, name: str) -> Any:
+def _text(function: Function, name: str) -> Any:
     """A method that shows a tensor: the text waits for the graph, which keeps the contents of this moment."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        tensor: Any = args[0].force()
+        tensor: torch.Tensor = args[0].force()
         options = [arg.force() for arg in args[1:]]
         plain = isinstance(tensor, TensorValue) and tensor.cls is torch.Tensor and not tensor.requires_grad
         shape = tensor.shape if isinstance(tensor, TensorValue) else ()

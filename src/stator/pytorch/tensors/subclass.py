@@ -7,7 +7,6 @@ called on probes, whose `__torch_function__` only notes what it is given. The ov
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,13 +14,17 @@ import torch.overrides
 
 from stator import errors
 from stator.pytorch import internals
+from stator.pytorch.nesting import items_of, rebuilt, value_of
 from stator.pytorch.tensors.classes import has_dispatch
+from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.attributes import MISSING
 from stator.space.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, builtin, pure, register
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from stator.pytorch.types import Function, Host
     from stator.space.interfaces import Trace
     from stator.space.space import Space
 
@@ -37,7 +40,7 @@ class FunctionState:
     __slots__ = ("enabled",)
 
     def __init__(self, trace: Trace) -> None:
-        self.enabled: bool = trace.recorder.overrides == internals.TorchFunctionState.ENABLED
+        self.enabled: bool = trace.recorder.state.hooks.overrides == internals.TorchFunctionState.ENABLED
 
 
 def _overrides(space: Space, value: Value) -> bool:
@@ -47,13 +50,9 @@ def _overrides(space: Space, value: Value) -> bool:
         return False
     if isinstance(value, TensorValue):
         return space.host_lookup(cls, "__torch_function__") is not _DISABLED
-    if isinstance(value, _CONTAINERS()) and not hasattr(cls, "__torch_function__"):
+    if isinstance(value, (MODELS[list], MODELS[tuple], MODELS[dict])) and not hasattr(cls, "__torch_function__"):
         return False
     return space.host_lookup(cls, "__torch_function__") not in (MISSING, _DISABLED)
-
-
-def _CONTAINERS() -> tuple[type, ...]:
-    return MODELS[list], MODELS[tuple], MODELS[dict]
 
 
 def _candidates(space: Space, args: list[Value], kwargs: dict[str, Value]) -> list[Value]:
@@ -65,8 +64,8 @@ def _candidates(space: Space, args: list[Value], kwargs: dict[str, Value]) -> li
             continue
         if _overrides(space, arg):
             found.append(arg)
-        elif isinstance(arg, _CONTAINERS()[:2]):
-            found += [item for item in map(Value.force, space.unpack(arg)) if _overrides(space, item)]
+        else:
+            found += [item for item in items_of(space, arg) or () if _overrides(space, item)]
     return found
 
 
@@ -76,7 +75,7 @@ def has_overrides(space: Space, args: list[Value], kwargs: dict[str, Value]) -> 
     return bool(found) and space.trace.extension(FunctionState).enabled
 
 
-def dispatched(space: Space, host: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def dispatched(space: Space, host: Function, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The result of an operation that an argument overrides, or None where none does."""
     found = _candidates(space, args, kwargs)
     if not found or not space.trace.extension(FunctionState).enabled:
@@ -101,7 +100,7 @@ def overridden_attribute(space: Space, tensor: TensorValue, name: str) -> Value 
 
 
 @functools.cache
-def _getter(name: str) -> Callable[..., Any]:
+def _getter(name: str) -> Function:
     return lambda tensor: getattr(tensor, name)
 
 
@@ -120,7 +119,7 @@ class _TensorProbe(torch.Tensor):
     """Stands for the tensors whose class is asked."""
 
     @classmethod
-    def __torch_function__(cls, *given: Any) -> Any:
+    def __torch_function__(cls, *given: object) -> Any:
         raise _Asked(given)
 
 
@@ -128,7 +127,7 @@ class _Probe:
     """Stands for an object that is no tensor and overrides torch's functions."""
 
     @classmethod
-    def __torch_function__(cls, *given: Any) -> Any:
+    def __torch_function__(cls, *given: object) -> Any:
         raise _Asked(given)
 
 
@@ -142,7 +141,7 @@ class _Probing:
         self.values: dict[int, Value] = {}
         self.kept: list[Any] = []
 
-    def ask(self, host: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> list[Value] | None:
+    def ask(self, host: Function, args: list[Value], kwargs: dict[str, Value]) -> list[Value] | None:
         """The arguments for `__torch_function__`; None if torch does not call it."""
         stand_ins = [self.stand_in(arg) for arg in args]
         named = {name: self.stand_in(arg) for name, arg in kwargs.items()}
@@ -170,31 +169,25 @@ class _Probing:
             return _Probe()
         if isinstance(value, TensorValue):
             return torch.empty(0, device="meta")
-        if isinstance(value, _CONTAINERS()[:2]):
-            items = [self.stand_in(item) for item in self.space.unpack(value)]
-            return items if issubclass(value.cls, list) else tuple(items)
+        items = items_of(self.space, value)
+        if items is not None:
+            made = [self.stand_in(item) for item in items]
+            return made if issubclass(value.cls, list) else tuple(made)
         try:
             return value.as_host(self.space)
         except NotKnown:
             raise Unsupported(errors.UnsupportedTensorSubclass(self.cls.__qualname__)) from None
 
-    def value(self, host: Any) -> Value:
+    def value(self, host: Host) -> Value:
         """The value that a part of the answer stands for."""
-        known = self.values.get(id(host))
-        if known is not None:
-            return known
-        space = self.space
+        return value_of(self.space, host, self.known)
+
+    def known(self, host: Host) -> Value | None:
+        """That of what is no structure, and is not made anew."""
         if host is _TensorProbe or host is _Probe:
-            return space.class_value(self.cls)
-        if type(host) is tuple:
-            return space.new_tuple([self.value(item) for item in host])
-        if type(host) is list:
-            return space.new_list([self.value(item) for item in host])
-        if type(host) is dict:
-            return space.new_dict([(Constant(key), self.value(item)) for key, item in host.items()])
-        if callable(host):
-            return space.existing(host)
-        return space.fresh(host)
+            return self.space.class_value(self.cls)
+        found = self.values.get(id(host))
+        return self.space.existing(host) if found is None and callable(host) else found
 
 
 # -- the default override ---------------------------------------------------------------------------------------------
@@ -228,14 +221,12 @@ def _converted(space: Space, value: Value, cls: type) -> Value:
         return value
     if isinstance(value, TensorValue) and not issubclass(value.cls, cls):
         return as_subclass(space, value, cls)
-    if isinstance(value, _CONTAINERS()[:2]):
-        items = [_converted(space, item.force(), cls) for item in space.unpack(value)]
-        if value.cls is list:
-            return space.new_list(items)
-        made = space.new_tuple(items)
-        made.cls = value.cls
-        return made
-    return value
+    items = items_of(space, value)
+    if items is None:
+        return value
+    made = rebuilt(space, value, [_converted(space, item, cls) for item in items])
+    made.cls = value.cls
+    return made
 
 
 def as_subclass(space: Space, tensor: TensorValue, cls: type) -> TensorValue:
@@ -243,9 +234,6 @@ def as_subclass(space: Space, tensor: TensorValue, cls: type) -> TensorValue:
     if has_dispatch(cls):
         raise Unsupported(errors.UnsupportedTensorSubclass(cls.__qualname__))
     if tensor.operation is None:
-        from stator.pytorch.tensors.calls import record
-        from stator.pytorch.tensors.lowering import Call
-
         alias = torch.ops.aten.alias
         tensor = record(space, Call(alias, "call_function", alias), [tensor], {})  # type: ignore[assignment]
     made = as_plain(tensor)
@@ -256,7 +244,7 @@ def as_subclass(space: Space, tensor: TensorValue, cls: type) -> TensorValue:
 def as_plain(tensor: TensorValue) -> TensorValue:
     """Another object for what an operation has made, of class Tensor."""
     assert tensor.operation is not None
-    made = tensor.operation.made(tensor.meta, tensor.path)
+    made: TensorValue = tensor.operation.made(tensor.meta, tensor.path)
     made.root = tensor.root
     made._fake = tensor._fake
     return made

@@ -6,26 +6,27 @@ import functools
 import operator
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from stator import errors
 from stator.pytorch import internals
 
+if TYPE_CHECKING:
+    from stator.pytorch.types import Function
+
 _ARITHMETIC: tuple[str, ...] = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow")
 _ARITHMETIC += ("lshift", "rshift", "and", "or", "xor")
+#: those that write their first operand
+INPLACE: dict[str, tuple[Callable[..., Any], bool]] = {
+    f"__i{name}__": (getattr(operator, f"i{name}"), False) for name in _ARITHMETIC if name != "matmul"
+}
 #: special methods recorded as Python's operators: name → (operator, arguments exchanged)
-BINARY: dict[str, tuple[Callable[..., Any], bool]] = {
-    **{
-        f"__{name}__": (getattr(operator, name if name not in ("and", "or") else f"{name}_"), False)
-        for name in _ARITHMETIC
-    },
-    **{
-        f"__r{name}__": (getattr(operator, name if name not in ("and", "or") else f"{name}_"), True)
-        for name in _ARITHMETIC
-    },
-    **{f"__i{name}__": (getattr(operator, f"i{name}"), False) for name in _ARITHMETIC if name != "matmul"},
+BINARY: dict[str, tuple[Function, bool]] = {
+    **{f"__{name}__": (getattr(operator, f"__{name}__"), False) for name in _ARITHMETIC},
+    **{f"__r{name}__": (getattr(operator, f"__{name}__"), True) for name in _ARITHMETIC},
+    **INPLACE,
     **{f"__{name}__": (getattr(operator, name), False) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     **{f"__{name}__": (getattr(operator, name), False) for name in ("neg", "pos", "abs")},
     "__invert__": (operator.invert, False),

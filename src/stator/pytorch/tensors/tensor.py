@@ -7,23 +7,27 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
-from stator.guards.guard import TensorMatch
 from stator.models.classes.attr_dict import AttrDict
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch.fake.metadata import TensorMeta
 from stator.pytorch.tensors.classes import PLAIN_CLASSES, has_dispatch
-from stator.pytorch.tensors.reader import tensor_spec
 from stator.space.identity.aliasing import used_as_key
 from stator.space.identity.keys import IdentityKey
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import torch.fx
+
     from stator.guards.source import Source
-    from stator.pytorch.interfaces import Operation, Recorder
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import Operation
+    from stator.pytorch.types import Fake, Host
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
-__all__ = ["TensorValue"]
+__all__ = ["TensorValue", "tensors_among"]
 
 
 class TensorValue(Value):
@@ -42,18 +46,18 @@ class TensorValue(Value):
         self.source: Source | None = None
         self.recorder = recorder
         self.meta = meta
-        self.host: Any = None
+        self.host: Host = None
         self.operation: Operation | None = None
         self.path: tuple[int, ...] = ()
         #: the tensor whose memory this one shares; itself, unless it is a view
         self.root: TensorValue = self
         self.fields: dict[str, Value] = {}
-        self._node: Any = None
-        self._fake: Any = None
+        self._node: torch.fx.Node = None
+        self._fake: Fake = None
         self._attrs: Any = None
 
     @classmethod
-    def from_host(cls, space: Space, host: Any, source: Source) -> Value:
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         """An existing tensor: its class and metadata are guarded."""
         if type(host) not in PLAIN_CLASSES and has_dispatch(type(host)):
             return InstanceValue.from_host(space, host, source)
@@ -61,28 +65,28 @@ class TensorValue(Value):
         self = cls(recorder, type(host), None)
         self.source = source
         self.host = host
-        recorder.adopt(self)
+        recorder.tracked.adopt(self)
         return self
 
     @classmethod
-    def from_fresh(cls, space: Space, host: Any) -> TensorValue:
+    def from_fresh(cls, space: Space, host: Host) -> TensorValue:
         """A tensor that a real computation has made: it is embedded in the graph."""
         raise Unsupported(errors.OpaqueResult("torch.Tensor (made outside the graph)"))
 
     # -- the graph --------------------------------------------------------------------------------------------------
 
     @property
-    def node(self) -> Any:
+    def node(self) -> torch.fx.Node:
         """The FX node that computes it."""
         if self._node is None:
-            self._node = self.recorder.node_of(self)
+            self._node = self.recorder.nodes.of(self)
         return self._node
 
     @property
     def fake(self) -> Any:
         """A fake tensor with its metadata and its aliases; made when needed."""
         if self._fake is None:
-            self.recorder.materialise(self)
+            self.recorder.fakes.materialise(self)
         return self._fake
 
     @property
@@ -155,7 +159,6 @@ class TensorValue(Value):
         return [f"{target}.{name} = {text}" for name, text in made]
 
 
-def guard_tensor(space: Space, value: TensorValue, dynamic_dims: Any = ()) -> None:
-    """The trace depends on the class and metadata of an existing tensor."""
-    if value.source is not None:
-        space.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))
+def tensors_among(values: Iterable[object]) -> list[TensorValue]:
+    """Those of the values that are tensors."""
+    return [value for value in values if isinstance(value, TensorValue)]

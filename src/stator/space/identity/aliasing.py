@@ -8,10 +8,11 @@ where one of them is changed: the change must not be seen through the other path
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator.guards.guard import Distinct
 from stator.guards.source import ConstSource, Source
+from stator.space.host_types import Host
 from stator.space.value import Known, Value
 
 if TYPE_CHECKING:
@@ -107,8 +108,8 @@ def _single_out(identities: Identities, value: Value, others: Iterable[Value]) -
 class ShownAddresses:
     """Computed NaNs of which the program has asked the hash, which is their address: they stay the very objects."""
 
-    def __init__(self, trace: Any) -> None:
-        self.hosts: dict[int, Any] = {}
+    def __init__(self, trace: Trace) -> None:
+        self.hosts: dict[int, Host] = {}
 
 
 class InternedTexts:

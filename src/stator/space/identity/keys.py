@@ -1,13 +1,14 @@
-"""Hashable stand-ins for traced values, so that host dicts and sets keep CPython's own algorithm."""
+"""Keys that stand for traced values, so that host dicts and sets keep CPython's own algorithm."""
 
 from __future__ import annotations
 
 import enum
 import types
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.space.host_types import Host
 from stator.space.identity.aliasing import used_as_key
 from stator.space.value import NotKnown, Unsupported, Value
 
@@ -25,7 +26,7 @@ class IdentityKey:
 
     __slots__ = ("anchor",)
 
-    def __init__(self, anchor: Any) -> None:
+    def __init__(self, anchor: Host) -> None:
         self.anchor = anchor
 
     def __hash__(self) -> int:
@@ -40,7 +41,7 @@ class IdKey:
 
     __slots__ = ("anchor", "value")
 
-    def __init__(self, value: Value, anchor: Any) -> None:
+    def __init__(self, value: Value, anchor: Host) -> None:
         self.value = value
         self.anchor = anchor
 
@@ -73,7 +74,7 @@ def note_unlike(space: Space, cls: type) -> None:
 OF_IDS = frozenset({IdKey, tuple, slice})
 
 
-def grounded(space: Space, key: Any) -> Any:
+def grounded(space: Space, key: Host) -> Host:
     """The key as an existing dict or set knows it: ids as the numbers they are, under guards."""
     if type(key) is IdKey:
         try:
@@ -85,7 +86,7 @@ def grounded(space: Space, key: Any) -> Any:
     return tuple([grounded(space, part) for part in key]) if type(key) is tuple else key
 
 
-def _members(key: slice) -> tuple[Any, Any, Any]:
+def _members(key: slice) -> tuple[Host, Host, Host]:
     """What the hash of a slice is made of: slices are keys from CPython 3.12 on."""
     return key.start, key.stop, key.step
 
@@ -95,7 +96,7 @@ class RefKey:
 
     __slots__ = ("referent",)
 
-    def __init__(self, referent: Any) -> None:
+    def __init__(self, referent: Host) -> None:
         self.referent = referent
 
     def __hash__(self) -> int:
@@ -151,7 +152,7 @@ class TracedKey:
         return self.space.truth(self.space.compare("==", self.value, theirs))
 
 
-def traced_key(space: Space, value: Value) -> Any:
+def traced_key(space: Space, value: Value) -> Host:
     """The key of a value that is not simply known; raises Raised(TypeError) for an unhashable one."""
     cls = value.cls
     hash_slot = space.host_lookup(cls, "__hash__")
@@ -167,7 +168,7 @@ def traced_key(space: Space, value: Value) -> Any:
 _COMPOSITE = frozenset({tuple, slice, frozenset, RefKey})
 
 
-def stored_key(space: Space, value: Value, stored: int) -> Any:
+def stored_key(space: Space, value: Value, stored: int) -> Host:
     """The key of a value with which an existing dict or set has stored this hash: its own is not asked for again."""
     key = value.force().key(space)
     traced = key.referent if type(key) is RefKey else key
@@ -176,14 +177,14 @@ def stored_key(space: Space, value: Value, stored: int) -> Any:
     return key
 
 
-def runs_methods(key: Any) -> bool:
+def runs_methods(key: Host) -> bool:
     """Whether hashing or comparing what the key stands for may run methods of the traced program."""
     if type(key) in _COMPOSITE:
         return any(type(leaf) is TracedKey for leaf in leaves([key]))
     return type(key) is TracedKey
 
 
-def is_plain(host: Any) -> bool:
+def is_plain(host: Host) -> bool:
     """Whether a guard can compare the key by value."""
     kind = type(host)
     if kind in _PLAIN:
@@ -191,24 +192,24 @@ def is_plain(host: Any) -> bool:
     return kind is tuple and all(is_plain(item) for item in host)
 
 
-def is_lasting(host: Any) -> bool:
+def is_lasting(host: Host) -> bool:
     """Whether the key is an object that a guard may name by identity: it lives as long as the program does."""
     return issubclass(type(host), _LASTING)  # isinstance would ask the object's own __class__
 
 
-def hashes_alike(key: Any) -> bool:
-    """Whether the leaf of a stand-in hashes as the real object does, in every call."""
+def hashes_alike(key: Host) -> bool:
+    """Whether the leaf of a key hashes as the real object does, in every call."""
     if type(key) is IdentityKey:
         return is_lasting(key.anchor) and hash(key) == object.__hash__(key.anchor)
     return key.hashes_alike if type(key) is TracedKey else is_plain(key) or is_lasting(key)
 
 
-def may_be_hashed(key: Any) -> bool:
+def may_be_hashed(key: Host) -> bool:
     """Whether generated code may hash what the key stands for: no method of the program's runs again."""
     return not any(type(leaf) is TracedKey and leaf.hashes_alike for leaf in leaves([key]))
 
 
-def written_hash(key: Any, stored: int) -> int | None:
+def written_hash(key: Host, stored: int) -> int | None:
     """The hash that generated code gives a key; None where it may ask for it."""
     if may_be_hashed(key):
         return None
@@ -217,8 +218,8 @@ def written_hash(key: Any, stored: int) -> int | None:
     raise Unsupported(errors.NotReconstructible("a key that holds others, some of which have methods to hash them"))
 
 
-def leaves(keys: Iterable[Any]) -> Iterator[Any]:
-    """What the stand-ins consist of."""
+def leaves(keys: Iterable[Host]) -> Iterator[Host]:
+    """What the keys consist of."""
     left, seen = list(keys), set[int]()
     while left:
         key = left.pop()

@@ -12,13 +12,15 @@ import gc
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator.guards.raw import type_lookup
 from stator.space.attributes import MISSING
-from stator.space.protocol import IMMUTABLE, model_for
+from stator.space.host_types import Host
+from stator.space.protocol import is_immutable, model_for
 
 if TYPE_CHECKING:
+    from stator.space.interfaces import Trace
     from stator.space.space import Space
     from stator.space.value import Value
 
@@ -30,18 +32,18 @@ def is_alive(space: Space, value: Value) -> bool:
     return any(found is value for found in _led_to(space.trace))
 
 
-def missing(hosts: list[Any], values: Iterable[Value]) -> list[Any]:
+def missing(hosts: list[Host], values: Iterable[Value]) -> list[Host]:
     """The existing objects that none of the values is."""
     there = {id(getattr(value, "host", None)) for value in values}
     return [host for host in hosts if id(host) not in there]
 
 
-def reaches(trace: Any, host: Any) -> bool:
+def reaches(trace: Trace, host: Host) -> bool:
     """Whether a running frame, or what the traced program has changed, leads to the existing object."""
     return any(stands_for(found, host) for found in _led_to(trace, trace.effects.changed()))
 
 
-def _led_to(trace: Any, others: Iterable[Value] = ()) -> Iterator[Value]:
+def _led_to(trace: Trace, others: Iterable[Value] = ()) -> Iterator[Value]:
     waiting: deque[Value] = deque(others)
     frame = trace.frame
     while frame is not None:
@@ -56,14 +58,14 @@ def _led_to(trace: Any, others: Iterable[Value] = ()) -> Iterator[Value]:
             waiting.extend(found.held())
 
 
-def referents(container: Any) -> list[Any]:
+def referents(container: Host) -> list[Host]:
     """What an existing object leads to. A dict does not tell of what it has in common with its object (3.13)."""
     if isinstance(container, dict):
         return [*dict.keys(container), *dict.values(container)]
     return gc.get_referents(container)
 
 
-def noticing(container: Any, watched: tuple[Any, ...]) -> list[Any]:
+def noticing(container: Host, watched: tuple[Host, ...]) -> list[Host]:
     """The objects in an existing container whose end runs code: a `__del__`, or callbacks of weak references.
 
     `watched` are those that the traced program has made such references to.
@@ -71,9 +73,9 @@ def noticing(container: Any, watched: tuple[Any, ...]) -> list[Any]:
     return [item for item in referents(container) if _notices(item) or any(item is other for other in watched)]
 
 
-def _notices(item: Any) -> bool:
+def _notices(item: Host) -> bool:
     cls = type(item)
-    if cls in IMMUTABLE or getattr(model_for(cls), "CACHED_WEAKLY", False):
+    if is_immutable(cls) or model_for(cls).CACHED_WEAKLY:
         return False
     if type_lookup(cls, "__del__") is not MISSING:
         return True
@@ -82,7 +84,7 @@ def _notices(item: Any) -> bool:
     return any(reference.__callback__ is not None for reference in weakref.getweakrefs(item))
 
 
-def stands_for(value: Value, host: Any) -> bool:
+def stands_for(value: Value, host: Host) -> bool:
     """Whether the value is the existing object."""
     return getattr(value, "host", None) is host
 

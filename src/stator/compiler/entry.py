@@ -1,0 +1,34 @@
+"""A finished trace becomes a cache entry."""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import TYPE_CHECKING
+
+from stator._core import Entry
+from stator.codegen.ir_check import Traced, check_ir
+from stator.guards.program import compile_guards
+from stator.host import collector
+from stator.report.stats import STATS
+
+if TYPE_CHECKING:
+    from stator.codegen.program import Residual
+    from stator.compiler.region import CompileRegion
+    from stator.interp.trace import Trace
+
+
+def make_entry(compile_region: CompileRegion, trace: Trace, code: CodeType, residual: Residual) -> Entry:
+    """Compile the guards of the trace, and put them with its residual program into the cache."""
+    guards = list(trace.guards.values())
+    if trace.recorder is not None:
+        guards = trace.recorder.guards_first() + guards + trace.recorder.guards_last()
+    with collector.paused():
+        program = compile_guards(guards, residual.outputs)
+    if trace.config.check_ir:
+        check_ir(Traced(code, program, residual))
+    entry = Entry(program, residual.function, residual, trace.finalizers.prologue)
+    entry.depth = trace.calls.deepest
+    entry.drops_arguments = trace.root.drops_arguments
+    compile_region.add(code, entry)
+    STATS.frame(trace, residual, len(guards))
+    return entry

@@ -1,0 +1,90 @@
+"""What becomes of a frame that no entry fits: it is compiled, or runs as ordinary Python, alone or with its callees."""
+
+from __future__ import annotations
+
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING
+
+from stator._core import CodePolicy, Entry, Region, call_seen, set_code_policy
+from stator.bytecode.continuation import is_continuation
+from stator.compiler import mark_models
+from stator.compiler.compile_frame import FrameCompiler
+from stator.compiler.region import ALONE, failure_of, forget_all
+from stator.controls import resets
+from stator.interp.policy import (
+    decided_by_function,
+    is_called_back,
+    is_machinery,
+    other_at_work,
+    runs_whole,
+    worth_tracing,
+)
+from stator.marks.stance import current_stance, is_first_call
+from stator.models.functions.module import is_undermined
+from stator.space.host_types import Host
+
+if TYPE_CHECKING:
+    from stator.compiler.region import CompileRegion
+
+mark_models.install()
+
+
+def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[Host]) -> Entry | None:
+    """The frame hook found no entry for this frame: make one, or None to run the frame as it is this time."""
+    compile_region: CompileRegion | None = region.owner
+    if is_undermined():
+        return None
+    if compile_region is None:
+        return None  # a region that no compile() call has made
+    other = other_at_work()
+    if other is not None:
+        return compile_region.leave_to(other, code)
+    if compile_region.root is None:
+        compile_region.root = code
+    if runs_whole(code):
+        set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
+        if code is compile_region.root:
+            compile_region.give_up(code, "nothing inside of it is traced", [])
+        return ALONE
+    if code is not compile_region.root and is_called_back(args) and not is_continuation(code):
+        set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
+        return ALONE
+    whole = decided_by_function(code, function)
+    if whole is not None:
+        return compile_region.keep_decision(code, whole)
+    if code is not compile_region.root and not worth_tracing(code):
+        alone = is_machinery(code)
+        set_code_policy(code, CodePolicy.RUN_RECURSIVELY if alone else CodePolicy.SKIP)
+        return ALONE if alone else None
+    if not compile_region.fullgraph:
+        import bytecode  # noqa: F401  here, and not at the first break: the trace may look at sys.modules
+    if compile_region.runs_eagerly(code):
+        return None
+    stance = current_stance()
+    if stance in ("force_eager", "eager_on_recompile"):
+        return None
+    if stance == "fail_on_recompile":
+        raise RuntimeError(_recompile_text(compile_region, function, code, args))
+    resets.follow(forget_all)
+    config = compile_region.config
+    if config.disable:
+        return None
+    if stance != "default" and not compile_region.is_first and is_first_call(compile_region.state_of(code), code, args):
+        if stance == "eager_then_compile":
+            return None
+        compile_region = compile_region.for_first_calls()
+    elif not compile_region.may_compile(code, function, args, config):
+        return None
+    compiler = FrameCompiler(compile_region, config, function, code, args)
+    if config.show_tracer:
+        return call_seen(compiler.compile)  # type: ignore[no-any-return]
+    return compiler.compile()
+
+
+def _recompile_text(compile_region: CompileRegion, function: FunctionType, code: CodeType, args: list[Host]) -> str:
+    text = (
+        "Detected recompile when torch.compile stance is 'fail_on_recompile'. "
+        f"filename: '{code.co_filename}', function name: '{code.co_name}', line number: {code.co_firstlineno}"
+    )
+    entries = compile_region.region.entries(code)
+    return f"{text}\n    the last guard failure: {failure_of(entries[-1], function, args)}" if entries else text

@@ -1,0 +1,76 @@
+"""Truth values on which the control flow of a frame depends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from stator.space.value import Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.space.interfaces import Frame
+
+#: asked where a branch cannot be decided: (frame, value, where it goes when true, when false) → the truth, or None
+BRANCH_HOOKS: list[Callable[[Frame, Value, int, int], bool | None]] = []
+
+
+def branch(frame: Frame, value: Value, when_true: int, when_false: int) -> bool:
+    """The truth value on which a conditional jump depends."""
+    try:
+        return frame.space.truth(value)
+    except Unsupported:
+        decided = _asked(frame, value, when_true, when_false)
+        if decided is None:
+            raise
+        return decided
+
+
+def truth(frame: Frame, value: Value, negated: bool = False) -> bool:
+    """The truth value that the instruction being executed pushes, or `negated` the opposite of it."""
+    try:
+        return frame.space.truth(value)
+    except Unsupported:
+        decided = assumed(frame, value, negated)
+        if decided is None:
+            raise
+        return decided
+
+
+def assumed(frame: Frame, value: Value, negated: bool = False) -> bool | None:
+    """The same where it is not known, if it may be assumed: all it does is to decide the next branch."""
+    ahead = _branch_ahead(frame, negated)
+    return None if ahead is None else _asked(ahead[0], value, *ahead[1:])
+
+
+def _asked(frame: Frame, value: Value, when_true: int, when_false: int) -> bool | None:
+    for hook in BRANCH_HOOKS:
+        decided = hook(frame, value.force(), when_true, when_false)
+        if decided is not None:
+            return decided
+    return None
+
+
+def _branch_ahead(frame: Frame, negated: bool) -> tuple[Frame, int, int] | None:
+    """The branch that takes what the instruction being executed pushes, and is all that takes it: it comes next,
+    here or, where the value is returned, in a caller. Its frame, where it goes when the value is true, and when it
+    is false.
+
+    Args:
+        negated: whether that instruction pushes the negation of the value.
+    """
+    at, index = frame, frame.index
+    while True:
+        instr = at.instrs[index]
+        index += 1
+        if instr.op == "UNARY_NOT":
+            negated = not negated
+        elif instr.op == "RETURN_VALUE":
+            if not at.in_tail_position or at.parent is None:
+                return None
+            at = at.parent
+            index = at.index
+        elif instr.op in ("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE"):
+            jumps = (instr.op == "POP_JUMP_IF_TRUE") is not negated
+            return (at, instr.arg, index) if jumps else (at, index, instr.arg)
+        elif instr.op != "TO_BOOL":
+            return None

@@ -1,0 +1,56 @@
+"""Where and why a trace broke: what the user is told."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from types import CodeType
+from typing import TYPE_CHECKING
+
+from stator import errors
+from stator.space.value import Unsupported
+
+if TYPE_CHECKING:
+    from stator.bytecode.decode import Instr
+    from stator.space.interfaces import Frame
+
+
+class BreakReport:
+    """The user's stack at the break, and the failure of Stator's own that has caused it, if one has."""
+
+    def __init__(self, verbose: bool) -> None:
+        self._verbose = verbose
+        #: code and line of each frame, innermost first
+        self.stack: list[tuple[CodeType, int]] = []
+        self.host_failure: Exception | None = None
+
+    def note_site(self, frame: Frame, instr: Instr) -> None:
+        """Remember the user stack of the innermost frame in which a break was met."""
+        if self.stack:
+            return
+        at: Frame | None = frame
+        while at is not None:
+            line = instr.line if at is frame else at.line()
+            self.stack.append((at.code, line or at.code.co_firstlineno))
+            at = at.parent
+
+    def host_error(self, error: Exception, frame: Frame | None) -> Unsupported:
+        """A failure of Stator's own while executing one instruction: that instruction is left to Python."""
+        self.host_failure = error
+        if self._verbose:
+            traceback.print_exception(error, file=sys.stderr)
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        failure = f"{type(error).__name__}: {error} ({where.filename.rsplit('/', 1)[-1]}:{where.lineno})"
+        name = frame.code.co_qualname if frame is not None else "?"
+        return Unsupported(errors.HostErrorWhileTracing(name, failure))
+
+    def where(self) -> str:
+        """`file.py:12` of the innermost frame."""
+        if not self.stack:
+            return "?"
+        code, line = self.stack[0]
+        return f"{code.co_filename}:{line}"
+
+    def user_stack(self) -> list[traceback.FrameSummary]:
+        """The user's stack, outermost first."""
+        return [traceback.FrameSummary(code.co_filename, line, code.co_name) for code, line in reversed(self.stack)]

@@ -1,0 +1,98 @@
+"""The frame that is being traced: what the trace was called with, and how it can be gone on with."""
+
+from __future__ import annotations
+
+import sys
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING
+
+from stator._core import UNBOUND
+from stator.bytecode import argument_count
+from stator.guards.source import (
+    CellSource,
+    ConstSource,
+    FunctionSource,
+    GetAttrSource,
+    ItemSource,
+    LocalSource,
+    asked,
+)
+from stator.interp.frame import Frame
+from stator.models.functions.function import FunctionValue
+from stator.space.host_types import Host
+from stator.space.protocol import is_immutable
+
+if TYPE_CHECKING:
+    from stator.errors import Break
+    from stator.space import interfaces
+    from stator.space.space import Space
+    from stator.space.value import Value
+
+#: the exception that the callers of the frame being traced are handling
+_HANDLED = asked(sys.exception, "sys.exception")
+
+
+class RootFrame:
+    """What is known about the frame being traced, apart from its execution."""
+
+    code: CodeType
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.args: list[Host] = []
+        #: whether generated code could call the frame's function again, with the same arguments
+        self.repeatable = False
+        #: why it must run as ordinary Python from its beginning if there is a break at all
+        self.unresumable: Break | None = None
+        #: whether the program has let go of an argument before the graph break
+        self.drops_arguments = False
+        #: what its callers handle, as they do while it is traced
+        self.outer_exception = sys.exception()
+
+    def begin(self, trace: interfaces.Trace, function: FunctionType, code: CodeType, args: list[Host]) -> Frame:
+        """The frame, its arguments unread."""
+        value = _running_function(self.space, function)
+        value.code = code
+        total = argument_count(code)
+        bound = {
+            name: self.space.wrap(arg, LocalSource(i, name))
+            for i, (name, arg) in enumerate(zip(code.co_varnames[:total], args, strict=False))
+            if arg is not UNBOUND
+        }
+        self.code = code
+        self.args = args
+        self.repeatable = len(bound) == total
+        trace.calls.codes[id(code)] = code
+        return Frame(trace, value, bound, parent=None, tail=True)
+
+    def handled_by_callers(self) -> Value | None:
+        """The exception that its callers are handling."""
+        value = self.space.wrap(self.outer_exception, _HANDLED).force()
+        return None if value.cls is type(None) else value
+
+    def dropped_by(self, frames: list[interfaces.Frame]) -> bool:
+        """Whether an argument is no longer held by the frames, which the real frame keeps."""
+        args = [arg for arg in self.args if not is_immutable(type(arg))]
+        return not all(any(frame.holds(arg) for frame in frames) for arg in args)
+
+    def close(self) -> None:
+        """The trace is over: keep nothing of the program's alive."""
+        self.args = []
+        self.outer_exception = None
+
+
+def _running_function(space: Space, function: FunctionType) -> FunctionValue:
+    source = FunctionSource()
+    value = FunctionValue.from_host(space, function, ConstSource(function, "<running function>"))
+    value.source = source
+    closure = function.__closure__ or ()
+    value._cells = [
+        space.existing_cell(
+            cell,
+            ItemSource(GetAttrSource(source, "__closure__"), i),
+            CellSource(i, function.__code__.co_freevars[i]),
+        )
+        for i, cell in enumerate(closure)
+    ]
+    space._by_id[id(function)] = value
+    return value

@@ -1,0 +1,123 @@
+"""What views, iterators and other containers ask of a traced dict; `dict_.py` adds the slots and methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, Self
+
+from stator.guards.source import Source
+from stator.models.classes.instance import held_attributes
+from stator.models.containers.dict_table import Table, key_error
+from stator.space.host_types import Host
+from stator.space.protocol import NONE
+from stator.space.space import Space
+from stator.space.value import ExtensibleValue, Value
+
+__all__ = ["DICT_KEY", "DictBase"]
+
+#: what an error for an unhashable key calls it
+DICT_KEY = "dict key"
+
+
+class DictBase(ExtensibleValue):
+    """A dict or an instance of a subclass; `table` is what it contains."""
+
+    __slots__ = ("_busy", "slots", "table")
+
+    #: the builtin type whose methods act on the real object without meeting overrides
+    solid: ClassVar[type] = dict
+
+    def __init__(self, cls: type | None = None) -> None:
+        super().__init__(cls or self.solid)
+        self.table = Table()
+        self.slots: dict[Host, Value | None] = {}
+        self._busy = False
+
+    @classmethod
+    def from_host(cls, space: Space, host: Host, source: Source) -> Self:
+        self = cls(space.guard_type(host, source))
+        self.source, self.host = source, host
+        self.table = Table(host, source)
+        return self
+
+    @classmethod
+    def from_fresh(cls, space: Space, host: Host) -> Self:
+        """The result of a real computation."""
+        self = cls(type(host))
+        space._by_id[id(host)] = self
+        space._kept.append(host)
+        for key, item in host.items():
+            self.store(space, space.fresh(key), space.fresh(item))
+        return self
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def find(self, space: Space, key: Value) -> Value | None:
+        """`dict.get` as a host function: None where the key is missing."""
+        entry = self.table.locate(space, space.key_as(key, DICT_KEY))
+        return None if entry is None else entry.item
+
+    def pairs(self, space: Space) -> list[tuple[Value, Value]]:
+        """Keys and items, in order."""
+        return [(e.key, e.item) for e in self.table.finish(space).values() if e.item is not None]
+
+    def unpack(self, space: Space) -> list[Value]:
+        """The keys, in order."""
+        return [e.key for e in self.table.finish(space).values()]
+
+    def stored(self, space: Space) -> list[tuple[object, Value]]:
+        """The keys with their hash keys, in order: nothing needs to be hashed again."""
+        return [(key, entry.key) for key, entry in self.table.finish(space).items()]
+
+    def str_items(self, space: Space) -> dict[str, Value]:
+        """The items by name, as the call `f(**d)` needs them."""
+        named: dict[str, Value] = {}
+        for key, item in self.pairs(space):
+            if not key.isa(str):
+                raise space.error(TypeError, "keywords must be strings")
+            named[space.str_(key)] = item
+        return named
+
+    @property
+    def version(self) -> int:
+        """Counts insertions and deletions."""
+        return self.table.version
+
+    @property
+    def changed(self) -> bool:
+        """Whether the traced program has added, removed or moved keys of this existing dict."""
+        return self.source is not None and self.table.has_other_keys()
+
+    def dropped(self, hosts: list[Host]) -> list[Host]:
+        return self.table.dropped(hosts)
+
+    def held(self) -> Iterable[Value]:
+        return (*self.table.held(), *held_attributes(self))
+
+    def describe(self) -> str:
+        if self.table.complete:
+            return f"a {self.cls.__qualname__} of {len(self.table.entries)}"
+        return super().describe()
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def mark_mutated(self, space: Space) -> None:
+        """Note that the dict is about to be changed."""
+        space.mark_mutated(self)
+
+    def store(self, space: Space, key: Value, item: Value) -> None:
+        """`dict.__setitem__`, without noting the mutation."""
+        self.table.put(space, space.key_as(key, DICT_KEY), key, item)
+
+    def tp_setitem(self, space: Space, key: Value, item: Value, /) -> Value:
+        hash_key = space.key_as(key, DICT_KEY)
+        self.mark_mutated(space)
+        self.table.put(space, hash_key, key, item)
+        return NONE
+
+    def tp_delitem(self, space: Space, key: Value, /) -> Value:
+        hash_key = space.key_as(key, DICT_KEY)
+        self.mark_mutated(space)
+        if self.table.take(space, hash_key) is None:
+            raise key_error(space, key)
+        return NONE

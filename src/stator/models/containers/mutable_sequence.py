@@ -1,0 +1,162 @@
+"""What lists and deques share: they change, and an existing one gets its items when the graph has run."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from stator.guards.source import Source
+from stator.models.classes.instance import fill, slot_effects
+from stator.models.containers.sequence import Sequence
+from stator.space.host_types import Host
+from stator.space.interfaces import Writer
+from stator.space.protocol import NONE
+from stator.space.space import Space
+from stator.space.value import NotKnown, Value
+
+__all__ = ["MutableSequence"]
+
+
+class MutableSequence(Sequence):
+    """A list or deque.
+
+    What is appended to an existing one whose items nobody has asked for waits in `_tail`, so that it needs no guard.
+    """
+
+    __slots__ = ("_tail", "original", "version")
+
+    def __init__(self, items: list[Value] | None = None, cls: type | None = None) -> None:
+        super().__init__([] if items is None else list(items), cls)
+        self._tail: list[Value] = []
+        #: the items before the first mutation of an existing one
+        self.original: list[Value] | None = None
+        #: counts the mutations
+        self.version = 0
+
+    @classmethod
+    def from_host(cls, space: Space, host: Host, source: Source) -> Self:
+        self = super().from_host(space, host, source)
+        self._items = None
+        return self
+
+    # -- state ------------------------------------------------------------------------------------------------------
+
+    def _load(self) -> list[Value]:
+        items = super()._load()
+        if self._tail:
+            self.original = list(items)
+            items += self._tail
+            self._tail = []
+            self.cut()
+        return items
+
+    def cut(self) -> None:
+        """Let go of the items that are too many."""
+
+    def mutable(self, space: Space) -> list[Value]:
+        """The items, about to be mutated."""
+        items = self.items
+        space.mark_mutated(self)
+        self.version += 1
+        if self.source is not None and self.original is None:
+            self.original = list(items)
+        return items
+
+    @property
+    def changed(self) -> bool:
+        """Whether the traced program has changed this existing one."""
+        return self.original is not None or bool(self._tail)
+
+    def as_host(self, space: Space) -> Host:
+        if self.cls is not self.kind:
+            raise NotKnown(self)
+        return self.host_items(space)
+
+    # -- methods ----------------------------------------------------------------------------------------------------
+
+    def append(self, space: Space, item: Value, /) -> Value:
+        self.grow(space, [item])
+        return NONE
+
+    def grow(self, space: Space, items: list[Value]) -> None:
+        """Put items at the end."""
+        if self._items is None:
+            space.mark_mutated(self)
+            self.version += 1
+            self._tail += items
+        else:
+            self.mutable(space).extend(items)
+
+    def extend(self, space: Space, iterable: Value, /) -> Value:
+        raise NotImplementedError
+
+    def clear(self, space: Space) -> Value:
+        if self.items:
+            self.mutable(space).clear()
+        return NONE
+
+    def tp_iadd(self, space: Space, iterable: Value, /) -> Value:
+        self.extend(space, iterable)
+        return self
+
+    def tp_imul(self, space: Space, count: Value, /) -> Value:
+        times = self.repetitions(space, count)
+        items = self.mutable(space)
+        items *= times
+        self.cut()
+        return self
+
+    # -- generated code ---------------------------------------------------------------------------------------------
+
+    def shell(self, writer: Writer) -> str:
+        return self.display(writer, "") if self.cls is self.kind else self._blank(writer)
+
+    def _blank(self, writer: Writer) -> str:
+        return f"{writer.const(self.kind)}.__new__({writer.const(self.cls)})"
+
+    def display(self, writer: Writer, items: str) -> str:
+        """The expression of a new one of the builtin type that has the items."""
+        raise NotImplementedError
+
+    def filling(self, writer: Writer, name: str, items: str) -> str:
+        """The line, if any, that gives an instance of a subclass, made without its constructor, the items."""
+        raise NotImplementedError
+
+    def rebuilt(self, writer: Writer) -> str:
+        items = ", ".join([writer.expr(item) for item in self.items])
+        shell = writer.shell_of(self)
+        if self.cls is self.kind:
+            if shell is None:
+                return writer.assign("items", self.display(writer, items))
+            writer.line(f"{shell}.extend([{items}])")
+            return shell
+        name = shell or writer.assign(self.cls.__name__.lower(), self._blank(writer))
+        writer.name_value(self, name)
+        if line := self.filling(writer, name, items):
+            writer.line(line)
+        fill(self, writer, name)
+        return name
+
+    def effects(self, writer: Writer) -> list[str]:
+        assert self.source is not None
+        name = writer.source(self.source)
+        lines = slot_effects(self, writer) if self._slots else []
+        if self._items is None:
+            return lines + self.additions(writer, name, self._tail)
+        return lines if self.original is None else lines + self.rewrites(writer, name, self.original, self._items)
+
+    def rewrites(self, writer: Writer, name: str, old: list[Value], new: list[Value]) -> list[str]:
+        """The lines that make the new items of the real one's old items."""
+        raise NotImplementedError
+
+    def additions(self, writer: Writer, name: str, items: list[Value]) -> list[str]:
+        """The line, if any, that puts items at the end of the real one."""
+        parts = [writer.expr(item) for item in items]
+        if len(parts) == 1:
+            return [self.native_call(writer, name, "append", parts[0])]
+        return [self.native_call(writer, name, "extend", f"[{', '.join(parts)}]")] if parts else []
+
+    def native_call(self, writer: Writer, name: str, method: str, *args: str) -> str:
+        """A call of the builtin type's own method."""
+        if self.cls is self.kind:
+            return f"{name}.{method}({', '.join(args)})"
+        return f"{writer.const(self.kind)}.{method}({', '.join((name, *args))})"

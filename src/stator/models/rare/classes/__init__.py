@@ -1,0 +1,1 @@
+"""Generic aliases, and constructors under other names."""

@@ -1,0 +1,1 @@
+"""Async generators, and what code objects tell."""

@@ -1,0 +1,1 @@
+"""Weak proxies, and how much memory objects take."""

@@ -1,0 +1,1 @@
+"""Iterators written in C that few programs need."""

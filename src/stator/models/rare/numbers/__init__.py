@@ -1,0 +1,1 @@
+"""Numbers that few programs compute with."""

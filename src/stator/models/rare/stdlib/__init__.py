@@ -1,0 +1,1 @@
+"""C modules of the standard library that few programs need."""

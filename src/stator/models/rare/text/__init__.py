@@ -1,0 +1,1 @@
+"""Bytes that can be changed, and views of memory."""

@@ -1,0 +1,21 @@
+"""Models of tensors, modules, sizes and torch's global state, on which those of its library rest (see `library`)."""
+
+from __future__ import annotations
+
+from stator.pytorch.modules import compiled_forward, nn_module, optimized_module
+from stator.pytorch.shapes import sizes
+from stator.pytorch.state import contexts, other_tracers, policy
+from stator.pytorch.tensors import constants, operators, specials
+
+__all__ = ["install"]
+
+_PARTS = (
+    *(constants, contexts, specials, sizes, operators, nn_module, policy, other_tracers, optimized_module),
+    compiled_forward,
+)
+
+
+def install() -> None:
+    """Register them all."""
+    for part in _PARTS:
+        part.install()

@@ -1,0 +1,62 @@
+"""How operations fail on fake tensors, and how messages name operations."""
+
+from __future__ import annotations
+
+import sys
+
+from stator import errors
+from stator.pytorch import internals
+from stator.space.value import Unsupported
+
+__all__ = ["Failure", "describe_callable", "first_line", "translated"]
+
+
+class Failure(Exception):
+    """The operation raised `error` on fake tensors: the program's own fault, as far as can be seen."""
+
+    def __init__(self, error: Exception, warned: set[type]) -> None:
+        super().__init__(str(error))
+        self.error = error
+        #: the categories of what it warned about before
+        self.warned = warned
+
+
+def translated(function: object, error: Exception, warned: set[type]) -> Exception:
+    """What a failure on fake tensors means: a break of a known kind, or the program's own error."""
+    fake_tensor = internals.fake_tensor
+    symbols = sys.modules.get("torch.fx.experimental.symbolic_shapes")
+    undecided = () if symbols is None else (symbols.GuardOnDataDependentSymNode,)
+    name = describe_callable(function)
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, fake_tensor.DynamicOutputShapeException):
+            return Unsupported(errors.DynamicOutputShape(name))
+        if isinstance(cause, (fake_tensor.DataDependentOutputException, *undecided)):
+            return Unsupported(errors.DataDependentValue(name))
+        if isinstance(cause, fake_tensor.UnsupportedFakeTensorException | fake_tensor.UnsupportedOperatorException):
+            return Unsupported(errors.UnsupportedTensorOperation(name, first_line(cause)))
+        cause = cause.__cause__ or cause.__context__
+    if _is_about_fakes(error):
+        return Unsupported(errors.UnsupportedTensorOperation(name, first_line(error)))
+    return Failure(error, warned)
+
+
+def _is_about_fakes(error: Exception) -> bool:
+    text = str(error)
+    return ("FakeTensor" in text and "invalid combination" not in text) or "meta tensor" in text or "Meta" in text
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says."""
+    text = str(error).strip()
+    return text.splitlines()[0][:200] if text else type(error).__name__
+
+
+def describe_callable(function: object) -> str:
+    """How messages name an operation."""
+    owner = getattr(function, "__objclass__", None)
+    name = getattr(function, "__name__", None) or str(function)
+    if owner is not None or getattr(function, "__qualname__", "").startswith("Tensor."):
+        return f"Tensor.{name}"
+    module = getattr(function, "__module__", None) or "torch"
+    return f"{module}.{name}".replace("torch._C.", "torch.")

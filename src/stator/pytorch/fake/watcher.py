@@ -1,0 +1,114 @@
+"""What the operators beneath one call do besides computing their results, as a dispatch mode sees it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from stator.pytorch import internals
+from stator.pytorch.fake.kernels import examine
+from stator.pytorch.fake.operator_facts import CHECKS, IDEMPOTENT, SILENT_MUTATORS, name_of
+from stator.pytorch.fake.storage import overlaps, storage_of
+from stator.pytorch.nesting import tensors_in
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Args, Kwargs, Nested, Operator
+
+__all__ = ["OpObservation", "Watcher"]
+
+
+class OpObservation:
+    """One run of an operation: its result, the storages it wrote to, whether it drew random numbers."""
+
+    __slots__ = ("effectful", "fallible", "overlap", "random", "refused", "result", "rigid", "warned", "written")
+
+    def __init__(self) -> None:
+        self.result: Nested = None
+        self.written: set[int] = set()
+        self.random = False
+        self.effectful = False
+        #: whether it wrote to memory that lies, in part, beneath something else
+        self.overlap = False
+        #: the categories of what it warned about
+        self.warned: set[type] = set()
+        #: whether torch cannot functionalise it: it was given an empty list to write to, which torch takes for tensors
+        #: that are not its own, or has no kernel that runs without data
+        self.rigid = False
+        #: whether it may fail when it runs for real, on operands of the same metadata
+        self.fallible = False
+        #: the error that it is sure to fail with then
+        self.refused: Exception | None = None
+
+
+class Watcher(internals.TorchDispatchMode):
+    """Notes writes and random draws of the operators that run beneath one call."""
+
+    supports_higher_order_operators = True
+    #: whether the operators run on tensors that hold something
+    real = False
+
+    def __init__(self, observed: OpObservation) -> None:
+        super().__init__()
+        self.observed = observed
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # what is put around `__torch_dispatch__` otherwise imports it
+
+    def __torch_dispatch__(
+        self, func: Operator, types: object, args: Args = (), kwargs: Kwargs | None = None
+    ) -> Nested:
+        kwargs = kwargs or {}
+        if isinstance(func, internals.HigherOrderOperator):  # says nothing of itself; what it calls does
+            self.observed.fallible = True
+            return func(*args, **kwargs)
+        schema = internals.schema(func)
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            self.observed.random = True
+        if schema.is_mutable:
+            self.observed.rigid |= not _runs_without_data(func)
+            self._note_writes(func, args, kwargs)
+        elif name_of(func) in SILENT_MUTATORS:
+            for arg in args[3:5]:
+                self._note(arg)
+        if (not schema.returns and name_of(func) not in CHECKS) or "_assert" in schema.name:
+            self.observed.effectful = True
+        result = func(*args, **kwargs)
+        fallible, refused = examine(func, args, kwargs, result, ran=self.real)
+        self.observed.fallible |= fallible
+        self.observed.refused = self.observed.refused or refused
+        return result
+
+    def _note_writes(self, func: Operator, args: Args, kwargs: Kwargs) -> None:
+        for i, argument in enumerate(internals.schema(func).arguments):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                if argument.name in kwargs:
+                    self._note(kwargs[argument.name])
+                elif i < len(args):
+                    self._note(args[i])
+                    self._look_beneath(func, args[i], (*args, *kwargs.values()))
+
+    def _look_beneath(self, func: Operator, written: object, operands: Sequence[object]) -> None:
+        if isinstance(written, torch.Tensor) and name_of(func) not in IDEMPOTENT:
+            self.observed.overlap |= overlaps(written, operands)
+
+    def _note(self, arg: Nested) -> None:
+        self.observed.rigid |= isinstance(arg, list | tuple) and not arg
+        self.observed.written |= {storage_of(tensor) for tensor in tensors_in(arg)}
+
+
+@functools.cache
+def _runs_without_data(operator: Operator) -> bool:
+    """Whether an operator of ATen has a kernel for tensors without data, and fake tensors need none of their own."""
+    name = operator.name()
+    return not name.startswith("aten::") or any(internals.has_kernel(name, key) for key in _WITHOUT_DATA)
+
+
+#: where kernels are registered that run on tensors without data
+_WITHOUT_DATA = (
+    *("Meta", "CompositeImplicitAutograd", "CompositeExplicitAutograd"),
+    "CompositeExplicitAutogradNonFunctional",
+)

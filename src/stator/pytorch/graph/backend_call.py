@@ -1,0 +1,91 @@
+"""Handing a graph to the backend, in the environment that it expects, and checking what comes back."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from stator.errors import BackendError, StatorError
+from stator.pytorch.graph.contract import backend_guards, in_context
+from stator.pytorch.graph.graph_module import sources_go_with
+from stator.pytorch.graph.memory import memory_guard, must_run_in_order
+from stator.pytorch.graph.node_meta import NodeMeta
+from stator.report.stats import STATS
+
+if TYPE_CHECKING:
+    import torch.fx
+
+    from stator.pytorch.graph.tracing_context import Context
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import TracedValue
+    from stator.pytorch.types import Function
+
+__all__ = ["call_backend"]
+
+
+def _compiled_in_context(
+    recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue], backend: Function, examples: list[object]
+) -> tuple[Function, Context]:
+    """What the backend makes of the graph, and the TracingContext it was called in."""
+    with sources_go_with(gm), in_context(recorder, gm, inputs) as context:
+        try:
+            return backend(gm, examples), context
+        except Exception as e:
+            if type(e).__name__ != "TensorifyScalarRestartAnalysis":
+                raise
+            recorder.shapes.need_floats()
+    # AOTAutograd has tried with the elements of tensors as symbols, and has noted that it must do without them.
+    try:
+        with sources_go_with(gm), in_context(recorder, gm, inputs) as context:
+            return backend(gm, examples), context
+    finally:
+        recorder.shapes.forget_floats()
+
+
+def lie_apart(recorder: Recorder, inputs: list[TracedValue]) -> bool:
+    """Whether the inputs allow a backend to gather and reorder writes; guarded."""
+    guard = memory_guard(recorder, inputs)
+    if guard is None:
+        return True
+    recorder.extra_guards.append(guard)
+    return bool(guard.fn.apart)  # type: ignore[attr-defined]
+
+
+def call_backend(recorder: Recorder, gm: torch.fx.GraphModule, inputs: list[TracedValue]) -> Function:
+    """Hand the graph to the backend in the global state of the start, and check what comes back."""
+    backend = recorder.trace.compile_region.backend
+    name = str(getattr(backend, "name", None) or getattr(backend, "__name__", type(backend).__name__))
+    examples = [_example(value) for value in inputs]
+    started = time.perf_counter()
+    try:
+        if recorder.keeps_order:
+            compiled = backend(gm, examples)
+        elif must_run_in_order(recorder, inputs) or not lie_apart(recorder, inputs):
+            return gm.forward
+        else:
+            compiled, context = _compiled_in_context(recorder, gm, inputs, backend, examples)
+            recorder.extra_guards += backend_guards(recorder, context)
+    except StatorError:
+        raise
+    except Exception as e:
+        raise BackendError(f"backend {name!r} failed: {type(e).__name__}: {e}", backend=name) from e
+    finally:
+        STATS.backend_seconds += time.perf_counter() - started
+        _release_examples(gm, show=not getattr(backend, "keeps_order", False))
+    if not callable(compiled):
+        raise BackendError(f"backend {name!r} returned {type(compiled).__name__}, which is not callable", backend=name)
+    return compiled
+
+
+def _example(value: TracedValue) -> object:
+    """What the backend is shown for an input."""
+    return value.fake if value.host is None else value.host
+
+
+def _release_examples(gm: torch.fx.GraphModule, *, show: bool) -> None:
+    """The trace is over: example values are made now, for whoever looks at the graph later, or not at all."""
+    for node in gm.graph.nodes:
+        if isinstance(node.meta, NodeMeta):
+            if show:
+                node.meta.settle("example_value")
+            node.meta.release()

@@ -1,0 +1,80 @@
+"""What a graph has become, and what is put around the callable that the backend has made of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.pytorch import internals
+from stator.pytorch.graph.undo import Recovery, recovery
+from stator.pytorch.state import global_state
+
+if TYPE_CHECKING:
+    import torch.fx
+
+    from stator.guards.source import Source
+    from stator.pytorch.graph.located import Located
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Function, Nested
+    from stator.space.interfaces import Writer
+
+__all__ = ["CompiledGraph", "leaving_state_alone", "without_last", "without_overrides"]
+
+
+class CompiledGraph:
+    """What a graph has become: `callable(*inputs) -> tuple`, the sources of the inputs, the module, its size.
+
+    `located` tells where in the program an error of the module has come up, if the module itself is run; else None.
+    """
+
+    __slots__ = ("callable", "gm", "inputs", "located", "ops")
+
+    def __init__(
+        self,
+        function: Function,
+        inputs: list[Source | tuple[Source, ...]],
+        gm: torch.fx.GraphModule,
+        ops: int,
+        located: Located | None,
+    ) -> None:
+        self.callable = function
+        self.inputs = inputs
+        self.gm = gm
+        self.ops = ops
+        self.located = located
+
+    def recovery(self, recorder: Recorder, writer: Writer, *, checked: bool) -> Recovery | None:
+        """What generated code does about a failure of the graph, or of checks of its results."""
+        return recovery(recorder, self.located, writer, checked=checked)
+
+
+def without_overrides(function: Function) -> Function:
+    """The compiled graph, whose operations have been through `__torch_function__` already."""
+
+    def run(*args: object) -> Nested:
+        with internals.DisableTorchFunctionSubclass():
+            return function(*args)
+
+    return run
+
+
+def without_last(compiled: Function, count: int) -> Function:
+    """The compiled graph without its last results, which nobody has asked for."""
+
+    def run(*args: object) -> Nested:
+        return compiled(*args)[:-count]
+
+    return run
+
+
+def leaving_state_alone(compiled: Function) -> Function:
+    """An exception must not leave the global state as the middle of the graph has made it."""
+
+    def run(*args: object) -> Nested:
+        before = global_state.snapshot()
+        try:
+            return compiled(*args)
+        except BaseException:
+            global_state.apply(before)
+            raise
+
+    return run

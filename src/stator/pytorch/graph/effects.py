@@ -1,0 +1,78 @@
+"""What running a graph does besides computing its results, noted as its nodes are recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch.fx
+
+    from stator.pytorch.fake.outcome import Outcome
+    from stator.pytorch.traced import Operation, TracedTensor
+
+__all__ = ["GraphEffects"]
+
+
+class GraphEffects:
+    """The effects of one graph."""
+
+    __slots__ = (
+        *("acting", "exposed", "fallible", "keep", "random", "rewritten", "state_nodes", "writes", "writing"),
+        "written",
+    )
+
+    def __init__(self) -> None:
+        #: existing tensors whose contents the graph changes
+        self.written: dict[TracedTensor, None] = {}
+        #: all tensors, by their roots, whose contents the graph changes
+        self.rewritten: dict[TracedTensor, Operation] = {}
+        #: the nodes that write tensors, by how much the versions of these grow
+        self.writes: dict[torch.fx.Node, dict[TracedTensor, int]] = {}
+        #: the nodes that write existing tensors: one that fails may have written part of it
+        self.writing: set[torch.fx.Node] = set()
+        #: whether the graph draws random numbers, and the nodes that do anything else than that, computing and writing
+        self.random = False
+        self.acting: set[torch.fx.Node] = set()
+        #: the nodes that change the global state
+        self.state_nodes: set[torch.fx.Node] = set()
+        #: all nodes that are there for more than their results; and those that may fail when they run
+        self.keep: set[torch.fx.Node] = set()
+        self.fallible: dict[torch.fx.Node, Operation] = {}
+        #: whether more than tensors may show that an operation has failed when something had been written or drawn
+        self.exposed = False
+
+    @property
+    def acts(self) -> bool:
+        """Whether the graph does anything else than compute, write tensors and draw random numbers."""
+        return bool(self.acting)
+
+    @property
+    def inert(self) -> bool:
+        """Whether running the graph so far would show nowhere but in its results."""
+        return not (self.random or self.acting or self.written or self.state_nodes)
+
+    def note(
+        self, node: torch.fx.Node, operation: Operation, outcome: Outcome, written: Sequence[TracedTensor]
+    ) -> None:
+        """A node has been recorded that writes to tensors with these roots, one for each that the outcome tells of."""
+        for root in written:
+            self.rewritten[root] = operation
+            if root.host is not None:
+                self.written[root] = None
+                self.writing.add(node)
+        if written:
+            counts = self.writes[node] = {}
+            for root, count in zip(written, outcome.counts, strict=True):
+                counts[root] = max(counts.get(root, 0), count)  # two operands in one memory have one version
+        if outcome.fallible:
+            self.fallible[node] = operation
+        self.random |= outcome.random
+        if outcome.effectful:
+            self.keep.add(node)
+
+    def note_state(self, node: torch.fx.Node) -> None:
+        """A node has been recorded that changes the global state."""
+        self.keep.add(node)
+        self.state_nodes.add(node)

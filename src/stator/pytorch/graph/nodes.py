@@ -1,0 +1,66 @@
+"""The nodes of a graph under construction, and the traced values that they compute."""
+
+from __future__ import annotations
+
+from operator import getitem
+from typing import TYPE_CHECKING
+
+import torch.fx
+
+from stator.pytorch.graph.inputs import GraphInputs
+from stator.pytorch.graph.node_meta import NodeMeta
+
+if TYPE_CHECKING:
+    from stator.pytorch.traced import TracedValue
+    from stator.pytorch.types import Nested
+
+__all__ = ["GraphNodes"]
+
+
+class GraphNodes:
+    """The graph of one trace: `graph` is what is recorded into, ordinarily the `whole` graph of the trace.
+
+    `attributes` are the modules and tensors that nodes name.
+    """
+
+    def __init__(self) -> None:
+        self.graph = self.whole = torch.fx.Graph()
+        self.inputs = GraphInputs(self.whole)
+        self.attributes: dict[str, object] = {}
+        #: the traced values that nodes compute
+        self.values: dict[torch.fx.Node, TracedValue] = {}
+        #: the nodes of parts of results
+        self._parts: dict[tuple[torch.fx.Node, int], torch.fx.Node] = {}
+
+    def of(self, value: TracedValue) -> torch.fx.Node:
+        """The node of a value used for the first time: a graph input, or a part of an operation's result."""
+        if value.operation is not None:
+            node = value.operation.node
+            for index in value.path:
+                node = self._part(node, index)
+        elif value.symbolic and value.cls is float and not value.recorder.keeps_order:
+            node = self._unboxed(value)
+        else:
+            node = self.inputs.add(value)
+        self.values.setdefault(node, value)
+        return node
+
+    def _part(self, node: torch.fx.Node, index: int) -> torch.fx.Node:
+        made = self._parts.get((node, index))
+        if made is None:
+            made = self._parts[node, index] = node.graph.call_function(getitem, (node, index))
+            parent = node.meta
+            made.meta = NodeMeta(lambda: _item(parent.get("example_value"), index))
+        return made
+
+    def _unboxed(self, value: TracedValue) -> torch.fx.Node:
+        """A symbolic float that existed before the trace, read from a tensor for a backend that needs that."""
+        tensor = value.recorder.shapes.boxed(value).node
+        with self.whole.inserting_after(tensor):
+            node = self.whole.call_method("item", (tensor,))
+        node.meta = NodeMeta(lambda: value.fake)
+        return node
+
+
+def _item(value: Nested, index: int) -> Nested:
+    return None if value is None else value[index]

@@ -1,0 +1,128 @@
+"""Recording one call: what it returns and does is found out, and its node added to the graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from stator import errors
+from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
+from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.graph.node_meta import NodeMeta, call_chain
+from stator.pytorch.graph.operation import Operation
+from stator.pytorch.graph.unread import refuse_lost, unchecked
+from stator.pytorch.tensors.failures import real_warnings
+from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
+from stator.pytorch.tensors.lowering import Call, fill
+from stator.pytorch.tensors.tensor import tensors_among
+from stator.space.value import Unsupported, Value
+from stator.space.warning_trap import left_to_run_time
+
+if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+
+__all__ = ["record_call"]
+
+
+def record_call(recorder: Recorder, call: Call) -> Value:
+    """Record a call, and return the traced value of its result."""
+    refuse_lost(recorder, call)
+    space = recorder.trace.space
+    operation = Operation(recorder, call)
+    outcome = _outcome(recorder, call, operation)
+    if outcome.makes_leaf and not recorder.keeps_order:
+        raise Unsupported(errors.NewLeaf(describe_callable(call.function)))
+    if outcome.warned:
+        outcome.warned = real_warnings(call, outcome.warned)
+        left_to_run_time(space, outcome.warned, describe_callable(call.function))
+    if outcome.rigid and not recorder.keeps_order:
+        raise Unsupported(errors.UnsupportedMutation(describe_callable(call.function), "tensors of the program"))
+    outcome.effectful |= call.acts
+    if outcome.traced:
+        _emit(recorder, call, operation, outcome)
+    elif not told_by_guard(call.function):
+        rely_on_all(call.operands)
+    return outcome.result.build(space, operation, ())
+
+
+def _outcome(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
+    """What the operation returns and does: remembered, or found by running it on fake tensors."""
+    if call.key is not None and recorder.trace.config.memo_metadata:
+        key = (call.key, recorder.state.key)
+        memo = recorder.fakes.memo(any(meta.symbolic for meta in call.metas))
+        found = memo.outcome(call.function, call.args, call.kwargs, key, call.metas, fill)
+        if found is not None and not (found.written and _share_memory(call.operands)):
+            if found.traced:
+                recorder.state.pending.append(operation)
+            return found
+    return _run(recorder, call, operation)
+
+
+def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
+    if call.operands:  # what is made of constants does not see what was written before
+        recorder.fakes.replay()
+    fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
+    before = versions_of(fakes)
+    observed = recorder.fakes.executor.run(call.function, call.args, call.kwargs, fakes, fill)
+    operation.bindings = recorder.shapes.bindings(observed.result, call.function)
+    outcome = outcome_of(observed, fakes, before, describe_callable(call.function), recorder.fakes.symbolic)
+    operation.made_already(observed.result)
+    if outcome.written:
+        recorder.tracked.refresh(observed.written)
+    return outcome
+
+
+def _share_memory(operands: list[Value]) -> bool:
+    """Whether two of the operands are tensors in the same memory."""
+    roots = [tensor.root for tensor in tensors_among(operands)]
+    memories = {root if root.host is None else storage_of(root.host) for root in roots}
+    return len(memories) < len(roots)
+
+
+def _emit(recorder: Recorder, call: Call, operation: Operation, outcome: Outcome) -> None:
+    """Add the node of an operation to the graph, and note what it does."""
+    effects, trace = recorder.effects, recorder.trace
+    written = [call.operands[index].root for index in outcome.written]  # type: ignore[attr-defined]
+    recorder.tracked.refuse_hooked(written)
+    args, kwargs = call.node_args()
+    node = operation.node = recorder.nodes.graph.create_node(call.kind, call.target, args, kwargs)
+    operation.result = outcome.result
+    node.meta = NodeMeta(operation.example, call_chain(trace.frame))
+    if operation.bindings:
+        node.meta["unbacked_bindings"] = operation.bindings
+    recorder.state.used = True
+    operation.effectful = outcome.effectful
+    if not recorder.keeps_order:
+        rely_on_place_in_storage(call)
+    if written and torch.is_grad_enabled():
+        with_grad = any(tensor.requires_grad for tensor in tensors_among(call.operands))
+        for root in written:
+            if with_grad or root.requires_grad:
+                rely_on_autograd(root)
+    before = effects.random or effects.acts
+    effects.note(node, operation, outcome, written)
+    if unchecked(call):
+        effects.fallible[node] = operation
+    if (before or effects.written) and not effects.exposed:
+        effects.exposed = _is_exposed(recorder)
+    if outcome.effectful:
+        trace.mutation_count += 1
+        if not (outcome.random or outcome.written or _only_raises(call)):
+            effects.acting.add(node)
+
+
+def _only_raises(call: Call) -> bool:
+    """Whether all that the operation does besides computing is to raise."""
+    return call.only_raises or "_assert" in getattr(call.function, "__name__", "")
+
+
+def _is_exposed(recorder: Recorder) -> bool:
+    """Whether an exception here finds handlers of the program, or effects that are still to be performed."""
+    frame = recorder.trace.frame
+    while frame is not None:
+        if frame.last().handler is not None:
+            return True
+        frame = frame.parent
+    return bool(recorder.trace.effects.count or recorder.state.changed or recorder.tracked.hooked)

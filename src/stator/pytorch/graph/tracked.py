@@ -1,0 +1,120 @@
+"""The tensors of a trace whose state is followed: what was there before, and what writes to shared memory change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from stator import errors
+from stator.guards.base import Guard
+from stator.guards.guard import Predicate, TensorMatch
+from stator.pytorch.fake.metadata import hint_of, is_symbol
+from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.shapes import dynamism
+from stator.pytorch.tensors.reader import tensor_spec
+from stator.space.value import Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from stator.pytorch.graph.propagation import FakePropagation
+    from stator.pytorch.traced import Operation, TracedTensor
+    from stator.space.interfaces import Trace
+
+__all__ = ["TrackedTensors"]
+
+
+class TrackedTensors:
+    """The tensors of one trace."""
+
+    def __init__(self, trace: Trace, fakes: FakePropagation) -> None:
+        self.trace = trace
+        self.fakes = fakes
+        self.existing: list[TracedTensor] = []
+        #: those made by the trace that have fake tensors
+        self.made: list[TracedTensor] = []
+        #: existing tensors whose metadata the graph changes, by their storages
+        self.restructured: dict[int, TracedTensor] = {}
+        #: the roots of tensors that get hooks when the graph has run
+        self.hooked: set[TracedTensor] = set()
+        #: results of autograd Functions that share memory with an argument
+        self.own_gradients: dict[TracedTensor, Operation] = {}
+        #: whether the graph must be run in the order of the program, by no backend that works otherwise
+        self.in_order = False
+
+    def adopt(self, value: TracedTensor) -> None:
+        """An existing tensor has been met: guard and describe it."""
+        if self.restructured and storage_of(value.host) in self.restructured:
+            raise _shares_memory()
+        dims = dynamism.dims(self.trace, value)
+        self.existing.append(value)
+        if not dims:
+            self._guard(value)
+            value.meta = self.fakes.describe(value.host)
+            return
+        fake = value._fake = self.fakes.shapes.fakify(value, dims)
+        self._guard(value, [i for i, n in enumerate(fake.shape) if is_symbol(n)])
+        value.meta = self.fakes.describe(fake)
+
+    def _guard(self, value: TracedTensor, dynamic_dims: Sequence[int] = ()) -> None:
+        """The trace depends on the class and metadata of an existing tensor."""
+        if value.source is not None:
+            self.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))
+
+    def note(self, value: TracedTensor) -> None:
+        """A new tensor has got its fake tensor: writes to the storage it shares must be seen in it."""
+        self.made.append(value)
+
+    def refresh(self, written: set[int]) -> None:
+        """Tensors that share a written storage may have other metadata now."""
+        for value in [*self.existing, *self.made]:
+            if value._fake is None or storage_of(value._fake) not in written:
+                continue
+            if value.host is not None and _geometry(value._fake) != _geometry(value.host):
+                self.in_order = True  # AOTAutograd gives it the strides and the storage offset of a tensor of its own
+            if value.meta is None:
+                continue
+            meta = self.fakes.describe(value._fake)
+            if meta is not value.meta and value.host is not None:
+                self._restructure(value)
+            value.meta = meta
+
+    def _restructure(self, value: TracedTensor) -> None:
+        """The metadata of an existing tensor has changed: that of others in its memory may have, unseen."""
+        storage = storage_of(value.host)
+        self.restructured.setdefault(storage, value)
+        if any(t is not value and storage_of(t.host) == storage for t in self.existing):
+            raise _shares_memory()
+
+    def refuse_hooked(self, written: Iterable[TracedTensor]) -> None:
+        """A tensor that is written gets another place in autograd's graph: its hooks belong to the one before."""
+        if self.hooked and any(root in self.hooked for root in written):
+            raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor with a hook"))
+
+    def guards(self) -> list[Guard]:
+        """No other tensor lies in the storage of one whose metadata the program changes: its own might change too."""
+        found: list[Guard] = []
+        for value in self.restructured.values():
+            others = [other.source for other in self.existing if other is not value and other.source is not None]
+            if others and value.source is not None:
+                text = f"{value.source.expr()} shares no storage with other tensors"
+                found.append(Predicate((value.source, *others), _apart, text))
+        return found
+
+
+def _apart(tensor: torch.Tensor, *others: torch.Tensor) -> bool:
+    storage = storage_of(tensor)
+    return all(storage_of(other) != storage for other in others)
+
+
+def _shares_memory() -> Unsupported:
+    return Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that shares memory"))
+
+
+def _geometry(tensor: torch.Tensor) -> tuple[object, ...] | None:
+    """Which elements of its storage a tensor consists of, in this call."""
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        return None
+    numbers = (tensor.dim(), *tensor.shape, *tensor.stride(), tensor.storage_offset())
+    return tuple([hint_of(number) for number in numbers])

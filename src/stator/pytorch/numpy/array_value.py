@@ -1,0 +1,116 @@
+"""The traced array: a tensor in the same memory, of which NumPy's attributes are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from stator import errors
+from stator.guards.source import CallSource, ConstSource
+from stator.models.classes.instance import InstanceValue
+from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.numpy.array_calls import numpy_dtype, tensor_of
+from stator.pytorch.tensors import attributes
+from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.value import Constant, ObjectValue, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.guards.source import Source
+    from stator.pytorch.types import Host
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+__all__ = ["FIELDS", "SCALARS", "ArrayValue"]
+
+SCALARS: tuple[type, ...] = tuple(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
+
+
+class ArrayValue(ObjectValue):
+    """An array, or a scalar of NumPy's: `tensor` lies in the same memory."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: TensorValue, cls: type = np.ndarray) -> None:
+        self.cls = cls
+        self.source: Source | None = None
+        self.host: Host = None
+        self.tensor = tensor
+
+    @classmethod
+    def from_host(cls, space: Space, host: Host, source: Source) -> Value:
+        """An existing array: as a tensor, where torch has one like it."""
+        own = space.guard_type(host, source)
+        tensor = _existing(space, host, source)
+        if tensor is None:
+            return InstanceValue.from_host(space, host, source)
+        self = cls(tensor, own)
+        self.host, self.source = host, source
+        return self
+
+    def get_field(self, space: Space, name: str) -> Value | None:
+        reader = FIELDS.get(name)
+        if reader is None:
+            raise Unsupported(errors.UnsupportedAttribute(self.cls.__name__, name))
+        return reader(space, self)
+
+    def unpack(self, space: Space) -> list[Value]:
+        count = len(self.tensor.shape) and hint_of(self.tensor.shape[0])
+        space.int_(space.len(self))  # is assumed not to change
+        getitem = np.ndarray.__getitem__
+        return [space.call_builtin(getitem, [self, Constant(i)], {}) for i in range(count)]
+
+    def describe(self) -> str:
+        return f"an array of shape {tuple(self.tensor.shape)}"
+
+    def reconstruct(self, writer: Writer) -> str:
+        if self.source is not None:
+            return writer.source(self.source)
+        text = f"{writer.const(torch.Tensor.numpy)}({writer.expr(self.tensor)})"
+        return writer.assign("array", text if self.cls is np.ndarray else f"{text}[()]")
+
+
+def _existing(space: Space, host: Host, source: Source) -> TensorValue | None:
+    """The tensor in the memory of an existing array."""
+    if type(source) is ConstSource or type(host) not in (np.ndarray, *SCALARS):
+        return None
+    try:
+        tensor = tensor_of(host)
+    except (TypeError, ValueError):
+        return None
+    recorder = space.trace.recorder
+    value = TensorValue(recorder, torch.Tensor, None)
+    value.source = CallSource(tensor_of, source, "torch.from_numpy")
+    value.host = tensor
+    recorder.tracked.adopt(value)
+    return value
+
+
+# -- attributes -------------------------------------------------------------------------------------------------------
+
+
+def _shape(space: Space, array: ArrayValue) -> Value:
+    return space.new_tuple(space.unpack(attributes.shape(space, array.tensor)))
+
+
+def _total(space: Space, array: ArrayValue) -> Value:
+    total: Value = Constant(1)
+    for size in space.unpack(attributes.shape(space, array.tensor)):
+        total = space.binary("*", total, size)
+    return total
+
+
+def _dtype(space: Space, array: ArrayValue) -> Value:
+    return Constant(numpy_dtype(array.tensor.dtype))
+
+
+#: what reads the attributes of an array; those that are views of it are added by what records them (`arrays`)
+FIELDS: dict[str, Callable[[Space, ArrayValue], Value]] = {
+    "shape": _shape,
+    "ndim": lambda space, array: Constant(len(array.tensor.shape)),
+    "size": _total,
+    "dtype": _dtype,
+    "itemsize": lambda space, array: Constant(numpy_dtype(array.tensor.dtype).itemsize),
+}

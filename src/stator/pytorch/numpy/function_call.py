@@ -1,0 +1,235 @@
+"""Calls of NumPy's functions on arrays: NumPy is asked what it gives, and torch's function of the name recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from stator.pytorch.fake.failure import Failure
+from stator.pytorch.nesting import is_sequence, items_of, rebuilt
+from stator.pytorch.numpy.array_calls import Answer, array_call, ask, computed, numpy_dtype, refusal
+from stator.pytorch.numpy.array_value import SCALARS, ArrayValue
+from stator.pytorch.numpy.error_modes import plan, refuses_for_real
+from stator.pytorch.numpy.error_terms import ErrorTerms
+from stator.pytorch.numpy.float_flags import QUIET
+from stator.pytorch.numpy.loops import refused, types_of, ufunc_of
+from stator.pytorch.numpy.results import OtherType, Result
+from stator.pytorch.tensors.lowering import Call, lower_call
+from stator.space.protocol import NOT_IMPLEMENTED
+from stator.space.value import Constant, Raised, Value
+from stator.space.warning_trap import left_to_run_time
+
+if TYPE_CHECKING:
+    import torch
+
+    from stator.pytorch.types import Host
+    from stator.space.space import Space
+
+__all__ = ["astype", "call", "mind_errors"]
+
+_OTHER_TYPE = "the data type of torch's result differs"
+
+
+def call(space: Space, host: Host, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Record a call of NumPy's function `host`, which `array_call` knows by `name`."""
+    asked = _Asked(space, host, name, args, kwargs)
+    if asked.settled is not None:
+        return asked.settled
+    cast = _cast(space, host, name, args) if not kwargs else args
+    found = ufunc_of(host)
+    if cast is not args and found is not None and found[1] == "":
+        asked.name = found[0].__name__  # methods of torch._numpy's arrays hide errors
+    try:
+        return asked.recorded(cast, kwargs)
+    except OtherType:
+        if found is not None:
+            raise refusal(name, _OTHER_TYPE) from None
+    try:  # torch computes in its default type where NumPy computes in double precision
+        return asked.recorded(
+            [_widened(space, arg) for arg in args], {k: _widened(space, v) for k, v in kwargs.items()}
+        )
+    except OtherType:
+        raise refusal(name, _OTHER_TYPE) from None
+
+
+class _Asked:
+    """One call of NumPy's, with what NumPy answers; `settled` is the result where nothing need be recorded for it."""
+
+    def __init__(self, space: Space, host: Host, name: str, args: list[Value], kwargs: dict[str, Value]) -> None:
+        self.space = space
+        self.name = name
+        self.given = args
+        self.host = host
+        #: what tells of floating-point errors (see float_flags)
+        self.errors = QUIET
+        call, arguments = self.lowered(args, kwargs)
+        answer = self.known(host, call) if not call.operands else self.asked(host, call, arguments)
+        if answer is None:
+            raise refusal(name, "what NumPy gives depends on the contents")
+        if answer.error is not None:
+            raise Raised(space.exception(answer.error))
+        self.answer = answer
+        self.settled: Value | None = None
+        if answer.result is NotImplemented:
+            self.settled = NOT_IMPLEMENTED
+        elif not call.operands and not isinstance(answer.result, np.ndarray | tuple | list):
+            self.settled = space.fresh(answer.result)
+
+    def known(self, host: Host, call: Call) -> Answer:
+        """What NumPy gives for operands that are known."""
+        mind_errors(self.space, self.name)
+        warned: set[type] = set()
+        answer = computed(host, call.args, call.kwargs, warned)
+        left_to_run_time(self.space, warned, f"numpy.{self.name}")
+        return answer
+
+    def asked(self, host: Host, call: Call, arguments: _Arguments) -> Answer | None:
+        """What NumPy gives for operands like those of the call."""
+        classes = [arguments.classes.get(id(operand), int) for operand in call.operands]
+        fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
+        warned: set[type] = set()
+        answer = ask(host, call.args, call.kwargs, fakes, classes, warned)
+        left_to_run_time(self.space, warned, f"numpy.{self.name}")
+        if answer is not None and answer.error is None and answer.computes():
+            self.errors, why = plan(self.space, host, self.name, call, answer.result)
+            if why is not None:
+                raise refusal(self.name, why)
+        return answer
+
+    def lowered(self, args: list[Value], kwargs: dict[str, Value]) -> tuple[Call, _Arguments]:
+        """The call as the graph takes it."""
+        arguments = _Arguments(self.space, self.name)
+        call = Call(array_call, "call_function", array_call)
+        lower_call(self.space, call, [arguments.of(a) for a in args], {k: arguments.of(a) for k, a in kwargs.items()})
+        return call, arguments
+
+    def recorded(self, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """Record the call with these arguments, which stand for those that NumPy was asked with."""
+        call, arguments = self.lowered(args, kwargs)
+        call.args = (self.name, *call.args)
+        call.key = None if call.key is None else (self.name, call.key)
+        call.only_raises = True
+        if self.errors == QUIET:
+            return self._made(call, arguments, args)
+        terms = self.space.trace.extension(ErrorTerms)
+        found = terms.before(self.host, self.errors, args, call, self.answer.result)
+        if found is None:
+            raise refusal(self.name, "its operands do not tell whether it meets floating-point errors")
+        result = self._made(call, arguments, args)
+        terms.after(self.host, self.errors, call, found, result)
+        return result
+
+    def _made(self, call: Call, arguments: _Arguments, args: list[Value]) -> Value:
+        try:
+            result = self.space.trace.recorder.record(call)
+        except Failure as failure:
+            raise refusal(self.name, str(failure.error).partition("\n")[0][:200]) from None
+        same = all(a is b for a, b in zip(args, self.given, strict=True))
+        parts = Result(self.space, self.name, self.answer, call.operands, arguments.arrays, same)
+        return parts.of(result.force(), self.answer.result)
+
+
+def _cast(space: Space, host: Host, name: str, args: list[Value]) -> list[Value]:
+    """The operands of a universal function in the data types that NumPy computes in."""
+    found = ufunc_of(host)
+    if found is None:
+        return args
+    values = [_as_array(space, arg.force()) for arg in args]
+    kinds = [_kind(space, value) for value in values]
+    types = None if None in kinds else types_of(*found, kinds)
+    if types is None:
+        return args
+    why = refused(*found, types, [not isinstance(value, ArrayValue) for value in values])
+    if why is not None or (found[1] == "inplace" and kinds[0] != types[0]):
+        raise refusal(name, why or _OTHER_TYPE)
+    return [_of_type(space, value, dtype) for value, dtype in zip(values, types, strict=True)]
+
+
+def _as_array(space: Space, value: Value) -> Value:
+    if is_sequence(value):
+        return call(space, np.asarray, "asarray", [value], {}).force()
+    host = space.known(value)
+    return embedded(space, host) if type(host) in SCALARS else value
+
+
+def _kind(space: Space, value: Value) -> Any:
+    """The data type of an operand, Python's type of a number; None for anything else."""
+    if isinstance(value, ArrayValue):
+        return numpy_dtype(value.tensor.dtype)
+    if value.cls is bool:
+        return np.dtype(bool)
+    return value.cls if value.cls in (int, float, complex) else None
+
+
+def _of_type(space: Space, value: Value, dtype: torch.dtype) -> Value:
+    if not isinstance(value, ArrayValue):
+        # torch computes with a number of Python's in single precision, and rounds the result only.
+        if dtype == np.float16 and type(value) is Constant:
+            return embedded(space, np.float16(value.host))
+        return value
+    if numpy_dtype(value.tensor.dtype) == dtype:
+        return value
+    return astype(space, value, Constant(dtype.name))
+
+
+def _widened(space: Space, value: Value) -> Value:
+    """A float of Python's in double precision."""
+    value = value.force()
+    if type(value) is Constant and value.cls is float:
+        return embedded(space, np.float64(value.host))
+    return value
+
+
+def astype(space: Space, array: ArrayValue, dtype: Value) -> Value:
+    """`array.astype(dtype)`."""
+    cls: Host = array.cls
+    return call(space, cls.astype, "ndarray.astype", [array, dtype], {})
+
+
+def embedded(space: Space, host: Host) -> ArrayValue:
+    """A known scalar as a tensor of the graph."""
+    options: dict[str, Value] = {"dtype": Constant(host.dtype.name)}
+    array: Any = call(space, np.asarray, "asarray", [Constant(host.item())], options)
+    return ArrayValue(array.tensor, type(host))
+
+
+class _Arguments:
+    """The arguments of one call, as the graph takes them."""
+
+    def __init__(self, space: Space, name: str) -> None:
+        self.space = space
+        self.name = name
+        #: id of a tensor among the arguments → the array that it stands for, and its class
+        self.arrays: dict[int, ArrayValue] = {}
+        self.classes: dict[int, type] = {}
+
+    def of(self, value: Value) -> Value:
+        """One argument."""
+        value = value.force()
+        if isinstance(value, ArrayValue):
+            if self.classes.setdefault(id(value.tensor), value.cls) is not value.cls:
+                raise refusal(self.name, "an array and a scalar are one tensor")
+            self.arrays.setdefault(id(value.tensor), value)
+            return value.tensor
+        if issubclass(value.cls, torch.Tensor):
+            raise refusal(self.name, "a tensor is among the arrays")
+        items = items_of(self.space, value)
+        if items is not None:
+            return rebuilt(self.space, value, [self.of(item) for item in items])
+        host = self.space.known(value)
+        if type(host) in SCALARS:
+            return self.of(embedded(self.space, host))
+        if host in (bool, int, float, complex) or (isinstance(host, type) and host in SCALARS):
+            return Constant(np.dtype(host).name)
+        if isinstance(host, np.dtype) and host.isnative:
+            return Constant(host.name)
+        return value
+
+
+def mind_errors(space: Space, name: str = "scalar") -> None:
+    """Known operands are computed with for real: see protocol.AMBIENT."""
+    why = refuses_for_real(space)
+    if why is not None:
+        raise refusal(name, why)

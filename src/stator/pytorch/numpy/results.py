@@ -1,0 +1,93 @@
+"""What torch has computed for a function of NumPy's, made arrays where it is what NumPy gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from stator.pytorch.nesting import items_of, rebuilt
+from stator.pytorch.numpy.array_calls import Answer, numpy_dtype, refusal, same_sizes, strides_of
+from stator.pytorch.numpy.array_value import ArrayValue
+from stator.pytorch.tensors.recording import record_method
+from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.value import Constant, Unsupported, Value
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Host
+    from stator.space.space import Space
+
+__all__ = ["OtherType", "Result"]
+
+
+class OtherType(Exception):
+    """torch's result is not of NumPy's data type."""
+
+
+class Result:
+    """Makes arrays of the tensors in a result, where they are what NumPy gives."""
+
+    def __init__(
+        self,
+        space: Space,
+        name: str,
+        answer: Answer,
+        operands: list[Any],
+        arrays: dict[int, ArrayValue],
+        same: bool,
+    ) -> None:
+        self.space = space
+        #: whether the operands are those that NumPy was asked with
+        self.same = same
+        self.name = name
+        self.answer = answer
+        self.operands = operands
+        self.arrays = arrays
+
+    def of(self, value: Value, real: Host) -> Value:
+        """The traced result, or part of it, for that of NumPy on stand-ins."""
+        if isinstance(real, np.ndarray | np.generic):
+            if not isinstance(value, TensorValue):
+                raise self.differs("kind")
+            return self.array(value, real)
+        if type(real) is tuple or type(real) is list:
+            items = items_of(self.space, value)
+            if items is None or len(items) != len(real):
+                raise self.differs("kind")
+            return rebuilt(self.space, value, [self.of(item, part) for item, part in zip(items, real, strict=True)])
+        if value.symbolic and value.cls is type(real):
+            return value
+        if type(value) is not Constant or value.cls is not type(real) or value.host != real:
+            raise self.differs("kind")
+        return value
+
+    def array(self, tensor: TensorValue, real: Host) -> ArrayValue:
+        """One array, or scalar."""
+        given = self.answer.given(real)
+        if given is not None and not (self.same or given == 0):
+            raise self.differs("memory")
+        if given is not None:
+            return self.arrays[id(self.operands[given])]
+        if numpy_dtype(tensor.dtype) != real.dtype:
+            raise OtherType
+        if not same_sizes(tensor.shape, real.shape):
+            raise self.differs("shape")
+        shared = {self.operands[i].root for i in self.answer.shares(real)} if type(real) is np.ndarray else set()
+        if shared and not (self.same and tensor.root in shared):
+            raise self.differs("memory")
+        if (not shared and tensor.root is not tensor) or not self.lies_like(tensor, real):
+            if shared or not real.flags.c_contiguous:
+                raise self.differs("layout in memory")
+            tensor = record_method(self.space, "clone", tensor, memory_format=torch.contiguous_format)
+        return ArrayValue(tensor, type(real))
+
+    @staticmethod
+    def lies_like(tensor: TensorValue, real: Host) -> bool:
+        """Whether the elements of the traced tensor lie in memory like those of an array."""
+        strides = tensor.meta.stride if tensor.meta is not None else tuple(tensor.fake.stride())
+        return same_sizes(strides, strides_of(real), real.shape)
+
+    def differs(self, what: str) -> Unsupported:
+        """torch's result is not NumPy's."""
+        return refusal(self.name, f"the {what} of torch's result differs")

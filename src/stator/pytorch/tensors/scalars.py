@@ -1,0 +1,130 @@
+"""The number in a tensor of one element: known while tracing, or a symbol that the graph computes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from stator.pytorch import internals
+from stator.pytorch.fake.failure import Failure
+from stator.pytorch.shapes.symbols import SymValue, compute
+from stator.pytorch.tensors.known import contents
+from stator.pytorch.tensors.lowering import Call, Operand, fill
+from stator.pytorch.tensors.tensor import TensorValue
+from stator.space.value import Raised, Value
+
+if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.types import Function
+    from stator.space.space import Space
+
+__all__ = ["as_number", "is_integral", "known_as", "scalar", "with_numbers"]
+
+_Base: Any = internals.TensorBase
+
+
+def as_number(space: Space, tensor: TensorValue, kind: type) -> Value | None:
+    """The only element as a number that is known when the graph runs; None where it cannot be had."""
+    if not space.trace.config.capture_scalar_outputs or tensor.dtype.is_complex:
+        return None
+    recorder = space.trace.recorder
+    place = None if recorder.effects.acts or tensor.root in recorder.effects.rewritten else _place(recorder, tensor)
+    number = recorder.shapes.elements.get(place)
+    if number is None:
+        call = Call(_Base.item, "call_method", "item")
+        call.args, call.operands = (Operand(0),), [tensor]
+        try:
+            number = recorder.record(call)
+        except Failure:  # more than one element: eager words the error
+            return None
+        if place is not None:
+            recorder.shapes.elements[place] = number
+    if kind in (object, number.cls):
+        return number
+    if not isinstance(number, SymValue):  # fake tensors know it
+        return _converted(space, kind, number.as_host(space))
+    return compute(space, torch.sym_int if kind is int else torch.sym_float, [number])
+
+
+def _place(recorder: Recorder, tensor: TensorValue) -> Any:
+    """What tells a number from others that are read from tensors nobody writes to: the same is one symbol."""
+    operation = tensor.operation
+    if operation is None or operation.key is None or operation.effectful:
+        return id(recorder.nodes.graph), tensor
+    return id(recorder.nodes.graph), operation.function, operation.key, tuple(operation.operands), tensor.path
+
+
+def known_as(space: Space, conversion: Function, value: Value) -> Value | None:
+    """What `conversion` makes of a tensor made from constants in the trace (torch.tensor(3)); None for any other."""
+    real = contents(space.trace.recorder, value)
+    return None if real is None else _converted(space, conversion, real)
+
+
+def _converted(space: Space, conversion: Function, real: object) -> Value:
+    try:
+        return space.fresh(conversion(real))
+    except Exception as e:
+        raise Raised(space.exception(e)) from None
+
+
+def scalar(space: Space, tensor: TensorValue, kind: type) -> Value | None:
+    """The only element as a number of the given class (of its own, for object): known, a symbol, or None."""
+    host = {int: _Base.__int__, float: _Base.__float__}.get(kind, _Base.item)
+    return known_as(space, host, tensor) or as_number(space, tensor, kind)
+
+
+def number_in(space: Space, tensor: TensorValue) -> Value | None:
+    """The number in a tensor of one integer, as C code reads it: known, or known when the graph runs."""
+    return known_as(space, _Base.item, tensor) or as_number(space, tensor, int)
+
+
+def with_numbers(space: Space, call: Call) -> Call | None:
+    """The call with its operands of one integer as numbers, as C code reads sizes and bounds; None if there are none.
+
+    The number is known, or read from the tensor in the graph. The first argument stays the tensor it is.
+    """
+    if call.function in (torch.tensor, torch.as_tensor) and any(operand.symbolic for operand in call.operands):
+        return _from_symbols(call)
+    chosen: dict[int, Any] = {}
+    for index, operand in enumerate(call.operands):
+        if isinstance(operand, TensorValue) and not _is_first(call, index) and _is_integer(operand):
+            number = number_in(space, operand)
+            if number is None:
+                return None
+            chosen[index] = number
+    if not chosen:
+        return None
+    again = Call(call.function, call.kind, call.target, call.swap)
+    items: list[Any] = []
+    for index, operand in enumerate(call.operands):
+        number = chosen.get(index, operand)
+        if number is not operand and not number.symbolic:
+            items.append(number.as_host(space))
+            continue
+        items.append(Operand(len(again.operands)))
+        again.operands.append(number)
+        again.metas.append(getattr(number, "meta", None))
+    again.args, again.kwargs = fill(call.args, items), fill(call.kwargs, items)
+    return again
+
+
+def _from_symbols(call: Call) -> Call:
+    """`torch.tensor([n, …])` with symbols among the numbers: torch's own definition of it in Python takes them."""
+    again = Call(internals.refs.tensor, "call_function", internals.refs.tensor)
+    again.args, again.kwargs, again.operands, again.metas = call.args, call.kwargs, call.operands, call.metas
+    return again
+
+
+def _is_first(call: Call, index: int) -> bool:
+    first = call.args[0] if call.args else None
+    return type(first) is Operand and first.index == index
+
+
+def is_integral(dtype: torch.dtype) -> bool:
+    """Whether C code takes an element of this type for an index."""
+    return not (dtype.is_floating_point or dtype.is_complex)
+
+
+def _is_integer(operand: TensorValue) -> bool:
+    return len(operand.shape) == 0 and is_integral(operand.dtype)

@@ -1,0 +1,116 @@
+"""What the PyTorch layer's parts see of a traced tensor, and of the operation that has made it.
+
+`stator.pytorch.tensors.tensor.TensorValue` and `stator.pytorch.graph.operation.Operation` are what they meet; these
+protocols name what is really used, so that what keeps tensors and operations imports nothing of what makes them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch.fx
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    from stator.guards.source import Source
+    from stator.pytorch.fake.fake_executor import FakeExecutor
+    from stator.pytorch.fake.metadata import TensorMeta
+    from stator.pytorch.types import Args, Fake, FakeOperand, Function, Host, Kwargs, Number
+    from stator.space.interfaces import Writer
+    from stator.space.value import Value
+
+__all__ = ["Operation", "ResultCheck", "Shapes", "TracedTensor", "TracedValue"]
+
+
+class TracedValue(Protocol):
+    """What a graph has a node for: a traced tensor, or a number that depends on symbolic sizes."""
+
+    cls: type
+    source: Source | None
+    host: Host
+    symbolic: ClassVar[bool]
+    operation: Operation | None
+    path: tuple[int, ...]
+    #: the recorder that it belongs to, which is put together from what sees this
+    recorder: Any
+    _node: torch.fx.Node | None
+
+    @property
+    def node(self) -> torch.fx.Node:
+        """The FX node that computes it."""
+
+    @property
+    def fake(self) -> FakeOperand:
+        """A fake tensor with its metadata and its aliases, made when needed; or torch's symbolic number."""
+
+
+class TracedTensor(TracedValue, Protocol):
+    """A traced tensor; see `stator.pytorch.tensors.tensor.TensorValue`."""
+
+    meta: TensorMeta | None
+    _fake: Fake | None
+
+    @property
+    def root(self) -> TracedTensor:
+        """The tensor whose memory this one shares; itself, unless it is a view."""
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether autograd records what is done to it."""
+
+
+class Operation(Protocol):
+    """One recorded call; see `stator.pytorch.graph.operation.Operation`."""
+
+    function: Function
+    args: Args
+    kwargs: Kwargs
+    key: object
+    state: object
+    step: int
+    effectful: bool
+    operands: list[Value]
+
+    @property
+    def recorder(self) -> Any:
+        """The recorder that it belongs to, which is put together from what sees this."""
+
+    @property
+    def node(self) -> torch.fx.Node:
+        """The FX node of the call."""
+
+    @property
+    def made_values(self) -> Sequence[TracedTensor]:
+        """The tensors among its results."""
+
+    def replay(self, fake_executor: FakeExecutor) -> None:
+        """Run it on fake tensors."""
+
+    def made(self, meta: TensorMeta | None, path: tuple[int, ...], alias: int | None = None) -> Any:
+        """The traced tensor found at `path` of the result; `alias` is the operand whose memory it shares."""
+
+    def made_number(self, number: Number, path: tuple[int, ...]) -> Value:
+        """The symbolic number found at `path` of the result."""
+
+
+class ResultCheck(Protocol):
+    """What a trace has assumed of results of its graph."""
+
+    def confirm(self) -> None:
+        """The trace is over: make sure that what its graph does can be taken back."""
+
+    def expressions(self, writer: Writer) -> list[str]:
+        """What must be true when the graph has run, as expressions of the generated program."""
+
+
+class Shapes(Protocol):
+    """The symbols of one trace, as fake tensors need them; see `stator.pytorch.shapes.shapes.Shapes`."""
+
+    @property
+    def used_env(self) -> ShapeEnv | None:
+        """The ShapeEnv; None as long as the trace has no symbols and makes none."""
+
+    def fakify(self, value: TracedTensor, dims: dict[int, object] | None = None) -> Fake:
+        """The fake tensor of an existing one, of which these dimensions are symbols."""
