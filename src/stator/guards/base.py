@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from stator._core import OPERATIONS
 
-from .source import Frame, LoadError, Source
+from .source import CallInputs, LoadError, Source
 
 __all__ = ["KINDS", "Guard", "Where", "show"]
 
@@ -53,10 +53,10 @@ class Guard:
     def __hash__(self) -> int:
         return hash(self._key)
 
-    def check(self, frame: Frame) -> bool:
-        """Does the assumption hold for this frame?  A source that cannot be loaded, or an exception, means no."""
+    def check(self, call: CallInputs) -> bool:
+        """Does the assumption hold for this call?  A source that cannot be loaded, or an exception, means no."""
         try:
-            return self.test(*[frame.get(source) for source in self.sources])
+            return self.test(*[call.get(source) for source in self.sources])
         except LoadError:
             return False
 
@@ -64,10 +64,10 @@ class Guard:
         """The check itself, on the objects found at the sources."""
         raise NotImplementedError
 
-    def explain(self, frame: Frame) -> str:
+    def explain(self, call: CallInputs) -> str:
         """What was expected and what is there instead."""
         try:
-            objects = [frame.get(source) for source in self.sources]
+            objects = [call.get(source) for source in self.sources]
         except LoadError as error:
             return f"{self}: {error}{self.at()}"
         return f"{self}: {self.found(*objects)}{self.at()}"

@@ -1,4 +1,4 @@
-"""What all sources share: interning, and the frame they load from."""
+"""What all sources share: interning, and the call that they load from."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Self
 
 from stator._core import OPERATIONS
 
-__all__ = ["KINDS", "Frame", "LoadError", "Output", "Source", "interned", "sources_of"]
+__all__ = ["KINDS", "CallInputs", "LoadError", "Output", "Source", "interned", "sources_of"]
 
 
 class LoadError(Exception):
     """The path does not exist (any more): a missing key, another container type, a dead weak reference."""
 
 
-class Frame:
+class CallInputs:
     """What a guard check looks at: the running function and the raw values of its argument slots."""
 
     __slots__ = ("args", "func", "registers")
@@ -96,12 +96,12 @@ class Source:
                 raise TypeError(f"{cls.__name__}: the core has no load {cls.op}, or another source has it")
             KINDS[cls.op] = cls
 
-    def load(self, frame: Frame) -> object:
+    def load(self, call: CallInputs) -> object:
         """The object at this path; raises LoadError."""
         base = self.base
-        return self.fetch(None if base is None else frame.get(base), frame)
+        return self.fetch(None if base is None else call.get(base), call)
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         """One step: from the base's object to this path's."""
         raise NotImplementedError
 

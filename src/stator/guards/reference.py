@@ -6,13 +6,13 @@ from typing import Any
 
 from .base import Guard
 from .intern import Output, sources_of
-from .source import Frame, LoadError
+from .source import CallInputs, LoadError
 
 __all__ = ["ReferenceProgram"]
 
 
 class ReferenceProgram:
-    """Checks guards one after the other, loading from a Frame."""
+    """Checks guards one after the other, loading from the inputs of a call."""
 
     __slots__ = ("guards", "outputs")
 
@@ -22,23 +22,23 @@ class ReferenceProgram:
 
     def run(self, func: object, args: tuple[object, ...]) -> tuple[object, ...] | None:
         """The outputs, or None if a guard fails or an output cannot be loaded."""
-        frame = Frame(func, args)
-        if not all(guard.check(frame) for guard in self.guards):
+        call = CallInputs(func, args)
+        if not all(guard.check(call) for guard in self.guards):
             return None
         try:
-            return tuple(_load_output(frame, output) for output in self.outputs)
+            return tuple(_load_output(call, output) for output in self.outputs)
         except LoadError:
             return None
 
     def failure(self, func: object, args: tuple[object, ...]) -> str | None:
         """The first guard that fails, explained; None if all hold."""
-        frame = Frame(func, args)
+        call = CallInputs(func, args)
         for guard in self.guards:
-            if not guard.check(frame):
-                return guard.explain(frame)
+            if not guard.check(call):
+                return guard.explain(call)
         for source in (source for output in self.outputs for source in sources_of(output)):
             try:
-                frame.get(source)
+                call.get(source)
             except LoadError as error:
                 return f"{source.expr()}: {error}"
         return None
@@ -58,10 +58,10 @@ class ReferenceProgram:
         return None
 
 
-def _load_output(frame: Frame, output: Output) -> object:
+def _load_output(call: CallInputs, output: Output) -> object:
     if isinstance(output, tuple):
-        return tuple(map(frame.get, output))
-    return frame.get(output)
+        return tuple(map(call.get, output))
+    return call.get(output)
 
 
 def _as_tuple(output: Output, value: Any) -> tuple[object, ...]:

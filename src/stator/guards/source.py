@@ -13,18 +13,18 @@ from itertools import islice
 from types import CellType, FunctionType, MappingProxyType
 from typing import Any, Self
 
-from .intern import Frame, LoadError, Source, interned
+from .intern import CallInputs, LoadError, Source, interned
 from .raw import ABSENT, dict_get, dict_keys, instance_dict, present_dict, type_lookup
 
 __all__ = [
     "AttrSource",
+    "CallInputs",
     "CallSource",
     "CellContentsSource",
     "CellSource",
     "ConstSource",
     "DictItemSource",
     "DictKeySource",
-    "Frame",
     "FunctionSource",
     "GetAttrSource",
     "GlobalSource",
@@ -51,10 +51,10 @@ class LocalSource(Source):
     def __new__(cls, index: int, name: str) -> LocalSource:
         return interned((cls, index, name), base=None, index=index, name=name)  # type: ignore[no-any-return]
 
-    def fetch(self, base: object, frame: Frame) -> object:
-        if self.index >= len(frame.args):
+    def fetch(self, base: object, call: CallInputs) -> object:
+        if self.index >= len(call.args):
             raise LoadError(f"no argument slot {self.index}")
-        return frame.args[self.index]
+        return call.args[self.index]
 
     def expr(self) -> str:
         return self.name
@@ -75,8 +75,8 @@ class FunctionSource(Source):
     def __new__(cls) -> FunctionSource:
         return interned((cls,), base=None)  # type: ignore[no-any-return]
 
-    def fetch(self, base: object, frame: Frame) -> object:
-        return frame.func
+    def fetch(self, base: object, call: CallInputs) -> object:
+        return call.func
 
     def expr(self) -> str:
         return "__function__"
@@ -93,8 +93,8 @@ class CellSource(Source):
     def __new__(cls, index: int, name: str) -> CellSource:
         return interned((cls, index, name), base=None, index=index, name=name)  # type: ignore[no-any-return]
 
-    def fetch(self, base: object, frame: Frame) -> object:
-        closure = frame.func.__closure__ if isinstance(frame.func, FunctionType) else None
+    def fetch(self, base: object, call: CallInputs) -> object:
+        closure = call.func.__closure__ if isinstance(call.func, FunctionType) else None
         if closure is None or self.index >= len(closure):
             raise LoadError(f"no closure cell {self.index}")
         return _cell_contents(closure[self.index])
@@ -123,7 +123,7 @@ class GlobalSource(Source):
         self: GlobalSource = interned(key, base=None, globals_dict=globals_dict, name=name, module_name=module_name)
         return self
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         return _dict_item(self.globals_dict, self.name)
 
     def expr(self) -> str:
@@ -149,7 +149,7 @@ class ConstSource(Source):
     def __new__(cls, obj: object, expr: str) -> ConstSource:
         return interned((cls, id(obj), expr), base=None, obj=obj, text=expr)  # type: ignore[no-any-return]
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         return self.obj
 
     def expr(self) -> str:
@@ -217,7 +217,7 @@ class AttrSource(_NamedStep):
     __slots__ = ()
     op = "ATTR"
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         return _dict_item(present_dict(base), self.name)
 
     def expr(self) -> str:
@@ -231,7 +231,7 @@ class GetAttrSource(_NamedStep):
     op = "GETATTR"
     is_repeatable = False
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         try:
             return getattr(base, self.name)
         except Exception as error:
@@ -247,7 +247,7 @@ class InstanceDictSource(_Step):
     __slots__ = ()
     op = "INSTANCE_DICT"
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         found = instance_dict(base)
         if not isinstance(found, dict):  # a class shows only a view of its dict
             raise LoadError("no instance dict")
@@ -263,7 +263,7 @@ class TypeSource(_Step):
     __slots__ = ()
     op = "TYPE"
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         return type(base)
 
     def expr(self) -> str:
@@ -276,7 +276,7 @@ class TypeAttrSource(_NamedStep):
     __slots__ = ()
     op = "TYPE_ATTR"
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         if not isinstance(base, type):
             raise LoadError("not a class")
         found = type_lookup(base, self.name)
@@ -294,7 +294,7 @@ class ItemSource(_IndexedStep):
     __slots__ = ()
     op = "ITEM"
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         if not isinstance(base, (tuple, list)):
             raise LoadError("neither list nor tuple")
         kind: Any = tuple if isinstance(base, tuple) else list
@@ -319,7 +319,7 @@ class DictItemSource(Source):
         intern_key = (cls, base, kind, key if kind in _PLAIN_KEYS else id(key))
         return interned(intern_key, base=base, key=key)  # type: ignore[no-any-return]
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         if not isinstance(base, dict):
             raise LoadError("not a dict")
         return _dict_item(base, self.key)
@@ -340,7 +340,7 @@ class DictKeySource(_IndexedStep):
     __slots__ = ()
     op = "DICT_KEY"
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         if not isinstance(base, dict):
             raise LoadError("not a dict")
         for key in islice(dict_keys(base), self.index, None):
@@ -357,7 +357,7 @@ class CellContentsSource(_Step):
     __slots__ = ()
     op = "CELL_CONTENTS"
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         if type(base) is not CellType:
             raise LoadError("not a cell")
         return _cell_contents(base)
@@ -372,7 +372,7 @@ class WeakrefSource(_Step):
     __slots__ = ()
     op = "WEAKREF"
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         if not isinstance(base, weakref.ref):
             raise LoadError("not a weak reference")
         found = weakref.ref.__call__(base)
@@ -397,7 +397,7 @@ class CallSource(Source):
     def __new__(cls, fn: Callable[[Any], object], base: Source, text: str) -> CallSource:
         return interned((cls, id(fn), base, text), base=base, fn=fn, text=text)  # type: ignore[no-any-return]
 
-    def fetch(self, base: object, frame: Frame) -> object:
+    def fetch(self, base: object, call: CallInputs) -> object:
         try:
             return self.fn(base)
         except Exception as error:
