@@ -125,7 +125,7 @@ class TemplateValue(_Parts):
                     strings.append(Constant(""))
                 interpolations.append(arg)
             else:
-                raise space.error(TypeError, error_words(_Template, space.stand_in(arg)))
+                raise space.error(TypeError, error_words(_Template, space.sample(arg)))
         if len(strings) == len(interpolations):
             strings.append(Constant(""))
         return TemplateValue(space.new_tuple(strings), space.new_tuple(interpolations))
@@ -192,6 +192,6 @@ class TemplateIterator(IteratorValue):
 
 
 if TEMPLATES:
-    models(_Interpolation, inherited=["tp_repr"])(InterpolationValue)
+    models(_Interpolation)(InterpolationValue)
     models(_Template)(TemplateValue)
     iterator_type(_TemplateIter)(TemplateIterator)
