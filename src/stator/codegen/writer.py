@@ -89,7 +89,8 @@ class Writer:
             return found
         if key in self._making:
             return self.early(value)
-        self.trace.extension(CachedResults).keep(value)
+        if self.trace.space.has_cached_results:
+            self.trace.extension(CachedResults).keep(value)
         self._making.add(key)
         self._kept.append(value)
         text = value.reconstruct(self)

@@ -33,6 +33,8 @@ class Space(ABC):
     _class_values: dict[tuple[type, str], Any]
     #: the StopIteration by which the iterator asked last has ended, where another iterator wants to pass it on
     ended_by: Value | None = None
+    #: whether objects that a cached function has given are about (`CachedResults`): few programs have any
+    has_cached_results: bool = False
     #: how host functions are called, `compute(function, *args, **kwargs)`, where it depends on the traced program
     compute: Callable[..., Any] | None = None
     #: whether host operands are being collected for CPython: what only stands for something must not be among them

@@ -239,7 +239,8 @@ class Wrapping(Space):
         """`value` is about to be mutated: note it, in order, if it existed before the trace."""
         trace = self.trace
         trace.mutation_count += 1
-        trace.extension(CachedResults).keep(value)
+        if self.has_cached_results:
+            trace.extension(CachedResults).keep(value)
         if value.source is not None and trace.effects.mutated(value, trace.finalizers.calls_back):
             trace.stops.soon()
 
