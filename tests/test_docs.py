@@ -2,12 +2,17 @@
 
 import importlib
 import re
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "benchmarks" / "README.md"]
+DOCS = ROOT / "docs"
+OTHERS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
+PAGES = [*sorted(DOCS.glob("*.md")), *OTHERS]
 #: the page that names files of torch
 OF_TORCH = "is_compiling.md"
 PLACES = (ROOT, ROOT / "src" / "stator", ROOT / "src" / "stator" / "_core", ROOT / "benchmarks", ROOT / "tests")
@@ -65,6 +70,33 @@ def resolves(name):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_resolve(page):
     assert [word for word in sorted(words(page)) if DOTTED.match(word) and not resolves(word)] == []
+
+
+def blocks(name):
+    """The listings of Python on a page of docs/."""
+    return re.findall(r"^```python\n(.*?)^```$", (DOCS / name).read_text(encoding="utf-8"), re.M | re.S)
+
+
+def printed(program, tmp_path):
+    """What the program prints, run as a file, since what is traced has one."""
+    path = tmp_path / "example.py"
+    path.write_text(program, encoding="utf-8")
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.needs_torch
+def test_the_listings_for_debugging_run(tmp_path):
+    text = printed("\n".join(blocks("debugging.md")), tmp_path)
+    assert "f used 1 times" in text
+    assert "its shape is (4,), expected (3,)" in text
+
+
+@pytest.mark.needs_torch
+def test_what_is_generated_for_a_pytree(tmp_path):
+    program, generated = blocks("pytree.md")
+    assert textwrap.indent(textwrap.dedent(generated), "    ") in printed(program, tmp_path)
 
 
 def test_a_file_that_is_missing_is_found(tmp_path):
