@@ -78,7 +78,7 @@ def first_import(space: Space, full: str) -> NoReturn:
     """
     trace = space.trace
     recorder = trace.recorder
-    if trace.effects or full in trace.done_first or not (recorder is None or recorder.inert):
+    if trace.effects or full in trace.done_first or not (recorder is None or recorder.effects.inert):
         raise Unsupported(errors.ImportWithSideEffects(full))
     raise DoFirst(full, lambda: importlib.import_module(full))
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from stator.host.version_facts import TEMPLATES
+from stator.host.words import error_words
 from stator.models.iterators.iterator import IteratorValue, advanced, iterator_type
 from stator.space.deferred import concatenated
 from stator.space.facts import part
@@ -124,7 +125,7 @@ class TemplateValue(_Parts):
                     strings.append(Constant(""))
                 interpolations.append(arg)
             else:
-                return bad_call(space, _Template, [arg], {})
+                raise space.error(TypeError, error_words(_Template, space.sample(arg)))
         if len(strings) == len(interpolations):
             strings.append(Constant(""))
         return TemplateValue(space.new_tuple(strings), space.new_tuple(interpolations))
