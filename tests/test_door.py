@@ -30,7 +30,7 @@ EXCEPTIONS = {
     "space/operators.py: Operators.truth": _CONSTANT,
     "space/protocol.py: _Signature._takes_by_name": "a C function that a model is registered for",
     "space/recursion.py: repr_piece": _CONSTANT,
-    "models/containers/dict_iterators.py: DictIterator.from_host": "an OrderedDict's breaks; `guard_type` guards others",
+    "models/containers/dict_iterators.py: DictIterator.from_host": "OrderedDict's breaks; `guard_type` guards others",
     "models/containers/sequence.py: Sequence.position": _CONSTANT,
     "models/containers/set_table.py: SetTable": "by set's own methods; the class, `_finish` and `has` guard it",
     "models/containers/tuple_.py: TupleValue.get_field": "of a fresh structure sequence; an existing one's is wrapped",
