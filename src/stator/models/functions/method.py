@@ -202,13 +202,15 @@ class BuiltinValue(Named):
         return f"builtin {self.qualname}"
 
 
-@builtin(types.BuiltinFunctionType.__call__, types.MethodWrapperType.__call__)
-def builtin_call(space: Space, self: Value, /, *args: Value, **kwargs: Value) -> Value:
-    """`builtin_function_or_method.__call__`, asked for by its name, of both kinds of functions."""
-    self = self.force()
-    if not isinstance(self, (BuiltinValue, BoundBuiltin)):
-        return bad_call(space, types.BuiltinFunctionType.__call__, [self, *args], kwargs)
-    return self.call(space, list(args), kwargs, False)
+def _calling(host: Host) -> None:
+    """`builtin_function_or_method.__call__` and `method-wrapper.__call__`, asked for by their name."""
+
+    @builtin(host)
+    def call(space: Space, self: Value, /, *args: Value, **kwargs: Value) -> Value:
+        self = self.force()
+        if not self.isa(host.__objclass__) or not isinstance(self, (BuiltinValue, BoundBuiltin)):
+            return bad_call(space, host, [self, *args], kwargs)
+        return self.call(space, list(args), kwargs, False)
 
 
 def _equality(host: Host, equal: bool) -> None:
@@ -265,6 +267,7 @@ def method_reduce(space: Space, self: Value, /) -> Value:
 
 
 for _cls in (types.BuiltinFunctionType, types.MethodWrapperType):
+    _calling(_cls.__call__)
     _equality(_cls.__eq__, True)
     _equality(_cls.__ne__, False)
 
