@@ -19,8 +19,8 @@ uint64_t dict_version(PyObject* dict) {
 #else
 namespace {
 
-// A version stands in those bits of the dict's tag that CPython uses only in its free-threaded build. It is given when it
-// is asked for, and the dict is watched from then on until the first change, which takes it away.
+// A version stands in those bits of the dict's tag that CPython uses only in its free-threaded build. It is given when
+// it is asked for, and the dict is watched from then on until the first change, which takes it away.
 constexpr int kVersionShift = DICT_MAX_WATCHERS + DICT_WATCHED_MUTATION_BITS;
 
 int watcher = -1;

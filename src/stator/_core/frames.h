@@ -57,7 +57,7 @@ Frame* frame_back(Frame* frame);
 
 // Frames that are not executed, but that those called meanwhile find above them; in memory of the caller's.
 size_t standing_frame_size(PyCodeObject* code);  // in pointers
-// Begins one, of a function, at a byte offset, without variables; it owns the function and what its variables are given.
+// Begins one, of a function, at a byte offset, without variables; it owns the function, and what these are given.
 void begin_standing_frame(Frame* frame, PyObject* function, int offset, Frame* back);
 // Ends it while it is still on the stack: a frame object that others have come to hold outlives it.
 void end_standing_frame(Frame* frame);

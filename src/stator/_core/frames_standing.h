@@ -14,7 +14,8 @@ void copy_frame(Frame* from, Frame* to);  // its contents, which then belong to 
 inline size_t frame_header() { return offsetof(Frame, localsplus) / sizeof(PyObject*); }
 
 size_t standing_frame_size(PyCodeObject* code) {
-    return frame_header() + static_cast<size_t>(std::max(code->co_nlocalsplus, 1));  // a Frame ends with the first variable
+    // A Frame ends with the first variable, be there one or not.
+    return frame_header() + static_cast<size_t>(std::max(code->co_nlocalsplus, 1));
 }
 
 Frame* frame_back(Frame* frame) {

@@ -14,8 +14,8 @@
 
 namespace stator {
 
-// Writing an attribute that lies in the object's own memory gives the dict that shows it no new version, and in 3.13.0 it
-// tells no watcher.
+// Writing an attribute that lies in the object's own memory gives the dict that shows it no new version, and in 3.13.0
+// it tells no watcher.
 inline constexpr bool kInlineValuesLackVersions = PY_VERSION_HEX >= 0x030d0000;
 
 // `tp_version_tag` may be out of date unless a flag of the type says that it is valid; later it is 0 then.

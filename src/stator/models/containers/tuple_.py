@@ -31,9 +31,17 @@ _TELLING += ["__add__", "__radd__", "__mul__", "__rmul__"]
 #: the methods of named tuples read nothing but the items
 _NAMED = vars(collections)
 _WRITTEN_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType)
+#: slots that do what those of tuple do: a type of C code may have wrappers of its own for them
+LIKE_TUPLES: dict[str, list[Host]] = {"__hash__": [tuple.__hash__], "__eq__": [tuple.__eq__]}
 #: C types whose `__new__` takes the items one by one
 SPREAD: set[type] = {type(datetime.date.min.isocalendar())}
 _structures: weakref.WeakKeyDictionary[type, dict[str, int]] = weakref.WeakKeyDictionary()
+
+
+def _hashes_as_tuples(space: Space, cls: type) -> bool:
+    """Whether instances of the class are found in dicts as tuples are."""
+    found = {name: space.host_lookup(cls, name) for name in LIKE_TUPLES}
+    return all(any(found[name] is slot for slot in slots) for name, slots in LIKE_TUPLES.items())
 
 
 @models(tuple)
@@ -82,14 +90,8 @@ class TupleValue(Sequence):
         return super().identity(space)
 
     def key(self, space: Space) -> Host:
-        cls = self.cls
-        if cls is not tuple:
-            same = (
-                space.host_lookup(cls, "__hash__") is tuple.__hash__
-                and space.host_lookup(cls, "__eq__") is tuple.__eq__
-            )
-            if not same:
-                return super().key(space)
+        if self.cls is not tuple and not _hashes_as_tuples(space, self.cls):
+            return super().key(space)
         return tuple([item.force().key(space) for item in self.items])
 
     # -- the sequence -----------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator.space.protocol import MODELS, bad_call, pure, register
+from stator.models.containers.tuple_ import LIKE_TUPLES
+from stator.space.protocol import COMPARISONS, MODELS, bad_call, pure, register
 from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
@@ -65,6 +66,16 @@ def _joined(swap: bool) -> Handler:
     return handler
 
 
+def _as_tuple(name: str) -> Handler:
+    """A slot that torch.Size has of its own, and that does what tuple's does."""
+    tuple_method = tuple.__dict__[name]
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return space.call_builtin(tuple_method, args, kwargs)
+
+    return handler
+
+
 def install() -> None:
     """Register the models."""
     own = vars(torch.Size)
@@ -75,3 +86,7 @@ def install() -> None:
     register(own["__radd__"], _joined(True))
     for name in ("__getitem__", "__mul__", "__rmul__"):
         register(own[name], _again(name))
+    for name in ("__hash__", *COMPARISONS):
+        if name in own:  # from CPython 3.14 on
+            register(own[name], _as_tuple(name))
+            LIKE_TUPLES.get(name, []).append(own[name])
