@@ -113,10 +113,14 @@ class _Application:
             result = self.forward()
             dirty = self.context.listed(space, "dirty_tensors")
             parts = [self.plain_output(part, dirty) for part in self.results(result)]
-        return space.new_tuple(parts) if issubclass(result.cls, tuple) else parts[0]
+        return self.arranged(result, parts)
 
     def results(self, result: Value) -> list[Value]:
         return [r.force() for r in self.space.unpack(result)] if issubclass(result.cls, tuple) else [result]
+
+    def arranged(self, result: Value, parts: list[Value]) -> Value:
+        """These parts in the place of those of a result."""
+        return self.space.new_tuple(parts) if issubclass(result.cls, tuple) else parts[0]
 
     def plain_output(self, part: Value, dirty: list[Value]) -> Value:
         if not isinstance(part, TensorValue):
@@ -241,7 +245,7 @@ class _Application:
         """The result of `apply`: the results of `forward`, the tensors among them as the node gives them."""
         new = dict(zip(map(id, outputs), made, strict=True))
         final = [new.get(id(part), part) for part in parts]
-        return self.space.new_tuple(final) if issubclass(result.cls, tuple) else final[0]
+        return self.arranged(result, final)
 
     def refusal(self, why: str) -> Unsupported:
         return Unsupported(errors.UnsupportedTensorOperation(f"{self.cls.__qualname__}.apply", why))

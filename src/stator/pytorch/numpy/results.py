@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from stator.pytorch.nesting import items_of, rebuilt
+from stator.pytorch.nesting import items_of
 from stator.pytorch.numpy.array_calls import Answer, numpy_dtype, refusal, same_sizes, strides_of
 from stator.pytorch.numpy.array_value import ArrayValue
 from stator.pytorch.tensors.recording import record_method
@@ -55,7 +55,8 @@ class Result:
             items = items_of(self.space, value)
             if items is None or len(items) != len(real):
                 raise self.differs("kind")
-            return rebuilt(self.space, value, [self.of(item, part) for item, part in zip(items, real, strict=True)])
+            parts = [self.of(item, part) for item, part in zip(items, real, strict=True)]
+            return self.space.new_list(parts) if type(real) is list else self.space.new_tuple(parts)
         if value.symbolic and value.cls is type(real):
             return value
         if type(value) is not Constant or value.cls is not type(real) or value.host != real:

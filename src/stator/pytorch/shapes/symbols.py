@@ -19,12 +19,14 @@ from stator.space.protocol import NOT_IMPLEMENTED
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import torch.fx
 
     from stator.guards.source import Source
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import Operation
-    from stator.pytorch.types import Function, Host, Number
+    from stator.pytorch.types import Function, GraphValue, Host, Number
     from stator.space.interfaces import Trace, Writer
     from stator.space.protocol import Handler
     from stator.space.space import Space
@@ -136,21 +138,19 @@ def _known(space: Space, value: Value) -> Value:
     return Constant(decide(space.trace, value)) if value.symbolic else value
 
 
-def compute(space: Space, function: Function, args: list[Value], target: Function | None = None) -> Value:
+def compute(space: Space, function: Function, args: Sequence[GraphValue], target: Function | None = None) -> Value:
     """Record `function(*args)` on numbers, some of them symbolic."""
     recorder = space.trace.recorder
     whole = any(arg.symbolic and arg.cls is not bool for arg in args)  # they do not know True as 1
-    hosts = [arg if isinstance(arg, SymValue) else _plain(arg.as_host(space), whole) for arg in args]
-    numbers = [host.number if isinstance(host, SymValue) else host for host in hosts]
+    numbers = [arg.number if arg.symbolic else _plain(arg.as_host(space), whole) for arg in args]
     try:
         number = function(*numbers)
     except Exception as e:
         raise _failure(space, function, numbers, e) from None
     if type(number) not in _CLASSES:
         return space.fresh(number)
-    node = recorder.nodes.graph.call_function(
-        target or function, tuple([host.node if isinstance(host, SymValue) else host for host in hosts])
-    )
+    given = [arg.node if arg.symbolic else known for arg, known in zip(args, numbers, strict=True)]
+    node = recorder.nodes.graph.call_function(target or function, tuple(given))
     node.meta = NodeMeta(lambda: number, call_chain(space.trace.frame))
     made = SymValue(recorder, number, None)
     made._node = node

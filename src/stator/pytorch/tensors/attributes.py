@@ -9,8 +9,8 @@ import torch
 from stator import errors
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.tensors.latent import rely_on_leaf
-from stator.pytorch.tensors.lowering import Call, lower_call
-from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record, record_method
 from stator.space.facts import attribute
 from stator.space.protocol import FALSE, NONE, TRUE
 from stator.space.value import Constant, Unsupported, Value
@@ -79,8 +79,7 @@ def shape(space: Space, tensor: TensorValue) -> Value:
     """`tensor.shape`."""
     meta = tensor.meta
     if meta is None or meta.symbolic:
-        call = Call(torch.Tensor.size, "call_method", "size")
-        return space.trace.recorder.record(lower_call(space, call, [tensor], {}))
+        return record_method(space, "size", tensor)
     made: Any = space.new_tuple([Constant(n) for n in meta.shape])
     made.cls = torch.Size
     return made

@@ -20,7 +20,7 @@ from stator.pytorch.tensors import tables
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.subclass import dispatched
-from stator.space.protocol import HANDLERS, Handler
+from stator.space.protocol import Handler
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -163,9 +163,3 @@ def _state_handler(host: Host) -> Handler:
         return space.fresh(space.trace.recorder.state.change(host, hosts, named))
 
     return handler
-
-
-def set_handler(host: Host, handler: Handler) -> None:
-    """Register a model of one torch callable."""
-    HANDLERS[id(host)] = handler
-    _kept.append(host)

@@ -10,7 +10,7 @@ nothing but compute: a trace that turns out to write to existing tensors is made
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -18,8 +18,7 @@ from stator import errors
 from stator.interp.branches import BRANCH_HOOKS
 from stator.pytorch import internals
 from stator.pytorch.tensors.calls import function_handler
-from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import Handler, register
 from stator.space.signals import Restart
@@ -72,8 +71,7 @@ class Checks:
         if not self.trace.root.repeatable or acts(recorder):
             return False
         # A copy, for the tensor may be changed later on.
-        clone: Any = torch.Tensor.clone
-        snapshot = record(self.trace.space, Call(clone, "call_method", "clone"), [value], {})
+        snapshot = record_method(self.trace.space, "clone", value)
         self.assumed.append((snapshot, truth))
         self.step = self.step or self.trace.steps
         return True

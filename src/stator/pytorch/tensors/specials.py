@@ -13,7 +13,7 @@ from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.shapes.symbols import shows_any
 from stator.pytorch.tensors.calls import method_handler
 from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record
+from stator.pytorch.tensors.recording import record, record_method
 from stator.pytorch.tensors.scalars import as_number, is_integral, known_as
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.deferred import DeferredStr
@@ -33,8 +33,7 @@ def unbind(space: Space, tensor: TensorValue) -> list[Value]:
     """The slices along the first dimension, as iteration gives them."""
     if len(tensor.shape) == 0:
         raise space.error(TypeError, "iteration over a 0-d tensor")
-    parts = record(space, Call(_Base.unbind, "call_method", "unbind"), [tensor, Constant(0)], {})
-    return space.unpack(parts)
+    return space.unpack(record_method(space, "unbind", tensor, 0))
 
 
 def _iter(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -137,7 +136,7 @@ def _text(function: Function, name: str) -> Any:
         options = options if function is format else []
         if not shape and not shows_any(space, function, torch.ones((), dtype=tensor.dtype), options):
             raise Unsupported(errors.PrintOfTensor(name))
-        kept = record(space, Call(_Base.clone, "call_method", "clone"), [tensor], {})
+        kept = record_method(space, "clone", tensor)
         return DeferredStr([(function, [kept, *options])])
 
     return handler
