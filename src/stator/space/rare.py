@@ -95,5 +95,5 @@ def _named(module: Host, name: str, method: str = "") -> Sequence[str]:
     inside = _FILES.get(module) if type(module) is str else None
     if inside is None:
         return ()
-    of_method = inside.get(f"{name}.{method}", ()) if method else ()
-    return [*inside.get("", ()), *inside.get(name, ()), *of_method]
+    found = [inside[rest] for rest in ("", name, f"{name}.{method}") if rest in inside]
+    return [file for files in found for file in files] if found else ()
