@@ -42,7 +42,7 @@ EXCEPTIONS = {
     "models/stdlib/io_.py: TextFile": _OWN,
     "models/stdlib/io_.py: BytesFile": _OWN,
     "models/text/deferred_text.py: _apart": _CONSTANT,
-    "pytorch/numpy/arrays.py: _existing": "from_host has guarded it",
+    "pytorch/numpy/array_value.py: _existing": "from_host has guarded it",
     "pytorch/graph/contract.py: in_context": _TENSOR,
     "pytorch/shapes/dynamism.py: _note": _VARYING,
     "pytorch/shapes/dynamism.py: dims": _TENSOR,
