@@ -37,6 +37,13 @@ def test_import_does_not_load_the_reference_or_its_backends():
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 
+def test_import_does_not_load_the_tracer():
+    done = run_python(
+        "import sys, stator\nprint([n for n in sys.modules if n.startswith(('stator.interp.', 'stator.models'))])"
+    )
+    assert done.stdout.strip() == "['stator.interp.policy']", done.stdout + done.stderr
+
+
 def test_every_model_and_opcode_is_loaded_with_the_tracer():
     """Or when a program needs it, if it is rare: see tests/models/test_rare.py."""
     package = ROOT / "src" / "stator"

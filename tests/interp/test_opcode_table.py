@@ -10,7 +10,10 @@ from stator.bytecode import CANONICAL
 from stator.bytecode.canonical import IN_CODEGEN
 from stator.codegen import native_calls
 from stator.errors import InternalError
+from stator.interp import opcodes
 from stator.interp.frame import OPCODES, opcode
+
+opcodes.load()
 
 
 def test_each_row_has_an_executor_and_each_executor_a_row() -> None:

@@ -11,6 +11,7 @@ from stator.compiler import mark_models
 from stator.compiler.compile_frame import FrameCompiler
 from stator.compiler.region import ALONE, failure_of, forget_all
 from stator.controls import resets
+from stator.interp import opcodes
 from stator.interp.policy import (
     decided_by_function,
     is_called_back,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from stator.compiler.region import CompileRegion
 
 mark_models.install()
+opcodes.load()
 
 
 def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[Host]) -> Entry | None:

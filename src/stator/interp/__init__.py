@@ -1,5 +1,1 @@
-"""The symbolic interpreter. Importing it registers every opcode, and checks that none is missing."""
-
-from stator.interp import opcodes
-
-opcodes.load()
+"""The symbolic interpreter: frames, opcodes, the trace and its parts."""

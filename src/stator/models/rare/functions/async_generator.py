@@ -33,12 +33,23 @@ async def _nothing() -> Any:
     yield
 
 
-_probe = _nothing()
-_sender, _closer = _probe.asend(None), _probe.aclose()
-_SEND: Any = type(_sender)
-_THROW: Any = type(_closer)
-_sender.close()
-_closer.close()
+def _awaitables() -> tuple[type, type]:
+    """The types of what `asend` and `aclose` give; the hooks of the program are not told of the generator."""
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(None, None)
+    try:
+        probe = _nothing()
+        sender, closer = probe.asend(None), probe.aclose()
+        sender.close()
+        closer.close()
+        return type(sender), type(closer)
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+
+
+_SEND: Any
+_THROW: Any
+_SEND, _THROW = _awaitables()
 
 
 class Wrapped(Value):
