@@ -93,6 +93,25 @@ def test_the_listings_for_debugging_run(tmp_path):
     assert "its shape is (4,), expected (3,)" in text
 
 
+EFFECTS = """
+import stator
+
+
+def f(log):
+    log.append(len(log))
+    print("called")
+    return {"log": log}
+
+
+stator.compile(f)([])
+"""
+
+
+def test_the_listing_that_tells_where_effects_come_from_runs(tmp_path):
+    text = printed(blocks("patterns.md")[-1] + EFFECTS, tmp_path)
+    assert [word for word in ("mutated:", "put off:", "line: a_dict") if word not in text] == []
+
+
 @pytest.mark.needs_torch
 def test_what_is_generated_for_a_pytree(tmp_path):
     program, generated = blocks("pytree.md")
