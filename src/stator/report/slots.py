@@ -57,9 +57,9 @@ _ROWS = {"tp": "slots", "am": "slots", "bf": "slots", "nb": "numbers", "sq": "it
 
 def builtin_types() -> list[type]:
     """The builtin types and the C types of the modules, iterators and views among them, ordered by name."""
-    load_all()
-    for name in _MODULES:
+    for name in ("stator.models", *_MODULES):
         importlib.import_module(name)
+    load_all()
     found = {cls for cls in _subclasses(object) if cls.__module__ in _HOMES and _made_in_c(cls) and not _internal(cls)}
     return sorted(found, key=lambda cls: (cls.__module__ != "builtins", cls.__module__, cls.__name__.lower()))
 
