@@ -108,7 +108,7 @@ class ExistingCache(Cached):
         """The result for numbers that are symbols: no key is known, so that of the function itself.
 
         The call is made when the graph has run, for the cache to be what it would be. What the cache gives is shared,
-        so nothing in it may be changed (see Trace.keep_shared).
+        so nothing in it may be changed (see space/cached_results.py).
         """
         function = constant(space, self, "__wrapped__")
         effects = space.trace.effects
