@@ -39,7 +39,7 @@ def bool_value(truth: bool) -> Value:
 
 def literal(value: Value) -> bool:
     """Whether the value is a known number, string, bytes or None of exactly the builtin type."""
-    return type(value) is Constant and value.cls in LITERAL_TYPES
+    return value.constant and value.cls in LITERAL_TYPES
 
 
 def known_host(space: Space, value: Value, function: str) -> Any:

@@ -259,7 +259,7 @@ def _method_adaptor(host: Host, value_class: type[Value], method: Host) -> Handl
             if isinstance(self, value_class) and signature.fits(len(args) - 1, kwargs):
                 return method(self, space, *args[1:], **kwargs)  # type: ignore[no-any-return]
             owner = getattr(host, "__objclass__", None)
-            if owner is not None and not isinstance(self, value_class) and issubclass(self.cls, owner):
+            if owner is not None and not isinstance(self, value_class) and self.isa(owner):
                 return space.unmodelled(host, args, kwargs)
         return bad_call(space, host, args, kwargs)
 

@@ -121,7 +121,7 @@ class ExceptionValue(LateDictValue):
 
     def fill_field(self, name: str, value: Value) -> None:
         """Fill a C-level attribute of a fresh exception."""
-        self._descriptor(name).__set__(self.real, Hole(value) if type(value) is not Constant else value.host)
+        self._descriptor(name).__set__(self.real, Hole(value) if not value.constant else value.host)
 
     def _descriptor(self, name: str) -> Any:
         return type_lookup(native_base(self.cls), name)
@@ -190,7 +190,7 @@ class ExceptionValue(LateDictValue):
             else:
                 descriptor.__set__(self.real, host_of(space, value))
         except (TypeError, AttributeError) as e:
-            if value is not None and type(value.force()) is not Constant:
+            if value is not None and not value.force().constant:
                 return False
             raise Raised(space.exception(e)) from None
         return True
@@ -339,7 +339,7 @@ def _check_assignable(space: Space, name: str, value: Value | None) -> None:
 def host_of(space: Space, value: Value) -> Any:
     """What stands for a value inside a real exception."""
     value = value.force()
-    if type(value) is Constant and value.cls in _PLAIN:
+    if value.constant and value.cls in _PLAIN:
         return value.host
     if isinstance(value, ExceptionValue):
         return value.real
@@ -433,7 +433,7 @@ def matches(space: Space, exc: Value, pattern: Value) -> bool:
     patterns = [item.force() for item in alternatives(space, pattern)]
     if not all(map(is_exception_class, patterns)):
         raise space.error(TypeError, "catching classes that do not inherit from BaseException is not allowed")
-    return any(space.derives(exc.cls, item.host) for item in patterns)  # type: ignore[attr-defined]
+    return any(space.derives(exc.cls, item.host) for item in patterns)
 
 
 def alternatives(space: Space, pattern: Value) -> list[Value]:
@@ -471,7 +471,7 @@ def from_cause(space: Space, error: Value, cause: Value) -> Value:
 
 def is_exception_class(value: Value, kind: type[BaseException] = BaseException) -> bool:
     """`PyExceptionClass_Check`, or whether it is a class derived from `kind`."""
-    return value.isa(type) and issubclass(value.host, kind)  # type: ignore[attr-defined]
+    return value.isa(type) and issubclass(value.host, kind)
 
 
 def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
@@ -481,7 +481,7 @@ def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
     if is_exception_class(kind):
         if given is None:
             return normalize(space, kind)
-        if space.derives(given.cls, kind.host):  # type: ignore[attr-defined]
+        if space.derives(given.cls, kind.host):
             return given
         args = space.unpack(given) if given.isa(tuple) else [given]
         return normalize(space, space.call(kind, args, {}))

@@ -59,7 +59,7 @@ def _known_parts(text: Value) -> list[str]:
     """What is known of the text already; the rest is numbers and the like."""
     if isinstance(text, DeferredStr):
         return [part for part in text.parts if isinstance(part, str)]
-    return [text.host]  # type: ignore[attr-defined]
+    return [text.host]
 
 
 def _plain(space: Space, text: Value) -> str:
