@@ -59,7 +59,7 @@ class Calls(Space):
             return self.call_builtin(host, args, kwargs)
         # Such a call is rejected before it does anything (the first argument of a class method is a class).
         owner = getattr(host, "__objclass__", None) if type(host) is not types.ClassMethodDescriptorType else None
-        if owner is not None and args and not issubclass(args[0].force().cls, owner):
+        if owner is not None and args and not args[0].force().isa(owner):
             return bad_call(self, host, args, kwargs)
         if is_generic(host):
             return self._generic_slot(host, args, kwargs)
@@ -85,7 +85,7 @@ class Calls(Space):
             return None  # others may take what they can convert: a Decimal compares itself with any Rational
         other = args[1].force()
         formats = name == "__mod__" and issubclass(owner, (str, bytes, bytearray))
-        if not formats and not issubclass(other.cls, (owner, int, float, complex)):
+        if not formats and not other.isa((owner, int, float, complex)):
             return NOT_IMPLEMENTED
         return None
 
@@ -94,7 +94,7 @@ class Calls(Space):
         return self.call(self.getattr(value, name), list(args), {})
 
     def isinstance_of(self, value: Value, cls: type) -> bool:
-        return issubclass(value.force().cls, cls)
+        return value.force().isa(cls)
 
 
 def _binary_slots() -> frozenset[str]:

@@ -301,7 +301,7 @@ class BoundBuiltin(BoundMethod):
 
     def __init__(self, function: Value, instance: Value) -> None:
         super().__init__(function, instance)
-        wrapper = isinstance(getattr(function, "host", None), types.WrapperDescriptorType)
+        wrapper = function.isa(types.WrapperDescriptorType)
         self.cls = types.MethodWrapperType if wrapper else types.BuiltinMethodType
 
     @classmethod
@@ -313,7 +313,7 @@ class BoundBuiltin(BoundMethod):
         return space.generic_getattr(self, attribute_name(space, name))
 
     def rebuilt(self, writer: Writer) -> str:
-        host = self.function.force().host  # type: ignore[attr-defined]
+        host = self.function.force().host
         instance = self.instance.force()
         if self.function.force().cls is types.ClassMethodDescriptorType:
             return writer.assign(
@@ -353,9 +353,9 @@ def _bound_builtin(space: Space, host: Host, owner: Any, source: Source) -> Boun
     if not isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType):
         return None
     space.guard_type(host, source)
-    instance_source = ConstSource(owner, "self") if type(source) is ConstSource else GetAttrSource(source, "__self__")
+    instance_source = ConstSource(owner, "self") if source.is_constant else GetAttrSource(source, "__self__")
     space.guard_type(owner, instance_source)
-    if type(source) is not ConstSource:
+    if not source.is_constant:
         space.trace.guard(Equals(GetAttrSource(source, "__name__"), name))
     bound = BoundBuiltin(space.existing(function), space.wrap(owner, instance_source))
     bound.source, bound.host = source, host
