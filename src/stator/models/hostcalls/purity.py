@@ -7,6 +7,7 @@ result, such as the time of day, the call is refused.
 from __future__ import annotations
 
 import binascii
+import collections.abc
 import fnmatch
 import json
 import posixpath
@@ -79,6 +80,7 @@ frozen(re.Match)
 _realise_match = REALISERS[re.Match]
 frozen(struct.Struct)
 frozen(types.GenericAlias)
+frozen(type(collections.abc.Callable[[], None]))
 frozen(types.UnionType)
 
 pure(str.maketrans, bytes.maketrans, bytearray.maketrans)
