@@ -1,7 +1,7 @@
 """Questions about classes of tensors, by what torch itself looks at.
 
 A *wrapper* is a tensor that holds others: the `__torch_dispatch__` of its class says what an operation on it does to
-those inside. It is *traceable* if `__tensor_flatten__` says which they are and `__tensor_unflatten__` makes one of them.
+those inside. It is *traceable* if `__tensor_flatten__` says which they are, and `__tensor_unflatten__` makes one.
 """
 
 from __future__ import annotations
