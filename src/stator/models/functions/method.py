@@ -293,6 +293,7 @@ class BoundBuiltin(BoundMethod):
     __slots__ = ()
     FIELDS = {
         "__doc__": lambda self, space: space.getattr(self.function, "__doc__"),
+        "__module__": lambda self, space: NONE if self.source is None else None,
         "__name__": lambda self, space: space.getattr(self.function, "__name__"),
         "__qualname__": lambda self, space: space.getattr(self.function, "__qualname__"),
         "__self__": lambda self, space: self.instance,
