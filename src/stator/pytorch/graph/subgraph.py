@@ -57,6 +57,8 @@ class Subgraph:
         self.graph = torch.fx.Graph()
         #: inputs of the caller's choice, before those found by `close`
         self.given: list[GraphValue] = []
+        #: the graphs around it, from when it is recorded
+        self.around: list[torch.fx.Graph] = []
 
     def input(self, name: str, value: GraphValue) -> None:
         """Give the graph an input that `value`, which exists nowhere else, stands for."""
@@ -67,20 +69,22 @@ class Subgraph:
     @contextmanager
     def recording(self) -> Iterator[None]:
         """Record into this graph meanwhile."""
-        recorder = self.recorder
-        outer, recorder.nodes.graph = recorder.nodes.graph, self.graph
+        nodes = self.recorder.nodes
+        outer = nodes.graph
+        self.around = [*nodes.around, outer]
+        nodes.graph, nodes.around = self.graph, self.around
         try:
             yield
         finally:
-            recorder.nodes.graph = outer
+            nodes.graph, nodes.around = outer, self.around[:-1]
 
     def holds(self, value: GraphValue) -> bool:
         """Whether the value is computed in this graph, or an input given to it."""
         return bool(value.node.graph is self.graph)
 
     def computes(self, value: GraphValue) -> bool:
-        """Whether the value is computed in this graph."""
-        return value not in self.given and (value.operation is not None and self.holds(value))
+        """Whether the value is computed in this graph, or in one that is recorded within it."""
+        return not any(value is given for given in self.given) and value.node.graph not in self.around
 
     def free(self, results: list[GraphValue]) -> list[GraphValue]:
         """The values of the outside that the graph uses, or that are among its results."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
+from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.graph.subgraph import GraphOperand, Subgraph
@@ -35,12 +36,30 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, GraphValue, Nested
     from stator.space.space import Space
 
-__all__ = ["Body", "flatten", "free_of_all", "record_operator", "refusal", "unflatten"]
+__all__ = ["Body", "flatten", "free_of_all", "left_whole", "record_operator", "recorded", "refusal", "unflatten"]
 
 
 def refusal(name: str, why: str) -> Unsupported:
     """The break at a call of the operation of this name."""
     return Unsupported(errors.HigherOrderOperatorCall(name, why))
+
+
+class left_whole:
+    """A context: whatever breaks meanwhile is a break at the call of `host` as a whole, and runs as in eager then."""
+
+    def __init__(self, host: Function, name: str) -> None:
+        self.host = host
+        self.name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        if isinstance(error, Unsupported):
+            set_code_policy(self.host.__code__, CodePolicy.RUN_RECURSIVELY)
+            if isinstance(error.brk, errors.HigherOrderOperatorCall):
+                raise refusal(self.name, error.brk.why) from None
+            raise refusal(self.name, f"a function that it is given breaks: {error.brk.reason}") from None
 
 
 def flatten(space: Space, value: Value) -> tuple[list[Value], Value]:
@@ -75,12 +94,12 @@ class Body:
         self.leaves: list[Value] = []
         self.spec: Value
 
-    def example(self, like: torch.Tensor, name: str) -> TensorValue:
+    def example(self, like: torch.Tensor) -> TensorValue:
         """An input of the graph that stands for tensors like this fake one, which exist only when the graph runs."""
         recorder = self.recorder
         value = TensorValue(recorder, torch.Tensor, recorder.fakes.describe(like))
         value._fake = like
-        self.graph.input(name, value)
+        self.graph.input(f"example_{len(self.graph.given)}", value)
         return value
 
     def trace(
@@ -90,13 +109,12 @@ class Body:
         kwargs: Mapping[str, Value] | None = None,
         *,
         once: bool = False,
-        writes: bool = False,
     ) -> Body:
         """Trace a call of the function.
 
         Args:
-            once: the operation calls it once: what it does to Python objects is done by the trace.
-            writes: it may write to tensors of the outside.
+            once: the operation calls it once: what it does to Python objects is done by the trace, and what it writes
+                to tensors of the outside by the operation.
 
         Raises:
             Unsupported: the function does more than the operation allows.
@@ -112,7 +130,7 @@ class Body:
         if state.key != key:
             raise self.refuse("leaves the grad mode, or other global state, changed")
         changed = [root for root, by in self.recorder.effects.rewritten.items() if rewritten.get(root) is not by]
-        if not writes and not all(map(self.graph.computes, changed)):
+        if not once and not all(map(self.graph.computes, changed)):
             raise self.refuse("writes to a tensor that exists outside of it")
         return self
 
@@ -202,7 +220,7 @@ def record_operator(
 
     def place(leaf: Nested) -> Nested:
         if not isinstance(leaf, GraphOperand | TensorValue) and not getattr(leaf, "symbolic", False):
-            return leaf.host if isinstance(leaf, Value) else leaf
+            return leaf.as_host(space) if isinstance(leaf, Value) else leaf
         if id(leaf) not in places:
             places[id(leaf)] = Operand(len(call.operands))
             call.operands.append(leaf)

@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from stator import errors
-from stator._core import CodePolicy, set_code_policy
 from stator.interp import policy
 from stator.pytorch import internals
-from stator.pytorch.higher_order.body import refusal
+from stator.pytorch.higher_order.body import left_whole, refusal
 from stator.space.protocol import INTERCEPTS, Handler
-from stator.space.value import Unsupported, Value
+from stator.space.value import Value
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -54,7 +52,7 @@ def model_of(name: str) -> Callable[[Space, Operator, list[Value], dict[str, Val
         return None
     # What programs without such an operator never need is not imported before one is met.
     found: Any = importlib.import_module(f"{_MODELS}.{name}")
-    return found.trace  # type: ignore[no-any-return]
+    return found.trace
 
 
 def intercept(host: Host) -> Handler | None:
@@ -89,7 +87,7 @@ def _called_operator(host: Host) -> Handler:
             raise refusal(_name(host), "it is called without an operator")
         name = f"torch.ops.higher_order.{called.name()}"
         model = model_of(called.name())
-        with _left_whole(host, name):
+        with left_whole(host, name):
             if model is None:
                 raise refusal(name, "it has no model")
             return model(space, called, args[1:], kwargs)
@@ -101,29 +99,11 @@ def _called_front(host: Host) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         if _runs_whole(space.trace.frame.code):
             return None  # one of these functions that calls another
-        with _left_whole(host, _name(host)):
+        with left_whole(host, _name(host)):
             function: Any = space.existing(host)
-            return function.inline(space, args, kwargs, False)  # type: ignore[no-any-return]
+            return function.inline(space, args, kwargs, False)
 
     return handler
-
-
-class _left_whole:
-    """Whatever breaks meanwhile is a break of the call of `host` as a whole."""
-
-    def __init__(self, host: Host, name: str) -> None:
-        self.host = host
-        self.name = name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        if isinstance(error, Unsupported):
-            set_code_policy(self.host.__code__, CodePolicy.RUN_RECURSIVELY)
-            if isinstance(error.brk, errors.HigherOrderOperatorCall):
-                raise refusal(self.name, error.brk.why) from None
-            raise refusal(self.name, f"a function that it is given breaks: {error.brk.reason}") from None
 
 
 def _name(host: Host) -> str:
