@@ -62,7 +62,7 @@ class Subgraph:
 
     def input(self, name: str, value: GraphValue) -> None:
         """Give the graph an input that `value`, which exists nowhere else, stands for."""
-        value._node = self.graph.placeholder(f"{name}_{len(self.given)}")
+        value._node = self.graph.placeholder(name)
         self.recorder.nodes.values[value._node] = value
         self.given.append(value)
 
