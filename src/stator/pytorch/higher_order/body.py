@@ -26,6 +26,7 @@ from stator.pytorch.higher_order.backward import failure_of_backward
 from stator.pytorch.nesting import map_leaves
 from stator.pytorch.tensors.lowering import Call, Operand
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
+from stator.space.identity.reachability import leads_to_any
 from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -122,10 +123,11 @@ class Body:
         effects, state = self.space.trace.effects, self.recorder.state
         before, key = effects.count, state.key
         rewritten = dict(self.recorder.effects.rewritten)
-        with self.graph.recording():
+        with self.graph.recording(), effects.witnessed() as seen:
             result = self._called(function, args, kwargs or {}, once)
             self.leaves, self.spec = flatten(self.space, result)
-        if not once and effects.count != before:
+        given = [function, *args, *(kwargs or {}).values()]
+        if not once and (effects.count != before or leads_to_any(self.space.trace, seen, given)):
             raise self.refuse("changes objects that exist outside of it")
         if state.key != key:
             raise self.refuse("leaves the grad mode, or other global state, changed")

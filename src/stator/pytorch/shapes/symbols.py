@@ -152,6 +152,7 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     node.meta = NodeMeta(lambda: number, call_chain(space.trace.frame))
     made = SymValue(recorder, number, None)
     made._node = node
+    recorder.nodes.values[node] = made
     return made
 
 
