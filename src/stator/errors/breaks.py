@@ -7,6 +7,7 @@ from stator.errors.catalogue import Break
 __all__ = [
     "AutogradCall",
     "CachedFunction",
+    "CollectiveCall",
     "DataDependentBranch",
     "DataDependentValue",
     "DebuggerCall",
@@ -363,6 +364,17 @@ class ForwardModeCall(Break):
     template = "{function} is forward-mode differentiation, whose tangents no graph carries"
     hint = "compile functions that are differentiated by backward(); keep dual levels outside of them"
     function: str
+
+
+class CollectiveCall(Break):
+    """A function of torch.distributed is called."""
+
+    code = "SB0211"
+    title = "call of torch.distributed"
+    template = "{function} runs as ordinary Python, between two graphs: {why}"
+    hint = "call it outside of the compiled function, or compile what is between such calls"
+    function: str
+    why: str
 
 
 class ExplicitBreak(Break):
