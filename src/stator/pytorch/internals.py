@@ -135,6 +135,9 @@ _STATE = {
     "has_torch_function_variadic": Name("torch._C._has_torch_function_variadic", FUNCTION, "a call that is modelled"),
     "disabled_torch_function": Name("torch._C._disabled_torch_function_impl", FUNCTION, "a class without overrides"),
     "disabled_torch_dispatch": Name("torch._C._disabled_torch_dispatch_impl", FUNCTION, "a class without overrides"),
+    "make_wrapper": Name(
+        "torch.Tensor._make_wrapper_subclass", FUNCTION, "tensors that hold others are made while tracing"
+    ),
     "set_grad_enabled": Name(
         "torch._C._set_grad_enabled", FUNCTION, "the call that `no_grad` comes down to", public="torch.set_grad_enabled"
     ),

@@ -20,6 +20,7 @@ __all__ = [
     "leaves_of",
     "map_leaves",
     "map_values",
+    "part_of",
     "rebuilt",
     "tensors_in",
     "value_of",
@@ -50,6 +51,11 @@ def map_leaves(function: Callable[[Nested], Nested], nested: Nested) -> Nested:
     if kind is dict:
         return {key: map_leaves(function, item) for key, item in nested.items()}
     return kind([map_leaves(function, item) for item in nested]) if kind in (tuple, list) else function(nested)
+
+
+def part_of(nested: Nested, step: int | str) -> Nested:
+    """The item at an index, or the attribute of a name."""
+    return getattr(nested, step) if isinstance(step, str) else nested[step]
 
 
 # -- traced values ----------------------------------------------------------------------------------------------------

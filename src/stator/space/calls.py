@@ -6,9 +6,10 @@ import types
 
 from stator import errors
 from stator._core import has_buffer
+from stator.guards.callable_names import callable_name
 from stator.space.attributes import is_generic
 from stator.space.host_types import Host
-from stator.space.operators import BINARY, COMPARE, callable_name
+from stator.space.operators import BINARY, COMPARE
 from stator.space.protocol import CALL_HOOKS, NOT_IMPLEMENTED, bad_call, handler_of, is_pure
 from stator.space.recursion import nested
 from stator.space.reloaded import adopt
@@ -65,7 +66,7 @@ class Calls(Space):
             return bad_call(self, host, args, kwargs)
         if is_generic(host):
             return self._generic_slot(host, args, kwargs)
-        raise Unsupported(errors.UnsupportedCCall(callable_name(host)))
+        raise Unsupported(errors.UnsupportedCCall(callable_name(host, args[0].force().cls if args else None)))
 
     def _generic_slot(self, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """The slot of attribute access under the name of another type: that of object."""

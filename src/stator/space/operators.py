@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from stator import errors
 from stator._core import call_within
+from stator.guards.callable_names import callable_name
 from stator.guards.raw import is_heap_type
 from stator.host.version_facts import INVERTED_BOOL_WARNS, NOT_IMPLEMENTED_HAS_NO_TRUTH
 from stator.host.words import error_words
@@ -463,15 +464,7 @@ class Operators(Space):
             result: Value | None = self.immutable_fallback(host, args) or self.call_on_proxies(host, args, kwargs)
             if result is not None:
                 return result
-        raise Unsupported(errors.UnsupportedCCall(callable_name(host)))
-
-
-def callable_name(host: Host) -> str:
-    """The name of a C function for messages, with its module."""
-    owner = getattr(host, "__objclass__", None)
-    name = getattr(host, "__qualname__", None) or repr(host)
-    module = getattr(owner, "__module__", None) or getattr(host, "__module__", None)
-    return f"{module}.{name}" if module and module != "builtins" else str(name)
+        raise Unsupported(errors.UnsupportedCCall(callable_name(host, args[0].force().cls if args else None)))
 
 
 def _has_sequence_slots(cls: type) -> bool:

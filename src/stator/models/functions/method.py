@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stator import errors
+from stator.guards.callable_names import is_unbound
 from stator.guards.guard import Equals
 from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
@@ -150,7 +151,8 @@ class BuiltinValue(Named):
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         owner = fixed(host, "__self__") if is_fixed(host, "__self__") else None  # a function, and no descriptor
-        if owner is not None and not issubclass(type(owner), types.ModuleType) and handler_of(host) is None:
+        bound_to = owner is not None and not issubclass(type(owner), types.ModuleType) and not is_unbound(host)
+        if bound_to and handler_of(host) is None:
             bound = _bound_builtin(space, host, owner, source)
             if bound is not None:
                 return bound
@@ -293,6 +295,7 @@ class BoundBuiltin(BoundMethod):
     __slots__ = ()
     FIELDS = {
         "__doc__": lambda self, space: space.getattr(self.function, "__doc__"),
+        "__module__": lambda self, space: NONE if self.source is None else None,
         "__name__": lambda self, space: space.getattr(self.function, "__name__"),
         "__qualname__": lambda self, space: space.getattr(self.function, "__qualname__"),
         "__self__": lambda self, space: self.instance,

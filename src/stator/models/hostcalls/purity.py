@@ -79,6 +79,7 @@ frozen(re.Match)
 _realise_match = REALISERS[re.Match]
 frozen(struct.Struct)
 frozen(types.GenericAlias)
+frozen(type(Callable[[], None]))  # a class in Python: what annotations of functions in functions are evaluated to
 frozen(types.UnionType)
 
 pure(str.maketrans, bytes.maketrans, bytearray.maketrans)

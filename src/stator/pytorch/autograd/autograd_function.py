@@ -161,12 +161,13 @@ class _Application:
         plan.forward_inputs = [_index(value, operands) for value in needed]
         plan.gradients = [None if g is None else i for i, g in self.numbered(gradients)]
         self.note_flags(outputs, operands, tensors)
+        plan.transformable = self.split and not kept
         plan.note_uses(used, self.context.listed(space, "to_save"), operands, outputs, kept)
         module = FunctionModule(
             forward.close(inside, needed),
             backward.close([g for g in gradients if g is not None], used),
             plan,
-            self.cls.__name__,
+            self.cls,
         )
         made = record_module(self.recorder, self.cls.__name__, module, operands)
         self.note_views(space.unpack(made))

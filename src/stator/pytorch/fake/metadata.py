@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.pytorch import internals
+from stator.pytorch.tensors.classes import is_wrapper
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Descriptions, Number
@@ -96,8 +97,8 @@ class NumberMeta:
 def meta_of(tensor: torch.Tensor, symbolic: Descriptions | None = None) -> TensorMeta | None:
     """The description of a real or fake tensor, or None for a kind that has no short one.
 
-    Sparse, nested and quantised tensors, those inside a functorch transform and dual tensors have none; those with
-    symbolic sizes have one in the table `symbolic` of their trace, if it is given.
+    Sparse, nested and quantised tensors, wrappers, those inside a functorch transform and dual tensors have none; those
+    with symbolic sizes have one in the table `symbolic` of their trace, if it is given.
     """
     if not _describable(tensor):
         return None
@@ -157,6 +158,8 @@ def _plain(number: Number) -> object:
 
 def _describable(tensor: torch.Tensor) -> bool:
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or tensor.is_mkldnn:
+        return False
+    if is_wrapper(type(tensor)):
         return False
     return internals.functorch_level(tensor) < 0
 

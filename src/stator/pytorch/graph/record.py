@@ -71,6 +71,7 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     operation.made_already(observed.result)
     if outcome.written:
         recorder.tracked.refresh(observed.written)
+        recorder.tracked.note_wrapper([call.operands[index] for index in outcome.written], observed.written)
     return outcome
 
 

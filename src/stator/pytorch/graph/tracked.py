@@ -10,9 +10,11 @@ from stator import errors
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
 from stator.pytorch.fake.metadata import hint_of, is_symbol
-from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.fake.storage import storage_of, storages_of
 from stator.pytorch.shapes import dynamism
+from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
 from stator.pytorch.tensors.reader import tensor_spec
+from stator.pytorch.tensors.wrappers import wrapper_guards
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ class TrackedTensors:
         if self.restructured and storage_of(value.host) in self.restructured:
             raise _shares_memory()
         dims = dynamism.dims(self.trace, value)
+        if is_wrapper(value.cls):
+            self._open(value)
         self.existing.append(value)
         if not dims:
             self._guard(value)
@@ -61,6 +65,14 @@ class TrackedTensors:
         """The trace depends on the class and metadata of an existing tensor."""
         if value.source is not None:
             self.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))
+
+    def _open(self, wrapper: TracedTensor) -> None:
+        """The trace depends on what an existing wrapper holds, and finds that in it."""
+        if wrapper.source is not None:
+            for guard in wrapper_guards(wrapper.host, wrapper.source):
+                self.trace.guard(guard)
+        for name, inner in inner_tensors(wrapper.host).items():
+            self.trace.recorder.nodes.inner.setdefault(id(inner), (wrapper, name))
 
     def note(self, value: TracedTensor) -> None:
         """A new tensor has got its fake tensor: writes to the storage it shares must be seen in it."""
@@ -91,6 +103,17 @@ class TrackedTensors:
         """A tensor that is written gets another place in autograd's graph: its hooks belong to the one before."""
         if self.hooked and any(root in self.hooked for root in written):
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor with a hook"))
+
+    def note_wrapper(self, operands: Sequence[TracedTensor], written: set[int]) -> None:
+        """Of these operands, which are written, some may be wrappers, and have written what they hold."""
+        if not any(is_wrapper(operand.cls) for operand in operands):
+            return
+        self.in_order = True
+        roots, inner = {operand.root for operand in operands}, self.trace.recorder.nodes.inner
+        for value in self.existing:
+            holder = inner.get(id(value.host), (value,))[0]
+            if value._fake is not None and holder not in roots and storages_of(value._fake) & written:
+                raise Unsupported(errors.UnsupportedMutation("an in-place operation", "what holds existing tensors"))
 
     def guards(self) -> list[Guard]:
         """No other tensor lies in the storage of one whose metadata the program changes: its own might change too."""

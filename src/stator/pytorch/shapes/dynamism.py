@@ -9,6 +9,7 @@ import torch
 from stator.controls.dynamo_config import warn_once
 from stator.guards.source import ItemSource, LocalSource, Source
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
+from stator.pytorch.tensors.classes import is_wrapper
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -28,6 +29,8 @@ def dims(trace: Trace, value: TracedTensor) -> dict[int, object]:
     """The dimensions that are to be symbols, with torch's kind of symbol."""
     tensor, source = value.host, value.source
     if source is None or source.is_constant or tensor.layout is not torch.strided or tensor.is_nested:
+        return {}
+    if is_wrapper(type(tensor)):
         return {}
     told = _told(trace, tensor, source) if is_told_of(trace) else {}
     kept = {dim for dim, dynamic in told.items() if not dynamic}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import Operation
-    from stator.pytorch.types import Function, GraphValue, Host, Number
+    from stator.pytorch.types import Function, GraphValue, Host, Number, Path
     from stator.space.interfaces import Trace, Writer
     from stator.space.protocol import Handler
     from stator.space.space import Space
@@ -45,9 +45,7 @@ class SymValue(Value):
     symbolic = True
     host = None
 
-    def __init__(
-        self, recorder: Recorder, number: Number, operation: Operation | None, path: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, recorder: Recorder, number: Number, operation: Operation | None, path: Path = ()) -> None:
         self.cls = _CLASSES.get(type(number), int)
         self.source: Source | None = None
         self.recorder = recorder
