@@ -80,7 +80,7 @@ class FunctionModule(torch.nn.Module):
 
     def forward(self, *operands: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         function = self.transformed if internals.are_transforms_active() else self.function
-        return function.apply(self, *operands)  # type: ignore[attr-defined, no-any-return]
+        return function.apply(self, *operands)  # type: ignore[attr-defined]
 
     def extra_repr(self) -> str:
         return self.function.__name__

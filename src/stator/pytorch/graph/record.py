@@ -71,7 +71,8 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     operation.made_already(observed.result)
     if outcome.written:
         recorder.tracked.refresh(observed.written)
-        recorder.tracked.note_wrapper([call.operands[index] for index in outcome.written], observed.written)
+        written = [call.operands[index] for index in outcome.written]
+        recorder.tracked.note_wrapper(written, observed.written)  # type: ignore[arg-type]
     return outcome
 
 
