@@ -158,7 +158,7 @@ class LinearMap(Value):
         """The function: a traced one, with all that functions have."""
         return space.call(space.existing(_calling), [self], {})
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         return self.apply(args)
 
     def describe(self) -> str:
