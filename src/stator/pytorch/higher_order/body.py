@@ -21,9 +21,10 @@ from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.graph.subgraph import GraphOperand, Subgraph
+from stator.pytorch.higher_order.backward import failure_of_backward
 from stator.pytorch.nesting import map_leaves
 from stator.pytorch.tensors.lowering import Call, Operand
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.pytorch.whole_calls import left_whole
 from stator.space.value import Raised, Unsupported, Value
 
@@ -166,11 +167,10 @@ class Body:
 
     def refuse_outside_results(self) -> None:
         """The results must be computed by the graph, and lie in memory of their own."""
-        for value in self.results:
-            root = value.root if isinstance(value, TensorValue) else value
-            if not self.graph.computes(value) or not self.graph.computes(root):
-                raise self.refuse("gives one of its inputs, or a view of one")
-        if len({id(value.root) for value in self.results if isinstance(value, TensorValue)}) < len(self.results):
+        tensors = tensors_among(self.results)
+        if not all(self.graph.computes(value) and self.graph.computes(value.root) for value in tensors):
+            raise self.refuse("gives one of its inputs, or a view of one")
+        if len({id(value.root) for value in tensors}) < len(tensors):
             raise self.refuse("gives the same tensor, or two views of one, more than once")
 
     def answer(self, made: Iterable[Value]) -> Value:
@@ -179,9 +179,30 @@ class Body:
         mine = {id(value) for value in self.results}
         return unflatten(self.space, [next(parts) if id(leaf) in mine else leaf for leaf in self.leaves], self.spec)
 
-    def close(self, free: Sequence[GraphValue], name: str) -> GraphOperand:
-        """The finished graph, as an argument of a node: its inputs are those given, and then `free`."""
-        return GraphOperand(self.recorder, name, self.graph.close(self.results, list(free)))
+    @property
+    def outputs(self) -> list[Nested]:
+        """All leaves, with known ones as they are, for operations that make something of each."""
+        mine = {id(value) for value in self.results}
+        return [leaf if id(leaf) in mine else self.known(leaf) for leaf in self.leaves]
+
+    def known(self, leaf: Value) -> Nested:
+        """A leaf that is neither a tensor nor a symbolic number."""
+        host = self.space.known(leaf)
+        if not isinstance(host, int | None):
+            raise self.refuse(f"gives {leaf.describe()}")
+        return host
+
+    def close(
+        self, free: Sequence[GraphValue], name: str, outputs: Sequence[Nested] | None = None, *, bare: bool = False
+    ) -> GraphOperand:
+        """The finished graph, as an argument of a node: its inputs are those given, and then `free`.
+
+        Args:
+            outputs: what it gives; without, the tensors and symbolic numbers among the leaves.
+            bare: it gives its one output as it is, and not in a tuple.
+        """
+        given = self.results if outputs is None else outputs
+        return GraphOperand(self.recorder, name, self.graph.close(given, list(free), bare))
 
 
 def free_of_all(bodies: Iterable[Body]) -> list[GraphValue]:
@@ -215,6 +236,9 @@ def record_operator(
         return places[id(leaf)]
 
     call.args, call.kwargs = map_leaves(place, args), map_leaves(place, kwargs or {})
+    failure = None if space.trace.recorder.keeps_order else failure_of_backward(space.trace.recorder, call)
+    if failure is not None:
+        raise refusal(name, f"a backend cannot trace its backward pass: {failure}")
     return recorded(space, name, lambda: space.trace.recorder.record(call))
 
 
