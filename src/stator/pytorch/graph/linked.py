@@ -16,6 +16,7 @@ import torch.autograd
 
 from stator import errors
 from stator.interp.policy import worth_tracing
+from stator.pytorch.autograd.spent import refuse_written
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.attributes import is_leaf
 from stator.pytorch.tensors.tensor import tensors_among
@@ -38,6 +39,7 @@ __all__ = ["check_outputs"]
 
 def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
     """Trace again up to an earlier end, if autograd would not know of these outputs what it is asked for."""
+    refuse_written(recorder)
     if recorder.keeps_order:
         return
     tensors: list[TracedTensor] = [

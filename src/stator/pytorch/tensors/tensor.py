@@ -140,7 +140,7 @@ class TensorValue(Value):
         if self.source is not None:
             return writer.source(self.source)
         if self.cls is torch.Tensor:
-            name = writer.graph_output(self)
+            name = self.recorder.slots.graph_output(writer, self)
         else:
             plain = self.recorder.slots.as_plain(self)
             name = writer.assign("t", f"{writer.expr(plain)}.as_subclass({writer.const(self.cls)})")
