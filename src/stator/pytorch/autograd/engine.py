@@ -17,7 +17,12 @@ from stator.pytorch.autograd.accumulation import Accumulation
 from stator.pytorch.autograd.context_value import is_none
 from stator.pytorch.autograd.history import leaves_reached
 from stator.pytorch.autograd.hooks import need_of_its_own
-from stator.pytorch.autograd.onlookers import is_engine_unwatched, is_unhooked, only_accumulate
+from stator.pytorch.autograd.onlookers import (
+    is_engine_unwatched,
+    is_unhooked,
+    only_accumulate,
+    who_watches_the_engine,
+)
 from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.nesting import values_in
 from stator.pytorch.state.global_state import without_gradients
@@ -40,13 +45,13 @@ if TYPE_CHECKING:
 
 def _refusing(host: Host) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        raise _refusal(host)
+        raise Unsupported(_refusal(host, "the module has hooks on its gradients"))
 
     return handler
 
 
-def _refusal(host: Host) -> Unsupported:
-    return Unsupported(errors.AutogradCall(describe_callable(host)))
+def _refusal(host: Host, why: str) -> errors.Break:
+    return errors.AutogradCall(describe_callable(host), why)
 
 
 # -- gradients as results ---------------------------------------------------------------------------------------------
@@ -58,14 +63,33 @@ def _grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     recorder = space.trace.recorder
     call = lower_call(space, Call(grad, "call_function", grad), args, kwargs)
     bound = _bound(grad, args, kwargs)
-    refusal = _refusal(grad)  # one that is kept would keep its traceback, and the trace
-    if bound is not None and not any(operand.symbolic for operand in call.operands):
-        ends, until = tensors_in(space, bound["outputs"]), tensors_in(space, bound["inputs"])
-        if _can_run(recorder, ends, until) and all(_is_unhooked(space, tensor) for tensor in until):
-            return _run(recorder, call, refusal.brk)
+    why = _OTHERWISE if bound is None else _in_grads_way(space, bound, call)
+    if not why:
+        return _run(recorder, call, _refusal(grad, _FAILS))
+    brk = _refusal(grad, why)
     for tensor in tensors_among(call.operands) if not recorder.keeps_order else ():
-        need_of_its_own(tensor, refusal.brk)
-    raise refusal
+        need_of_its_own(tensor, brk)
+    raise Unsupported(brk)
+
+
+#: why a call breaks that is no operation of the graph, whatever its arguments are
+_OTHERWISE = "it is called in a way that is not recorded"
+_FAILS = "it fails, or gives tensors that cannot be recorded"
+
+
+def _in_grads_way(space: Space, arguments: dict[str, Value], call: Call) -> str:
+    """Why `torch.autograd.grad` is no operation of the graph, or nothing."""
+    ends, until = tensors_in(space, arguments["outputs"]), tensors_in(space, arguments["inputs"])
+    if any(operand.symbolic for operand in call.operands):
+        return _OTHERWISE
+    why = _in_the_way(space.trace.recorder, ends, until)
+    hooked = [tensor for tensor in until if tensor.host is not None and not is_unhooked(tensor.host)]
+    if hooked:
+        return f"{_name(hooked[0])} has a hook on its gradient"
+    for tensor in until if not why else ():
+        if tensor.host is not None:
+            holds(space, tensor, is_unhooked, "has no hooks on its gradient")
+    return why
 
 
 def tensors_in(space: Space, value: Value) -> list[TensorValue]:
@@ -83,34 +107,49 @@ def _bound(host: Host, args: list[Value], kwargs: dict[str, Value]) -> dict[str,
     return {name: found.get(name, NONE).force() for name in signature.parameters}
 
 
-def _can_run(recorder: Recorder, ends: list[TensorValue], until: list[TensorValue]) -> bool:
-    """Whether all of autograd's graph that gradients go through was recorded here, and nobody sees them on their way."""
-    if not recorder.trace.config.trace_backward or recorder.tracked.hooked or not is_engine_unwatched():
-        return False
+def _in_the_way(recorder: Recorder, ends: list[TensorValue], until: list[TensorValue]) -> str:
+    """Why a graph cannot compute gradients, or nothing: they go on outside, or somebody sees them on their way."""
+    if not recorder.trace.config.trace_backward:
+        return "stator.config.trace_backward is off"
+    if recorder.nodes.graph is not recorder.nodes.whole:
+        return "it is called in a function that an operation of the graph runs"
+    if recorder.tracked.hooked:
+        return "a hook that was registered before waits for gradients"
+    onlooker = who_watches_the_engine()
+    if onlooker:
+        return onlooker
     leaves = leaves_reached(recorder, [t.fake for t in ends], [t.fake for t in until])
     if leaves is None:
-        return False
+        return f"gradients go on into what was computed before: {_from_before(recorder)}"
     recorder.trace.guard(GlobalState(is_engine_unwatched, "nobody sees the autograd engine at work"))
     for leaf in leaves:
         rely_on_leaf(leaf)
-    return True
+    return ""
 
 
-def _is_unhooked(space: Space, tensor: TracedTensor) -> bool:
-    return tensor.host is None or holds(space, tensor, is_unhooked, "has no hooks on its gradient")
+def _from_before(recorder: Recorder) -> str:
+    """The names of the tensors which autograd has operations before the trace for."""
+    found = [_name(value) for value in recorder.tracked.existing if value.requires_grad and not value.host.is_leaf]
+    return ", ".join(found[:3])
+
+
+def _name(value: TracedTensor) -> str:
+    """How the program calls an existing tensor."""
+    return "a tensor" if value.source is None else value.source.expr()
 
 
 def _run(recorder: Recorder, call: Call, brk: errors.Break) -> Value:
     """Record a run of the engine."""
     call.key = None  # metadata does not tell where a tensor has come from
-    step = recorder.trace.steps
+    call.reads_history = True
+    steps = recorder.tracked.backward_steps
+    steps.append(recorder.trace.steps)
     try:
-        made = recorder.record(call)
+        return recorder.record(call)
     except (Failure, Unsupported):
-        # The fake tensors have lost what the engine has used before it failed.
-        raise Restart(step, brk) from None
-    recorder.tracked.backward_steps.append(step)
-    return made
+        # The fake tensors have lost what the engine has used before it failed. If it failed for want of what an earlier
+        # run has used, that belongs to the program's error too.
+        raise Restart(steps[0], brk) from None
 
 
 # -- gradients that leaves accumulate ---------------------------------------------------------------------------------
@@ -125,16 +164,15 @@ def _backward(host: Host, tensors: str, gradients: str) -> Handler:
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         bound = _bound(host, args, kwargs)
-        refusal = _refusal(host)
         run = None if bound is None else _Backward(space, bound, tensors, gradients)
-        if run is not None and run.is_known():
-            run.perform(refusal.brk)
+        why = _OTHERWISE if run is None else run.in_the_way()
+        if run is not None and not why:
+            run.perform(_refusal(host, _FAILS))
             return NONE
-        inputs = kwargs.get("inputs", NONE).force()
-        if not is_none(inputs) and not space.trace.recorder.keeps_order:
-            for tensor in tensors_in(space, inputs):  # gradients are accumulated in it: a tensor of its own
-                need_of_its_own(tensor, refusal.brk)
-        raise refusal
+        brk = _refusal(host, why)
+        for tensor in run.inputs if run is not None and not space.trace.recorder.keeps_order else ():
+            need_of_its_own(tensor, brk)  # gradients are accumulated in it
+        raise Unsupported(brk)
 
     return handler
 
@@ -146,40 +184,49 @@ class _Backward:
         self.space = space
         self.recorder: Recorder = space.trace.recorder
         self.arguments = arguments
-        self.ends = tensors_in(space, arguments[tensors])
-        self.tensors = arguments[tensors]
-        self.gradients = arguments[gradients]
-        self.inputs = arguments["inputs"]
+        self.tensors, self.gradients = arguments[tensors], arguments[gradients]
+        self.ends = tensors_in(space, self.tensors)
+        self.takes_all = is_none(arguments["inputs"])
+        self.inputs = tensors_in(space, arguments["inputs"])
         self.create_graph = space.known(arguments["create_graph"]) is True
         self.leaves: list[TensorValue] = []
 
-    def is_known(self) -> bool:
-        """Whether it is known what the engine would do."""
-        return self.has_plain_arguments() and self.finds_leaves() and _only_accumulate(self.recorder, self.leaves)
+    def in_the_way(self) -> str:
+        """Why the graph cannot do it, or nothing."""
+        if not self.has_plain_arguments():
+            return _OTHERWISE
+        if not all(map(is_leaf, self.inputs)):
+            return "it accumulates gradients in a tensor that is no leaf"
+        why = _in_the_way(self.recorder, self.ends, [])
+        if why:
+            return why
+        reached = leaves_reached(self.recorder, [t.fake for t in self.ends]) or []
+        self.leaves = [leaf for leaf in reached if self.takes_all or any(leaf is t for t in self.inputs)]
+        return "" if not self.leaves else self.hooked()
 
     def has_plain_arguments(self) -> bool:
         flags = [self.space.known(self.arguments[name]) for name in ("retain_graph", "create_graph")]
-        given = values_in(self.space, self.tensors), values_in(self.space, self.gradients)
-        plain = [value for values in given for value in values if not is_none(value)]
+        given = [*values_in(self.space, self.tensors), *values_in(self.space, self.gradients)]
         return (
-            all(flag in (None, False, True) for flag in flags)
+            all(flag is None or flag is True or flag is False for flag in flags)
             and is_none(self.arguments.get("grad_variables", NONE))
-            and all(isinstance(value, TensorValue) and value.cls in PLAIN_CLASSES for value in plain)
+            and all(_is_plain(value) for value in given if not is_none(value))
             and (not self.create_graph or torch.is_grad_enabled())
+            and (self.takes_all or bool(self.inputs))
         )
 
-    def finds_leaves(self) -> bool:
-        """Whether all leaves are found in which gradients are to be accumulated."""
-        until = [] if is_none(self.inputs) else tensors_in(self.space, self.inputs)
-        if not all(map(is_leaf, until)) or not _can_run(self.recorder, self.ends, []):
-            return False
-        reached = leaves_reached(self.recorder, [t.fake for t in self.ends])
-        self.leaves = [leaf for leaf in reached or () if is_none(self.inputs) or any(leaf is t for t in until)]
-        return bool(self.leaves)
+    def hooked(self) -> str:
+        """Why more is done with a gradient than to accumulate it, or nothing, which is guarded when the trace ends."""
+        existing = [leaf for leaf in self.leaves if leaf.host is not None]
+        for leaf in existing:
+            if not only_accumulate(leaf.host):
+                return f"more is done with the gradient of {_name(leaf)} than to accumulate it in `.grad`"
+        self.recorder.tracked.accumulating.update(dict.fromkeys(existing))
+        return ""
 
     def perform(self, brk: errors.Break) -> None:
         """Record the gradients, and their accumulation."""
-        space, grad, step = self.space, torch.autograd.grad, self.recorder.trace.steps
+        space, grad, steps = self.space, torch.autograd.grad, self.recorder.tracked.backward_steps
         accumulation = Accumulation(space, self.leaves, self.create_graph)
         options = {
             "retain_graph": self.arguments["retain_graph"],
@@ -190,19 +237,14 @@ class _Backward:
         call = lower_call(space, Call(grad, "call_function", grad), arguments, options)
         made = [value.force() for value in space.unpack(_run(self.recorder, call, brk))]
         if not accumulation.can_follow(made):
-            raise Restart(step, brk)
+            raise Restart(steps[0], brk)
         with contextlib.nullcontext() if self.create_graph else without_gradients(self.recorder.state.change):
-            if not accumulation.record(made):
-                raise Restart(step, brk)
+            if not accumulation.record(made, call.operands):
+                raise Restart(steps[0], brk)
 
 
-def _only_accumulate(recorder: Recorder, leaves: list[TensorValue]) -> bool:
-    """Whether nothing but accumulation awaits the gradients of the leaves; guarded when the trace ends."""
-    existing = [leaf for leaf in leaves if leaf.host is not None]
-    if not only_accumulate(*[leaf.host for leaf in existing]):
-        return False
-    recorder.tracked.accumulating.update(dict.fromkeys(existing))
-    return True
+def _is_plain(value: Value) -> bool:
+    return isinstance(value, TensorValue) and value.cls in PLAIN_CLASSES
 
 
 def install() -> None:

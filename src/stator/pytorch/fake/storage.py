@@ -8,6 +8,7 @@ there and the operation itself decides. The rules are those of `at::get_overlap_
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 import torch
 
 from stator.pytorch import internals

@@ -90,7 +90,7 @@ def _cut(recorder: Recorder, made: list[tuple[TracedTensor, Operation]]) -> None
         reached = _reached(value.node, recorder.effects.keep)
         if any(other.node in reached for other, _ in made if other.node is not value.node):
             about = f"what may be asked about the gradient of a result of {describe_callable(operation.function)}"
-            raise Restart(operation.step, errors.AutogradCall(about))
+            raise Restart(operation.step, errors.AutogradCall(about, "two results of a graph are not linked there"))
 
 
 def _reached(start: torch.fx.Node, effectful: set[torch.fx.Node]) -> set[torch.fx.Node]:

@@ -98,7 +98,9 @@ class TrackedTensors:
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor with a hook"))
 
     def guards(self) -> list[Guard]:
-        """Nothing but accumulation awaits the gradients of leaves, and no other tensor lies in the storage of one whose metadata the program changes: its own might change too."""
+        """Gradients are accumulated and no more; and no other tensor lies in the storage of one whose metadata the
+        program changes: its own might change too.
+        """
         found: list[Guard] = []
         waiting = [leaf.source for leaf in self.accumulating if leaf.source is not None]
         if waiting:
