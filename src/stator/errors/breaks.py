@@ -306,13 +306,14 @@ class UnsupportedTensorOperation(Break):
 
 
 class AutogradCall(Break):
-    """The autograd engine is run inside the compiled function."""
+    """The autograd engine is run inside the compiled function, and does more than the graph can."""
 
     code = "SB0205"
     title = "run of the autograd engine"
-    template = "{operation} runs the autograd engine"
+    template = "{operation} runs the autograd engine: {why}"
     hint = "compile the forward pass and the loss; call backward outside"
     operation: str
+    why: str = "no graph does that"
 
 
 class PrintOfTensor(Break):

@@ -35,6 +35,10 @@ _OF_TENSORS = {
     "storage_address": Name("torch._C.StorageBase._cdata", FIELD, "which tensors share memory", public="data_ptr"),
     "has_symbolic_sizes": Name("torch._C.TensorBase._has_symbolic_sizes_strides", FIELD, "whether a size is a symbol"),
     "gradient_hooks": Name("torch._C.TensorBase._backward_hooks", FIELD, "the hooks on a tensor's gradient"),
+    "accumulation_hooks": Name(
+        "torch._C.TensorBase._post_accumulate_grad_hooks", FIELD, "the hooks on a gradient that has been accumulated"
+    ),
+    "use_count": Name("torch._C.TensorBase._use_count", FUNCTION, "whether autograd holds a tensor"),
     "is_view": Name("torch._C.TensorBase._is_view", FUNCTION, "whether autograd takes a tensor for a view"),
     "nested_sizes": Name("torch._C.TensorBase._nested_tensor_size", FUNCTION, "the sizes within a nested tensor"),
     "dispatch_keys": Name("torch._C._dispatch_keys", FUNCTION, "what kind of tensor it is, in one number"),
@@ -307,6 +311,9 @@ _FUNCTIONS = {
     ),
     "checkpointing": Name(
         "torch.utils.checkpoint", MODULE, "whether checkpoints are debugged", has=("_checkpoint_debug_enabled",)
+    ),
+    "DelayedError": Name(
+        "torch._C._functions.DelayedError", CLASS, "a tensor whose history is used up raises where it is asked for"
     ),
     "FunctionBase": Name("torch._C._FunctionBase", CLASS, "the context that autograd calls `forward` with"),
     "Function": Name(

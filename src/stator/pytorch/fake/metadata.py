@@ -13,7 +13,7 @@ from stator.pytorch.tensors.classes import is_wrapper
 if TYPE_CHECKING:
     from stator.pytorch.types import Descriptions, Number
 
-__all__ = ["NumberMeta", "TensorMeta", "hint_of", "is_symbol", "meta_of", "number_meta"]
+__all__ = ["NumberMeta", "TensorMeta", "hint_of", "is_symbol", "meta_of", "number_meta", "same_numbers"]
 
 _Base: Any = internals.TensorBase
 _BITS = (torch.Tensor.is_conj, torch.Tensor.is_neg, torch.Tensor.is_inference)
@@ -149,6 +149,11 @@ def hint_of(number: Number) -> Number:
 def is_symbol(number: object) -> bool:
     """Whether it is a symbolic number."""
     return isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def same_numbers(one: Number, other: Number) -> bool:
+    """Whether two sizes or strides are equal in each call."""
+    return bool(_plain(one) == _plain(other))
 
 
 def _plain(number: Number) -> object:

@@ -65,7 +65,9 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
         recorder.fakes.replay()
     fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
     before = versions_of(fakes)
-    observed = recorder.fakes.executor.run(call.function, call.args, call.kwargs, fakes, fill)
+    executor = recorder.fakes.executor
+    run = executor.run_once if call.reads_history else executor.run
+    observed = run(call.function, call.args, call.kwargs, fakes, fill)
     operation.bindings = recorder.shapes.bindings(observed.result, call.function)
     outcome = outcome_of(observed, fakes, before, describe_callable(call.function), recorder.fakes.symbolic)
     operation.made_already(observed.result)

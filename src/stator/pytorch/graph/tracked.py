@@ -9,6 +9,7 @@ import torch
 from stator import errors
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
+from stator.pytorch.autograd.onlookers import only_accumulate
 from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.fake.storage import storage_of, storages_of
 from stator.pytorch.shapes import dynamism
@@ -40,6 +41,10 @@ class TrackedTensors:
         self.restructured: dict[int, TracedTensor] = {}
         #: the roots of tensors that get hooks when the graph has run
         self.hooked: set[TracedTensor] = set()
+        #: the leaves that accumulate gradients in the trace
+        self.accumulating: dict[TracedTensor, None] = {}
+        #: the instructions at which gradients were computed
+        self.backward_steps: list[int] = []
         #: results of autograd Functions that share memory with an argument
         self.own_gradients: dict[TracedTensor, Operation] = {}
         #: whether the graph must be run in the order of the program, by no backend that works otherwise
@@ -116,8 +121,14 @@ class TrackedTensors:
                 raise Unsupported(errors.UnsupportedMutation("an in-place operation", "what holds existing tensors"))
 
     def guards(self) -> list[Guard]:
-        """No other tensor lies in the storage of one whose metadata the program changes: its own might change too."""
+        """Gradients are accumulated and no more; and no other tensor lies in the storage of one whose metadata the
+        program changes: its own might change too.
+        """
         found: list[Guard] = []
+        waiting = [leaf.source for leaf in self.accumulating if leaf.source is not None]
+        if waiting:
+            text = f"gradients of {', '.join(s.expr() for s in waiting[:3])} … go to `.grad` alone"
+            found.append(Predicate(tuple(waiting), only_accumulate, text))
         for value in self.restructured.values():
             others = [other.source for other in self.existing if other is not value and other.source is not None]
             if others and value.source is not None:

@@ -111,7 +111,9 @@ def data(space: Space, tensor: TensorValue) -> Value:
 
 
 def gradient(space: Space, tensor: TensorValue) -> Value:
-    """`tensor.grad`: what it was before the trace, unless the program has assigned it."""
+    """`tensor.grad`: what it was before the trace, unless that has changed it."""
+    if "grad" in tensor.fields:
+        return tensor.fields["grad"]
     if tensor.source is not None:
         return attribute(space, tensor, "grad")
     return NONE if is_leaf(tensor) else refuse(tensor, "grad")

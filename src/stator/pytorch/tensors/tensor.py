@@ -154,7 +154,7 @@ class TensorValue(Value):
         if self.cls is torch.Tensor or is_wrapper(self.cls):
             if not (self.cls is torch.Tensor or is_traceable(self.cls) or self.recorder.keeps_order):
                 return super().reconstruct(writer)
-            name = writer.graph_output(self)
+            name = self.recorder.slots.graph_output(writer, self)
         else:
             plain = self.recorder.slots.as_plain(self)
             name = writer.assign("t", f"{writer.expr(plain)}.as_subclass({writer.const(self.cls)})")
