@@ -81,7 +81,7 @@ def _is_whole(recorder: Recorder) -> bool:
             return False
         assert value.source is not None
         recorder.trace.guard(IdIs(GetAttrSource(value.source, "_backward_hooks"), None))
-    return not recorder.tracked.hooked
+    return not (recorder.tracked.hooked or recorder.tracked.scattered)
 
 
 def install() -> None:

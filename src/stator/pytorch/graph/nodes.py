@@ -11,7 +11,7 @@ from stator.pytorch.graph.inputs import GraphInputs
 from stator.pytorch.graph.node_meta import NodeMeta
 
 if TYPE_CHECKING:
-    from stator.pytorch.traced import TracedValue
+    from stator.pytorch.traced import Operation, TracedValue
     from stator.pytorch.types import Nested
 
 __all__ = ["GraphNodes"]
@@ -29,6 +29,8 @@ class GraphNodes:
         self.attributes: dict[str, object] = {}
         #: the traced values that nodes compute
         self.values: dict[torch.fx.Node, TracedValue] = {}
+        #: the operations that nodes were recorded for
+        self.operations: dict[torch.fx.Node, Operation] = {}
         #: the nodes of parts of results
         self._parts: dict[tuple[torch.fx.Node, int], torch.fx.Node] = {}
 
