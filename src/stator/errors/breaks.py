@@ -348,12 +348,12 @@ class HigherOrderOperatorCall(Break):
 
 
 class NewLeaf(Break):
-    """A new tensor is to require gradients, and the backend would make another of it."""
+    """A tensor is to require gradients that the trace cannot account for."""
 
     code = "SB0209"
-    title = "new tensor that requires gradients"
+    title = "tensor that is to require gradients"
     template = "{operation} changes whether a tensor is a leaf of autograd's graph, or makes such a leaf"
-    hint = "make the tensor before the compiled function, and hand it in"
+    hint = "have the tensor require gradients before the compiled function, and hand it in"
     operation: str
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from stator.pytorch.graph.propagation import FakePropagation
-    from stator.pytorch.traced import Operation, TracedTensor
+    from stator.pytorch.traced import Operation, Rebound, TracedTensor
     from stator.space.interfaces import Trace
 
 __all__ = ["TrackedTensors"]
@@ -47,6 +47,10 @@ class TrackedTensors:
         self.backward_steps: list[int] = []
         #: results of autograd Functions that share memory with an argument
         self.own_gradients: dict[TracedTensor, Operation] = {}
+        #: tensor objects that have become other tensors than they were, and how (see `tensors.rebinding`)
+        self.rebound: dict[TracedTensor, Rebound] = {}
+        #: whether gradients of a leaf come from several places of the graph, as it has had several memories
+        self.scattered = False
         #: whether the graph must be run in the order of the program, by no backend that works otherwise
         self.in_order = False
 
@@ -119,6 +123,12 @@ class TrackedTensors:
             holder = inner.get(id(value.host), (value,))[0]
             if value._fake is not None and holder not in roots and storages_of(value._fake) & written:
                 raise Unsupported(errors.UnsupportedMutation("an in-place operation", "what holds existing tensors"))
+
+    def refuse_rebound(self, written: Iterable[TracedTensor]) -> None:
+        """An object that lies in the memory of another counts writes of its own, which no backend does for it."""
+        roots = {value.root for value, how in self.rebound.items() if how.data is not None} if self.rebound else ()
+        if any(root.host is not None and root in roots for root in written):
+            raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that got another's data"))
 
     def guards(self) -> list[Guard]:
         """Gradients are accumulated and no more; and no other tensor lies in the storage of one whose metadata the
