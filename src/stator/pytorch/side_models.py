@@ -1,0 +1,16 @@
+"""Models of what stands beside torch's tensors and modules: scripts, random generators."""
+
+from __future__ import annotations
+
+from stator.pytorch.modules import scripted
+from stator.pytorch.state import random_state
+
+__all__ = ["install"]
+
+_PARTS = (random_state, scripted)
+
+
+def install() -> None:
+    """Register them all."""
+    for part in _PARTS:
+        part.install()
