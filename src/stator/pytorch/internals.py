@@ -119,8 +119,16 @@ _CLASSES = {
             "UnsupportedOperatorException",
         ),
     ),
+    "ScriptMethod": Name("torch._C.ScriptMethod", CLASS, "a method of a module of TorchScript"),
+    "CachedForward": Name("torch.jit._script._CachedForward", CLASS, "how such a module finds its `forward`"),
     "LeafCallable": Name(
         "torch._higher_order_ops.invoke_leaf_function._LeafCallable", CLASS, "a leaf function in a graph", takes=1
+    ),
+}
+
+_SCRIPTS = {
+    "function_of_graph": Name(
+        "torch._C._create_function_from_graph", FUNCTION, "a scripted module is called as a function of its parameters"
     ),
 }
 
@@ -351,7 +359,7 @@ LATER = {
     "inductor_modes": Name("torch._inductor.list_mode_options", FUNCTION, "its modes", takes=0),
 }
 
-NAMES: dict[str, Name] = {**_OF_TENSORS, **_CLASSES, **_STATE, **_FUNCTIONS, **LATER}
+NAMES: dict[str, Name] = {**_OF_TENSORS, **_CLASSES, **_SCRIPTS, **_STATE, **_FUNCTIONS, **LATER}
 
 
 # --- resolving and checking ----------------------------------------------------------------------------------------

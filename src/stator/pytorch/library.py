@@ -13,7 +13,7 @@ _PARTS = {
     "distributed": ("collectives",),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
-    "modules": ("optim", "recurrent"),
+    "modules": ("optim", "recurrent", "scripted"),
     "state": ("random_state",),
     "tensors": ("checks", "new_wrapper", "subclass"),
 }

@@ -183,7 +183,7 @@ class Shapes:
 
         origin, fake = self.origin(value), value.fake
         parts = [(internals.TensorProperty.SIZE, i, number) for i, number in enumerate(fake.shape) if is_symbol(number)]
-        context = _context(fake.dim(), origin, {i: DimDynamic.DYNAMIC for _, i, _ in parts}, None)
+        context = context_of(Form(fake.dim()), origin, {i: DimDynamic.DYNAMIC for _, i, _ in parts})
         known = context.shape_env_to_source_to_symbol_cache[id(self.env)] = {}
         for kind, i, number in parts:
             known[internals.TensorPropertySource(origin, kind, i).name] = number.node.expr
