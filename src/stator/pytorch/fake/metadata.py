@@ -13,7 +13,7 @@ from stator.pytorch.tensors.classes import is_wrapper
 if TYPE_CHECKING:
     from stator.pytorch.types import Descriptions, Number
 
-__all__ = ["NumberMeta", "TensorMeta", "hint_of", "is_symbol", "meta_of", "number_meta"]
+__all__ = ["NumberMeta", "TensorMeta", "expression_of", "hint_of", "is_symbol", "meta_of", "number_meta"]
 
 _Base: Any = internals.TensorBase
 _BITS = (torch.Tensor.is_conj, torch.Tensor.is_neg, torch.Tensor.is_inference)
@@ -143,7 +143,7 @@ def number_meta(number: Number, symbolic: Descriptions) -> NumberMeta:
 
 def hint_of(number: Number) -> Number:
     """A number, or what a symbol stands for in this call; None for one that is known when the graph runs."""
-    return number.node.hint if is_symbol(number) else number
+    return getattr(number.node, "hint", None) if is_symbol(number) else number
 
 
 def is_symbol(number: object) -> bool:
@@ -151,9 +151,17 @@ def is_symbol(number: object) -> bool:
     return isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
+def expression_of(number: Number) -> Any:
+    """The expression over symbols that a symbolic number is; None for a ragged size, which is just itself."""
+    return getattr(number.node, "expr", None)
+
+
 def _plain(number: Number) -> object:
-    """What tells a size: the number, or the expression over symbols."""
-    return number if type(number) is int else number.node.expr
+    """What tells a size: the number, or the expression over symbols; a ragged one is written as no expression is."""
+    if type(number) is int:
+        return number
+    expression = expression_of(number)
+    return str(number) if expression is None else expression
 
 
 def _describable(tensor: torch.Tensor) -> bool:
