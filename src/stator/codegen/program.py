@@ -6,7 +6,6 @@ import functools
 import itertools
 import linecache
 import sys
-import types
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -322,13 +321,7 @@ _FRAME_READERS = frozenset(map(id, (eval, exec, locals, globals, vars, dir, sys.
 
 def _shows_frame(leaf: FrameState) -> bool:
     """Whether the instruction is a call that must be made by a frame with the variables of the program's own."""
-    if not leaf.instr.op.startswith("CALL"):
-        return False
-    callees = [entry for entry in leaf.stack if type(getattr(entry, "host", None)) in _C_FUNCTIONS]
-    return any(id(entry.host) in _FRAME_READERS for entry in callees)  # type: ignore[attr-defined]
-
-
-_C_FUNCTIONS = (types.BuiltinFunctionType, types.MethodType)
+    return leaf.instr.op.startswith("CALL") and any(id(entry.host) in _FRAME_READERS for entry in leaf.stack)
 
 
 class _Named(Value):

@@ -339,9 +339,10 @@ class HigherOrderOperatorCall(Break):
 
     code = "SB0208"
     title = "call of a higher-order operator"
-    template = "{operator} is a higher-order operator: it and the functions it is given run as in eager"
-    hint = "use operations on whole tensors (torch.where, a mask), or an ordinary loop of known length"
+    template = "{operator} is a higher-order operator, which runs as in eager with the functions it is given: {why}"
+    hint = "let these functions only compute, of what they are given and what they capture"
     operator: str
+    why: str
 
 
 class NewLeaf(Break):

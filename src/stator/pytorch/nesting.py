@@ -73,7 +73,7 @@ def items_of(space: Space, value: Value) -> list[Value] | None:
 
 def rebuilt(space: Space, sequence: Value, items: list[Value]) -> Value:
     """A new list or tuple of these items, as the given one is."""
-    return space.new_list(items) if issubclass(sequence.cls, list) else space.new_tuple(items)
+    return space.new_list(items) if sequence.isa(list) else space.new_tuple(items)
 
 
 def map_values(space: Space, function: Callable[[Value], Value], value: Value) -> Value:

@@ -30,7 +30,7 @@ def is_generic(slot: Any) -> bool:
 def attribute_name(space: Space, name: Value) -> str:
     """The name given to `__getattribute__` and its like, which must be a string."""
     name = name.force()
-    if not issubclass(name.cls, str):
+    if not name.isa(str):
         raise space.error(TypeError, f"attribute name must be string, not '{name.type_name(space)}'")
     if any(space.host_lookup(name.cls, own) is not getattr(str, own) for own in ("__hash__", "__eq__")):
         raise Unsupported(errors.UnsupportedSlot(name.cls.__name__, "hash or comparison of an attribute's name"))
@@ -133,7 +133,7 @@ class Attributes(Space):
         try:
             return self._getattr(value, name, tail)
         except Raised as e:
-            if issubclass(e.value.cls, AttributeError):
+            if e.matches(AttributeError):
                 e.value.name_attribute(self, value.force(), name)  # type: ignore[attr-defined]
             raise
 
@@ -152,7 +152,7 @@ class Attributes(Space):
             else:
                 return self._getattribute(slot, value, name, False)
         except Raised as e:
-            if not issubclass(e.value.cls, AttributeError):
+            if not e.matches(AttributeError):
                 raise
         return self.call(self.bind(fallback, value), [Constant(name)], {}, tail)
 
@@ -240,7 +240,7 @@ class Attributes(Space):
         try:
             return self.getattr(value, name)
         except Raised as e:
-            if issubclass(e.value.cls, AttributeError):
+            if e.matches(AttributeError):
                 return None
             raise
 

@@ -6,9 +6,10 @@ import types
 
 from stator import errors
 from stator._core import has_buffer
+from stator.guards.callable_names import callable_name
 from stator.space.attributes import is_generic
 from stator.space.host_types import Host
-from stator.space.operators import BINARY, COMPARE, callable_name
+from stator.space.operators import BINARY, COMPARE
 from stator.space.protocol import CALL_HOOKS, NOT_IMPLEMENTED, bad_call, handler_of, is_pure
 from stator.space.recursion import nested
 from stator.space.reloaded import adopt
@@ -59,11 +60,11 @@ class Calls(Space):
             return self.call_builtin(host, args, kwargs)
         # Such a call is rejected before it does anything (the first argument of a class method is a class).
         owner = getattr(host, "__objclass__", None) if type(host) is not types.ClassMethodDescriptorType else None
-        if owner is not None and args and not issubclass(args[0].force().cls, owner):
+        if owner is not None and args and not args[0].force().isa(owner):
             return bad_call(self, host, args, kwargs)
         if is_generic(host):
             return self._generic_slot(host, args, kwargs)
-        raise Unsupported(errors.UnsupportedCCall(callable_name(host)))
+        raise Unsupported(errors.UnsupportedCCall(callable_name(host, args[0].force().cls if args else None)))
 
     def _generic_slot(self, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """The slot of attribute access under the name of another type: that of object."""
@@ -85,7 +86,7 @@ class Calls(Space):
             return None  # others may take what they can convert: a Decimal compares itself with any Rational
         other = args[1].force()
         formats = name == "__mod__" and issubclass(owner, (str, bytes, bytearray))
-        if not formats and not issubclass(other.cls, (owner, int, float, complex)):
+        if not formats and not other.isa((owner, int, float, complex)):
             return NOT_IMPLEMENTED
         return None
 
@@ -94,7 +95,7 @@ class Calls(Space):
         return self.call(self.getattr(value, name), list(args), {})
 
     def isinstance_of(self, value: Value, cls: type) -> bool:
-        return issubclass(value.force().cls, cls)
+        return value.force().isa(cls)
 
 
 def _binary_slots() -> frozenset[str]:

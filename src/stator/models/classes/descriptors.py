@@ -19,7 +19,7 @@ from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, folds_if, handler_of, is_pure, models, pure
 from stator.space.samples import sample_of
 from stator.space.space import Space
-from stator.space.value import Constant, Known, Raised, Unsupported, Value
+from stator.space.value import Known, Raised, Unsupported, Value
 from stator.space.wrapping import LITERALS
 
 _PLAIN_READERS = (object.__getattribute__, type.__getattribute__)
@@ -109,7 +109,7 @@ class FieldDescriptor(Named):
     def read_existing(self, space: Space, instance: Value) -> Value:
         """Let C code read the attribute of an existing object that the trace has not changed."""
         host = self.host
-        if type(instance) is Constant:
+        if instance.constant:
             return space.run_known(host.__get__, [instance])
         if instance.source is None:
             if not isinstance(instance, Known) or not is_pure(host):

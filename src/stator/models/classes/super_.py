@@ -105,7 +105,7 @@ class SuperValue(ExtensibleValue):
     def _on_class(self) -> bool:
         """Whether `super(this, cls)` was asked of the class itself, so that nothing is bound."""
         assert self.obj is not None
-        return self.obj.isa(type) and getattr(self.obj, "host", None) is self.obj_type
+        return self.obj.isa(type) and self.obj.host is self.obj_type
 
     def _after(self, space: Space, name: str) -> Value | None:
         """The attribute in the MRO after `this`."""

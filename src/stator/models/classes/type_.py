@@ -344,7 +344,7 @@ def _construct_known(space: Space, host: type, args: list[Value], kwargs: dict[s
 
 def _is_plain(value: Value) -> bool:
     value = value.force()
-    if type(value) is Constant:
+    if value.constant:
         return value.host is not NotImplemented  # its truth value comes with a warning
     return value.cls in _PLAIN_CONTAINERS or value.cls is type
 

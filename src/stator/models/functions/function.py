@@ -18,7 +18,7 @@ from stator.models.functions.cell import CellValue
 from stator.models.functions.method import Bindable
 from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
-from stator.space.globals_ import Globals, MadeGlobals, name_in
+from stator.space.globals_ import Globals, made_names, name_in
 from stator.space.interfaces import Trace, Writer
 from stator.space.operands import host_errors
 from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall, bad_call, handler_of, models
@@ -117,7 +117,7 @@ class FunctionValue(Bindable, ExtensibleValue):
     def made(cls, space: Space, code: types.CodeType, globals_: Globals) -> FunctionValue:
         """`MAKE_FUNCTION`."""
         self = cls(code, globals_, code.co_name)
-        if type(globals_) is MadeGlobals:
+        if made_names(globals_) is not None:
             self.fields["__module__"] = name_in(space, globals_, "__name__") or NONE
         return self
 

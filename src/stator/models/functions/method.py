@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stator import errors
+from stator.guards.callable_names import is_unbound
 from stator.guards.guard import Equals
 from stator.guards.raw import class_dict, is_subtype, type_lookup
 from stator.guards.source import ConstSource, GetAttrSource, Source
@@ -150,7 +151,8 @@ class BuiltinValue(Named):
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         owner = fixed(host, "__self__") if is_fixed(host, "__self__") else None  # a function, and no descriptor
-        if owner is not None and not issubclass(type(owner), types.ModuleType) and handler_of(host) is None:
+        bound_to = owner is not None and not issubclass(type(owner), types.ModuleType) and not is_unbound(host)
+        if bound_to and handler_of(host) is None:
             bound = _bound_builtin(space, host, owner, source)
             if bound is not None:
                 return bound
@@ -302,7 +304,7 @@ class BoundBuiltin(BoundMethod):
 
     def __init__(self, function: Value, instance: Value) -> None:
         super().__init__(function, instance)
-        wrapper = isinstance(getattr(function, "host", None), types.WrapperDescriptorType)
+        wrapper = function.isa(types.WrapperDescriptorType)
         self.cls = types.MethodWrapperType if wrapper else types.BuiltinMethodType
 
     @classmethod
@@ -314,7 +316,7 @@ class BoundBuiltin(BoundMethod):
         return space.generic_getattr(self, attribute_name(space, name))
 
     def rebuilt(self, writer: Writer) -> str:
-        host = self.function.force().host  # type: ignore[attr-defined]
+        host = self.function.force().host
         instance = self.instance.force()
         if self.function.force().cls is types.ClassMethodDescriptorType:
             return writer.assign(
@@ -354,9 +356,9 @@ def _bound_builtin(space: Space, host: Host, owner: Any, source: Source) -> Boun
     if not isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType):
         return None
     space.guard_type(host, source)
-    instance_source = ConstSource(owner, "self") if type(source) is ConstSource else GetAttrSource(source, "__self__")
+    instance_source = ConstSource(owner, "self") if source.is_constant else GetAttrSource(source, "__self__")
     space.guard_type(owner, instance_source)
-    if type(source) is not ConstSource:
+    if not source.is_constant:
         space.trace.guard(Equals(GetAttrSource(source, "__name__"), name))
     bound = BoundBuiltin(space.existing(function), space.wrap(owner, instance_source))
     bound.source, bound.host = source, host

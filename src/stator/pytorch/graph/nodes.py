@@ -21,11 +21,13 @@ __all__ = ["GraphNodes"]
 class GraphNodes:
     """The graph of one trace: `graph` is what is recorded into, ordinarily the `whole` graph of the trace.
 
-    `attributes` are the modules and tensors that nodes name.
+    `around` are the graphs around that of a function within the program (see `subgraph`). `attributes` are the modules
+    and tensors that nodes name.
     """
 
     def __init__(self) -> None:
         self.graph = self.whole = torch.fx.Graph()
+        self.around: list[torch.fx.Graph] = []
         self.inputs = GraphInputs(self.whole)
         self.attributes: dict[str, object] = {}
         #: the traced values that nodes compute

@@ -16,6 +16,7 @@ import torch
 
 from stator._core import Compiled, call_held
 from stator.compiler.copies import Compiling, reduced_to
+from stator.guards.raw import members
 from stator.pytorch.modules.compiled_forward import CompiledForward, assign, own, put
 from stator.pytorch.modules.wrapped_state import unwrap_keys, unwrapped
 
@@ -182,8 +183,7 @@ def _forwarded_slots(cls: type) -> dict[str, object]:
     return {
         name: _Forwarded(descriptor)
         for base in reversed(cls.__mro__)
-        for name, descriptor in vars(base).items()
-        if isinstance(descriptor, types.MemberDescriptorType)
+        for name, descriptor in members(base, types.MemberDescriptorType).items()
     }
 
 

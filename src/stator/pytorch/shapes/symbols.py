@@ -189,7 +189,7 @@ def _method(function: Function, swap: bool = False) -> Handler:
             return NOT_IMPLEMENTED if len(values) == 2 else None
         if function not in _OF_CONDITIONS and any(v.symbolic and v.cls is bool for v in values):
             return space.run_known(function, [_known(space, v) for v in values[:: -1 if swap else 1]])
-        if any(type(v) is Constant and v.host != v.host for v in values):
+        if any(v.constant and v.host != v.host for v in values):
             return None  # symbols cannot be compared with a NaN
         if len(values) == 2 and values[0].cls is int and values[1].cls is float:
             return NOT_IMPLEMENTED  # int leaves it to float's reflected method
@@ -199,7 +199,7 @@ def _method(function: Function, swap: bool = False) -> Handler:
 
 
 def _is_number(value: Value) -> bool:
-    return value.symbolic or (type(value) is Constant and value.cls in (int, float, bool))
+    return value.symbolic or (value.constant and value.cls in (int, float, bool))
 
 
 def _truth(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -219,7 +219,7 @@ def _text(function: Function) -> Handler:
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         values = [arg.force() for arg in args]
-        if not isinstance(values[0], SymValue | DeferredNumber) or any(type(v) is not Constant for v in values[1:]):
+        if not isinstance(values[0], SymValue | DeferredNumber) or any(not v.constant for v in values[1:]):
             return None
         if not shows_any(space, function, values[0].cls(1), values[1:]):
             return None

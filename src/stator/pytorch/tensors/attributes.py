@@ -140,7 +140,7 @@ def _assign_grad(space: Space, tensor: TensorValue, value: Value | None) -> bool
 
 def _fits(space: Space, tensor: TensorValue, value: Any) -> bool:
     """Whether `tensor.grad = value` is certain to be accepted."""
-    if type(value) is Constant:
+    if value.constant:
         return value.host is None
     ours, theirs = tensor.meta, getattr(value, "meta", None)
     if ours is None or theirs is None:

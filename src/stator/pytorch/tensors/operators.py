@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stator.guards.source import ConstSource, Source
+from stator.guards.source import Source
 from stator.models.classes.attr_dict import AttrDict
 from stator.pytorch import internals
 from stator.pytorch.tensors.calls import function_handler
@@ -30,7 +30,7 @@ class OperatorValue(Known):
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> OperatorValue:
         self = cls(host, source)
-        if type(source) is not ConstSource:
+        if not source.is_constant:
             space.guard_identity(self)
         return self
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from stator.guards.guard import Distinct
-from stator.guards.source import ConstSource, Source
+from stator.guards.source import Source
 from stator.space.host_types import Host
 from stator.space.value import Known, Value
 
@@ -60,7 +60,7 @@ def _rivals(value: Value, others: Iterable[Value]) -> list[Value]:
     if value.source is None:
         return []
     known = isinstance(value, Known)  # guarded by its value or identity, as other such are
-    fixed = type(value.source) is ConstSource
+    fixed = value.source.is_constant
     return [
         other
         for other in others
@@ -69,7 +69,7 @@ def _rivals(value: Value, others: Iterable[Value]) -> list[Value]:
         and other.cls is value.cls
         and other.source is not None
         and not (known and isinstance(other, Known))
-        and not (fixed and type(other.source) is ConstSource)
+        and not (fixed and other.source.is_constant)
     ]
 
 
