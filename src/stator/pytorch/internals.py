@@ -148,6 +148,12 @@ _STATE = {
     "has_torch_function_variadic": Name("torch._C._has_torch_function_variadic", FUNCTION, "a call that is modelled"),
     "disabled_torch_function": Name("torch._C._disabled_torch_function_impl", FUNCTION, "a class without overrides"),
     "disabled_torch_dispatch": Name("torch._C._disabled_torch_dispatch_impl", FUNCTION, "a class without overrides"),
+    "default_tensor_device": Name(
+        "torch._C._get_default_device",
+        FUNCTION,
+        "where torch.Tensor() makes tensors",
+        public="torch.get_default_device",
+    ),
     "make_wrapper": Name(
         "torch.Tensor._make_wrapper_subclass", FUNCTION, "tensors that hold others are made while tracing"
     ),

@@ -15,7 +15,7 @@ _PARTS = {
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("optim", "recurrent", "scripted"),
     "state": ("random_state",),
-    "tensors": ("checks", "new_wrapper", "subclass"),
+    "tensors": ("checks", "construction", "new_wrapper", "subclass"),
 }
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "NumberMeta",
     "TensorMeta",
     "bits_of",
+    "expression_of",
     "hint_of",
     "is_describable",
     "is_symbol",
@@ -153,7 +154,7 @@ def number_meta(number: Number, symbolic: Descriptions) -> NumberMeta:
 
 def hint_of(number: Number) -> Number:
     """A number, or what a symbol stands for in this call; None for one that is known when the graph runs."""
-    return number.node.hint if is_symbol(number) else number
+    return getattr(number.node, "hint", None) if is_symbol(number) else number
 
 
 def is_symbol(number: object) -> bool:
@@ -166,9 +167,17 @@ def same_numbers(one: Number, other: Number) -> bool:
     return bool(_plain(one) == _plain(other))
 
 
+def expression_of(number: Number) -> Any:
+    """The expression over symbols that a symbolic number is; None for a ragged size, which is just itself."""
+    return getattr(number.node, "expr", None)
+
+
 def _plain(number: Number) -> object:
-    """What tells a size: the number, or the expression over symbols."""
-    return number if type(number) is int else number.node.expr
+    """What tells a size: the number, or the expression over symbols; a ragged one is written as no expression is."""
+    if type(number) is int:
+        return number
+    expression = expression_of(number)
+    return str(number) if expression is None else expression
 
 
 def bits_of(tensor: torch.Tensor) -> tuple[bool, ...]:

@@ -44,10 +44,10 @@ class GraphNodes:
         if value.operation is not None:
             node = value.operation.node
             for index in value.path:
-                node = self._part(node, index)
+                node = self.part(node, index)
         elif id(value.host) in self.inner:
             wrapper, name = self.inner[id(value.host)]
-            node = self._part(wrapper.node, name)
+            node = self.part(wrapper.node, name)
         elif value.symbolic and value.cls is float and not value.recorder.keeps_order:
             node = self._unboxed(value)
         else:
@@ -55,7 +55,8 @@ class GraphNodes:
         self.values.setdefault(node, value)
         return node
 
-    def _part(self, node: torch.fx.Node, step: int | str) -> torch.fx.Node:
+    def part(self, node: torch.fx.Node, step: int | str) -> torch.fx.Node:
+        """The node of an item, or of an attribute, of what a node computes."""
         made = self._parts.get((node, step))
         if made is None:
             function = getattr if isinstance(step, str) else getitem

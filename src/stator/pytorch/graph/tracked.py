@@ -15,7 +15,7 @@ from stator.pytorch.fake.storage import storage_of, storages_of
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
 from stator.pytorch.tensors.reader import tensor_spec
-from stator.pytorch.tensors.wrappers import wrapper_guards
+from stator.pytorch.tensors.wrappers import sharing_guard, wrapper_guards
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class TrackedTensors:
         dims = dynamism.dims(self.trace, value)
         if is_wrapper(value.cls):
             self._open(value)
+        self.in_order |= value.host.is_nested  # AOTAutograd knows ragged sizes as symbols only
         self.existing.append(value)
         if not dims:
             self._guard(value)
@@ -131,8 +132,8 @@ class TrackedTensors:
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that got another's data"))
 
     def guards(self) -> list[Guard]:
-        """Gradients are accumulated and no more; and no other tensor lies in the storage of one whose metadata the
-        program changes: its own might change too.
+        """Gradients are accumulated and no more; what wrappers have in common they have still; and no other tensor lies in
+        the storage of one whose metadata the program changes: its own might change too.
         """
         found: list[Guard] = []
         waiting = [leaf.source for leaf in self.accumulating if leaf.source is not None]
@@ -144,7 +145,8 @@ class TrackedTensors:
             if others and value.source is not None:
                 text = f"{value.source.expr()} shares no storage with other tensors"
                 found.append(Predicate((value.source, *others), _apart, text))
-        return found
+        sharing = sharing_guard([value for value in self.existing if is_wrapper(value.cls)])
+        return found if sharing is None else [*found, sharing]
 
 
 def _apart(tensor: torch.Tensor, *others: torch.Tensor) -> bool:

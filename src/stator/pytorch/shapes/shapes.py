@@ -18,7 +18,7 @@ from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.fake.metadata import expression_of, is_symbol
 from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.shapes.contexts import Form, constrain, context_of, form_of, origin_of, static_context
@@ -380,7 +380,8 @@ def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:
 
 def _symbols_of(number: Number) -> Set[sympy.Symbol]:
     """The symbols that a number depends on."""
-    return number.node.expr.free_symbols if is_symbol(number) else frozenset()
+    expression = expression_of(number) if is_symbol(number) else None
+    return frozenset() if expression is None else expression.free_symbols
 
 
 def new_env(may_be_new: bool) -> ShapeEnv:
