@@ -102,6 +102,8 @@ def parts(value: Any) -> Any:
         return ["Pair", parts(value.a), parts(value.b), value.note, value.requires_grad, tuple(value.shape)]
     if isinstance(value, TwoTensor):
         return ["TwoTensor", parts(value.a), parts(value.b), value.requires_grad, tuple(value.shape)]
+    if isinstance(value, torch.Tensor) and value.is_nested:
+        return ["jagged", parts(value.values()), parts(value.offsets())]
     if isinstance(value, list | tuple):
         return [parts(item) for item in value]
     return value.detach().clone() if isinstance(value, torch.Tensor) else value
@@ -260,3 +262,59 @@ def test_an_attribute_of_a_wrapper_in_use_is_not_set() -> None:
 
 def test_writing_what_a_wrapper_made_inside_holds() -> None:
     agree(lambda x, y: (Pair(x, y).add_(1).a, x), lambda n: (plain(n), plain(n)), backend="eager", fullgraph=False)
+
+
+# -- jagged tensors ---------------------------------------------------------------------------------------------------
+
+
+def jagged(n: int, **options: Any) -> Any:
+    return torch.nested.nested_tensor([plain(n), plain(n + 1)], layout=torch.jagged, **options)
+
+
+def jagged_parts(x: Any) -> Any:
+    return type(x), [t.detach().clone() for t in x.unbind()]
+
+
+_linear = torch.nn.Linear(3, 4)
+JAGGED: dict[str, Callable[[Any], Any]] = {
+    "values": lambda x: (x * 2).values() + 1,
+    "padded": lambda x: torch.nested.to_padded_tensor(x.sin(), 0.0),
+    "reduced": lambda x: x.sum(dim=1),
+    "metadata": lambda x: (x.shape[0], x.shape[-1], x.dim(), x.is_nested, x.size(0), x.offsets()),
+    "ragged sizes": lambda x: (x.shape[1] == x.shape[1], (x * 2).shape[1] == x.shape[1]),
+    "linear": lambda x: _linear(x).values(),
+    "made of tensors": lambda x: torch.nested.nested_tensor([x.values(), x.values()], layout=torch.jagged).values() + 1,
+    "made of values": lambda x: (torch.nested.nested_tensor_from_jagged(x.values(), x.offsets()) * 2).values(),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", JAGGED)
+def test_jagged(name: str, backend: str) -> None:
+    agree(lambda x: JAGGED[name](x), lambda n: (jagged(n),), backend=backend)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_jagged_result_and_gradient(backend: str) -> None:
+    def program(x: Any) -> Any:
+        return (x * 2).exp()
+
+    compiled = stator.compile(program, backend=backend, fullgraph=True)
+    for n in (2, 4):
+        torch.manual_seed(1)
+        x = jagged(n, requires_grad=True)
+        torch.manual_seed(1)
+        y = jagged(n, requires_grad=True)
+        expected, got = program(x), compiled(y)
+        assert_same(list(jagged_parts(got)), list(jagged_parts(expected)), "result")
+        expected.values().sum().backward()
+        got.values().sum().backward()
+        assert_same(list(jagged_parts(y.grad)), list(jagged_parts(x.grad)), "gradient")
+
+
+def test_jagged_tensors_of_common_offsets() -> None:
+    program = stator.compile(lambda x, y: x.shape == y.shape, backend="eager", fullgraph=True)
+    x = jagged(2)
+    assert program(x, x * 2) is True
+    assert program(x, jagged(2)) is False
+    assert program(x, x * 2) is True

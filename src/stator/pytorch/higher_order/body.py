@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
-from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.graph.subgraph import GraphOperand, Subgraph
@@ -26,6 +25,7 @@ from stator.pytorch.higher_order.backward import failure_of_backward
 from stator.pytorch.nesting import map_leaves
 from stator.pytorch.tensors.lowering import Call, Operand
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
+from stator.pytorch.whole_calls import left_whole
 from stator.space.identity.reachability import leads_to_any
 from stator.space.value import Raised, Unsupported, Value
 
@@ -37,7 +37,17 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, GraphValue, Nested
     from stator.space.space import Space
 
-__all__ = ["Body", "flatten", "free_of_all", "left_whole", "record_operator", "recorded", "refusal", "unflatten"]
+__all__ = [
+    "Body",
+    "breaks_of",
+    "flatten",
+    "free_of_all",
+    "record_operator",
+    "recorded",
+    "refusal",
+    "unflatten",
+    "whole",
+]
 
 
 def refusal(name: str, why: str) -> Unsupported:
@@ -45,22 +55,20 @@ def refusal(name: str, why: str) -> Unsupported:
     return Unsupported(errors.HigherOrderOperatorCall(name, why))
 
 
-class left_whole:
-    """A context: whatever breaks meanwhile is a break at the call of `host` as a whole, and runs as in eager then."""
+def breaks_of(name: str) -> Callable[[errors.Break], errors.Break]:
+    """What makes the break at the call of the operation of this name, of one that was met inside."""
 
-    def __init__(self, host: Function, name: str) -> None:
-        self.host = host
-        self.name = name
+    def breaks(met: errors.Break) -> errors.Break:
+        if isinstance(met, errors.HigherOrderOperatorCall):
+            return errors.HigherOrderOperatorCall(name, met.why)
+        return errors.HigherOrderOperatorCall(name, f"a function that it is given breaks: {met.reason}")
 
-    def __enter__(self) -> None:
-        pass
+    return breaks
 
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        if isinstance(error, Unsupported):
-            set_code_policy(self.host.__code__, CodePolicy.RUN_RECURSIVELY)
-            if isinstance(error.brk, errors.HigherOrderOperatorCall):
-                raise refusal(self.name, error.brk.why) from None
-            raise refusal(self.name, f"a function that it is given breaks: {error.brk.reason}") from None
+
+def whole(host: Function, name: str) -> left_whole:
+    """A context: whatever breaks meanwhile is a break at the call of the operation of this name."""
+    return left_whole(host, breaks_of(name))
 
 
 def flatten(space: Space, value: Value) -> tuple[list[Value], Value]:

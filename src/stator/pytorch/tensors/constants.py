@@ -26,6 +26,9 @@ _ANSWERS: dict[tuple[str, str], Constant] = {
     ("torch._jit_internal", "is_scripting"): FALSE,
     ("torch.jit._trace", "is_tracing"): FALSE,
     ("torch.jit", "is_tracing"): FALSE,
+    # No other tracer is at work, see `state.other_tracers`.
+    ("torch.fx._symbolic_trace", "_get_is_fx_tracing"): FALSE,
+    ("torch.fx.experimental.proxy_tensor", "get_proxy_mode"): NONE,
 }
 
 #: those whose answer depends on who asks
