@@ -178,6 +178,8 @@ _STATE = {
     "exit_inference_mode": Name(
         "torch.autograd.grad_mode._exit_inference_mode", FUNCTION, "inference mode in a graph", takes=1
     ),
+    "push_function_mode": Name("torch._C._push_on_torch_function_stack", FUNCTION, "a TorchFunctionMode is entered"),
+    "pop_function_mode": Name("torch._C._pop_torch_function_stack", FUNCTION, "a TorchFunctionMode is left"),
     "len_function_stack": Name("torch._C._len_torch_function_stack", FUNCTION, "the active TorchFunctionModes"),
     "function_mode_at": Name("torch._C._get_function_stack_at", FUNCTION, "one of them"),
     "len_dispatch_stack": Name("torch._C._len_torch_dispatch_stack", FUNCTION, "the active TorchDispatchModes"),
