@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from stator.pytorch.modules import scripted
-from stator.pytorch.state import random_state
+from stator.pytorch.state import generators, random_state
 
 __all__ = ["install"]
 
-_PARTS = (random_state, scripted)
+_PARTS = (random_state, generators, scripted)
 
 
 def install() -> None:

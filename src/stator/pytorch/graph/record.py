@@ -13,6 +13,7 @@ from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
 from stator.pytorch.graph.unread import refuse_lost, unchecked
+from stator.pytorch.state.generators import draw, drawn_from
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
 from stator.pytorch.tensors.lowering import Call, fill
@@ -32,6 +33,10 @@ def record_call(recorder: Recorder, call: Call) -> Value:
     space = recorder.trace.space
     operation = Operation(recorder, call)
     outcome = _outcome(recorder, call, operation)
+    if outcome.random:
+        generator = drawn_from(recorder.trace, call)
+        if generator is not None:
+            return draw(space, call, outcome, generator)
     if outcome.makes_leaf and not recorder.keeps_order:
         raise Unsupported(errors.NewLeaf(describe_callable(call.function)))
     if outcome.warned:
