@@ -15,6 +15,7 @@ from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
 from stator.pytorch.graph.unread import refuse_lost, unchecked
 from stator.pytorch.nesting import tensors_in
+from stator.pytorch.state.generators import draw, drawn_from
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
 from stator.pytorch.tensors.leaves import begin_leaf_of
@@ -36,6 +37,10 @@ def record_call(recorder: Recorder, call: Call) -> Value:
     space = recorder.trace.space
     operation = Operation(recorder, call)
     outcome = _outcome(recorder, call, operation)
+    if outcome.random:
+        generator = drawn_from(recorder.trace, call)
+        if generator is not None:
+            return draw(space, call, outcome, generator)
     if outcome.warned:
         outcome.warned = real_warnings(call, outcome.warned)
         left_to_run_time(space, outcome.warned, describe_callable(call.function))
