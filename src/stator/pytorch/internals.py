@@ -75,6 +75,15 @@ _CLASSES = {
     "TorchDispatchMode": Name(
         "torch.utils._python_dispatch.TorchDispatchMode", CLASS, "sees what an operation writes", has=("__enter__",)
     ),
+    "CachingMode": Name(
+        "torch.utils.checkpoint._CachingTorchDispatchMode", CLASS, "one of the contexts of a selective checkpoint"
+    ),
+    "infer_parameters": Name(
+        "torch.nn.modules.lazy.LazyModuleMixin._infer_parameters", FUNCTION, "lazy modules become others", takes=4
+    ),
+    "sac_ignored_ops": Name(
+        "torch.utils.checkpoint.SAC_IGNORED_OPS", OBJECT, "operators that no policy of a checkpoint is asked about"
+    ),
     "DeviceContext": Name("torch.utils._device.DeviceContext", CLASS, "a default device", public="torch.device"),
     "InferenceMode": Name("torch._C._InferenceMode", CLASS, "inference mode, as long as a trace wants it", takes=None),
     "GlobalStateGuard": Name(
@@ -475,6 +484,12 @@ def checkpoints_are_debugged() -> bool:
     """Whether `set_checkpoint_debug_enabled` has been told so."""
     module: Any = sys.modules["torch.utils.checkpoint"]
     return bool(module._checkpoint_debug_enabled)
+
+
+def checkpoint_impl() -> Any:
+    """What runs a function that `checkpoint(…)` has decorated; None up to torch 2.13, which knows no such decorator."""
+    module: Any = sys.modules["torch.utils.checkpoint"]
+    return getattr(module, "_checkpoint_impl", None)
 
 
 def backward_class(function: Any) -> Any:
