@@ -501,3 +501,90 @@ def test_a_copied_module(backend: str) -> None:
         return program, list(model.parameters())
 
     alike(make, rows, backend=backend, sizes=(3,))
+
+
+@backends
+def test_a_copy_has_what_the_tensor_has(backend: str) -> None:
+    buffer = torch.ones(3)
+    buffer.mark = ["a"]  # type: ignore[attr-defined]
+
+    def program(x: Any) -> Any:
+        listed = copy.deepcopy([buffer, x * 2, buffer])
+        listed[0].add_(1)
+        return listed[0] is listed[2], listed, buffer, listed[0].mark is buffer.mark, listed[0].mark
+
+    alike(lambda: (program, []), plain, backend=backend, breaks=0)
+
+
+@pytest.mark.parametrize("make", [lambda t: [t[:2], t[2:]], lambda t: [t, t.view(-1)], lambda t: [t.view(-1)[::2]]])
+def test_a_storage_that_several_tensors_have(make: Any) -> None:
+    tensors = make(torch.arange(6.0).view(2, 3))
+
+    def program(x: Any) -> Any:
+        copied = copy.deepcopy(tensors)
+        copied[0].add_(1)
+        return copied, x + 1
+
+    alike(lambda: (program, []), plain)
+
+
+def test_storages_that_are_one_in_another_call() -> None:
+    def program(a: Any, b: Any) -> Any:
+        first, second = copy.deepcopy([a, b])
+        first.add_(1)
+        return second
+
+    compiled = stator.compile(program, backend="eager")
+    one, other = torch.zeros(3), torch.zeros(3)
+    assert compiled(one, other).tolist() == [0, 0, 0]
+    assert compiled(one, one.view(3)).tolist() == [1, 1, 1]
+
+
+# -- what is asked about a tensor -------------------------------------------------------------------------------------
+
+
+def places(x: Any) -> Any:
+    y = x * 2
+    node = y.grad_fn
+    named = node.name(), type(node).__name__, node is y.grad_fn, node is not None
+    z = y.sin().split(1)[1]
+    return y, named, x.grad_fn, y.detach().grad_fn, z.output_nr, y.is_leaf, z.grad_fn.name()
+
+
+def versions(x: Any) -> Any:
+    y = x * 2
+    before = y._version
+    y.add_(1)
+    view = y[:1]
+    view.mul_(2)
+    return y, before, y._version, view._version
+
+
+def version_of_an_argument(x: Any) -> Any:
+    before = x._version
+    x.add_(1)
+    x.mul_(2)
+    return x * 2, x._version - before
+
+
+@backends
+def test_the_node_of_a_tensor(backend: str) -> None:
+    alike(lambda: (places, []), vector, backend=backend, breaks=0)
+
+
+@backends
+@pytest.mark.parametrize("program", [versions, version_of_an_argument])
+def test_how_often_a_tensor_was_written(program: Any, backend: str) -> None:
+    alike(lambda: (program, []), plain, backend=backend, breaks=0)
+
+
+@backends
+def test_a_tensor_that_grows(backend: str) -> None:
+    def program(x: Any) -> Any:
+        y, z = torch.empty(0), torch.zeros(1)
+        y.resize_(2, 3)
+        y.fill_(2)
+        z.resize_as_(x).copy_(x)
+        return y, z * 2
+
+    alike(lambda: (program, []), plain, backend=backend, breaks=0)

@@ -40,6 +40,7 @@ _OF_TENSORS = {
     "dispatch_keys": Name("torch._C._dispatch_keys", FUNCTION, "what kind of tensor it is, in one number"),
     "functorch_level": Name("torch._C._functorch.maybe_get_level", FUNCTION, "the transform a tensor belongs to"),
     "creation_meta": Name("torch._C._autograd._get_creation_meta", FUNCTION, "how a view was made, to autograd"),
+    "storage_users": Name("torch._C._storage_Use_Count", FUNCTION, "whether a storage has other tensors"),
     "make_subclass": Name("torch._C.TensorBase._make_subclass", FUNCTION, "a leaf that is made before the graph runs"),
     "set_versions": Name(
         "torch._C._autograd._unsafe_set_version_counter",

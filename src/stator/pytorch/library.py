@@ -9,12 +9,12 @@ from stator.pytorch.fake import data_readers
 from stator.pytorch.higher_order import functorch, higher_order, vmap
 from stator.pytorch.modules import lazy, optim, recurrent
 from stator.pytorch.state import random_state
-from stator.pytorch.tensors import checks, subclass
+from stator.pytorch.tensors import checks, copies, subclass
 
 __all__ = ["install"]
 
 _PARTS = (
-    *(autograd_function, checkpoint, checkpoint_policy, checks, data_readers, engine, forward_mode),
+    *(autograd_function, checkpoint, checkpoint_policy, checks, copies, data_readers, engine, forward_mode),
     *(functorch, higher_order, hooks, lazy, optim, random_state, recurrent, subclass, vmap),
 )
 

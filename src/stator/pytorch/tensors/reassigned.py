@@ -126,7 +126,7 @@ def _set(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     assert isinstance(tensor, TensorValue) and isinstance(other, TensorValue)
     if _is_view(tensor):
         raise _refusal(name, "it changes what a view is")
-    if tensor.requires_grad or other.requires_grad or _kind(tensor) != _kind(other):
+    if _kind(tensor) != _kind(other) or (torch.is_grad_enabled() and (tensor.requires_grad or other.requires_grad)):
         raise _refusal(name, "the tensors require gradients, or are of different types")
     rely_on_autograd(tensor)
     if other is not tensor:
