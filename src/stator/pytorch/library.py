@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 
-from stator.pytorch.autograd import autograd_function, checkpoint, checkpoint_policy, engine, forward_mode, hooks
+from stator.pytorch.autograd import autograd_function, checkpoint, engine, forward_mode, hooks
 from stator.pytorch.fake import data_readers
 from stator.pytorch.higher_order import functorch, higher_order, vmap
-from stator.pytorch.modules import lazy, optim, recurrent
+from stator.pytorch.modules import optim, recurrent
 from stator.pytorch.state import random_state
-from stator.pytorch.tensors import checks, copies, subclass
+from stator.pytorch.tensors import checks, subclass
 
 __all__ = ["install"]
 
 _PARTS = (
-    *(autograd_function, checkpoint, checkpoint_policy, checks, copies, data_readers, engine, forward_mode),
-    *(functorch, higher_order, hooks, lazy, optim, random_state, recurrent, subclass, vmap),
+    *(autograd_function, checkpoint, checks, data_readers, engine, forward_mode),
+    *(functorch, higher_order, hooks, optim, random_state, recurrent, subclass, vmap),
 )
 
 

@@ -16,6 +16,7 @@ import torch.utils.checkpoint as library
 from stator import errors
 from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
+from stator.pytorch.autograd import checkpoint_policy
 from stator.pytorch.autograd.checkpoint_policy import Policies, policies_of
 from stator.pytorch.autograd.reentrant import run_reentrant, warn_if_lost
 from stator.space.protocol import TRUE, register
@@ -133,6 +134,7 @@ def _refusal(why: str) -> Unsupported:
 
 def install() -> None:
     """Register the models."""
+    checkpoint_policy.install()
     register(_original, _handler)
     register(_checkpoint, _handler)
     # Left to Python, the first run must save the same tensors as the second, which no hook sees.

@@ -44,6 +44,8 @@ class TrackedTensors:
         self.own_gradients: dict[TracedTensor, Operation] = {}
         #: tensor objects that have become other tensors than they were, and how (see `tensors.rebinding`)
         self.rebound: dict[TracedTensor, Rebound] = {}
+        #: what an existing tensor was, that is an input of the graph as a leaf as well, by that leaf
+        self.lent: dict[TracedTensor, TracedTensor] = {}
         #: new tensors whose storages have been copied, as if nothing else lay in them; and the steps at which
         self.copied: dict[TracedTensor, int] = {}
         #: whether gradients of a leaf come from several places of the graph, as it has had several memories

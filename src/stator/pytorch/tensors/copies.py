@@ -82,7 +82,7 @@ def fills_storage(tensor: Host) -> bool:
 
 
 def _with_copied_storage(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return record_method(space, "clone", record_method(space, "detach", args[0].force()))  # type: ignore[no-any-return]
+    return record_method(space, "clone", record_method(space, "detach", args[0].force()))
 
 
 def _refusal(why: str) -> Unsupported:
