@@ -7,6 +7,7 @@ from stator.errors.catalogue import Break
 __all__ = [
     "AutogradCall",
     "CachedFunction",
+    "CollectiveCall",
     "DataDependentBranch",
     "DataDependentValue",
     "DebuggerCall",
@@ -305,13 +306,14 @@ class UnsupportedTensorOperation(Break):
 
 
 class AutogradCall(Break):
-    """The autograd engine is run inside the compiled function."""
+    """The autograd engine is run inside the compiled function, and does more than the graph can."""
 
     code = "SB0205"
     title = "run of the autograd engine"
-    template = "{operation} runs the autograd engine"
+    template = "{operation} runs the autograd engine: {why}"
     hint = "compile the forward pass and the loss; call backward outside"
     operation: str
+    why: str = "no graph does that"
 
 
 class PrintOfTensor(Break):
@@ -339,9 +341,10 @@ class HigherOrderOperatorCall(Break):
 
     code = "SB0208"
     title = "call of a higher-order operator"
-    template = "{operator} is a higher-order operator: it and the functions it is given run as in eager"
-    hint = "use operations on whole tensors (torch.where, a mask), or an ordinary loop of known length"
+    template = "{operator} is a higher-order operator, which runs as in eager with the functions it is given: {why}"
+    hint = "let these functions only compute, of what they are given and what they capture"
     operator: str
+    why: str
 
 
 class NewLeaf(Break):
@@ -362,6 +365,17 @@ class ForwardModeCall(Break):
     template = "{function} is forward-mode differentiation, whose tangents no graph carries"
     hint = "compile functions that are differentiated by backward(); keep dual levels outside of them"
     function: str
+
+
+class CollectiveCall(Break):
+    """A function of torch.distributed is called."""
+
+    code = "SB0211"
+    title = "call of torch.distributed"
+    template = "{function} runs as ordinary Python, between two graphs: {why}"
+    hint = "call it outside of the compiled function, or compile what is between such calls"
+    function: str
+    why: str
 
 
 class ExplicitBreak(Break):

@@ -35,6 +35,10 @@ _OF_TENSORS = {
     "storage_address": Name("torch._C.StorageBase._cdata", FIELD, "which tensors share memory", public="data_ptr"),
     "has_symbolic_sizes": Name("torch._C.TensorBase._has_symbolic_sizes_strides", FIELD, "whether a size is a symbol"),
     "gradient_hooks": Name("torch._C.TensorBase._backward_hooks", FIELD, "the hooks on a tensor's gradient"),
+    "accumulation_hooks": Name(
+        "torch._C.TensorBase._post_accumulate_grad_hooks", FIELD, "the hooks on a gradient that has been accumulated"
+    ),
+    "use_count": Name("torch._C.TensorBase._use_count", FUNCTION, "whether autograd holds a tensor"),
     "is_view": Name("torch._C.TensorBase._is_view", FUNCTION, "whether autograd takes a tensor for a view"),
     "nested_sizes": Name("torch._C.TensorBase._nested_tensor_size", FUNCTION, "the sizes within a nested tensor"),
     "dispatch_keys": Name("torch._C._dispatch_keys", FUNCTION, "what kind of tensor it is, in one number"),
@@ -125,8 +129,16 @@ _CLASSES = {
             "UnsupportedOperatorException",
         ),
     ),
+    "ScriptMethod": Name("torch._C.ScriptMethod", CLASS, "a method of a module of TorchScript"),
+    "CachedForward": Name("torch.jit._script._CachedForward", CLASS, "how such a module finds its `forward`"),
     "LeafCallable": Name(
         "torch._higher_order_ops.invoke_leaf_function._LeafCallable", CLASS, "a leaf function in a graph", takes=1
+    ),
+}
+
+_SCRIPTS = {
+    "function_of_graph": Name(
+        "torch._C._create_function_from_graph", FUNCTION, "a scripted module is called as a function of its parameters"
     ),
 }
 
@@ -146,6 +158,15 @@ _STATE = {
     "has_torch_function_variadic": Name("torch._C._has_torch_function_variadic", FUNCTION, "a call that is modelled"),
     "disabled_torch_function": Name("torch._C._disabled_torch_function_impl", FUNCTION, "a class without overrides"),
     "disabled_torch_dispatch": Name("torch._C._disabled_torch_dispatch_impl", FUNCTION, "a class without overrides"),
+    "default_tensor_device": Name(
+        "torch._C._get_default_device",
+        FUNCTION,
+        "where torch.Tensor() makes tensors",
+        public="torch.get_default_device",
+    ),
+    "make_wrapper": Name(
+        "torch.Tensor._make_wrapper_subclass", FUNCTION, "tensors that hold others are made while tracing"
+    ),
     "set_grad_enabled": Name(
         "torch._C._set_grad_enabled", FUNCTION, "the call that `no_grad` comes down to", public="torch.set_grad_enabled"
     ),
@@ -316,6 +337,9 @@ _FUNCTIONS = {
     "checkpointing": Name(
         "torch.utils.checkpoint", MODULE, "whether checkpoints are debugged", has=("_checkpoint_debug_enabled",)
     ),
+    "DelayedError": Name(
+        "torch._C._functions.DelayedError", CLASS, "a tensor whose history is used up raises where it is asked for"
+    ),
     "FunctionBase": Name("torch._C._FunctionBase", CLASS, "the context that autograd calls `forward` with"),
     "Function": Name(
         "torch.autograd.Function", CLASS, "what the node of a Function is made of", has=("_backward_cls", "apply")
@@ -351,7 +375,7 @@ LATER = {
     "inductor_modes": Name("torch._inductor.list_mode_options", FUNCTION, "its modes", takes=0),
 }
 
-NAMES: dict[str, Name] = {**_OF_TENSORS, **_CLASSES, **_STATE, **_FUNCTIONS, **LATER}
+NAMES: dict[str, Name] = {**_OF_TENSORS, **_CLASSES, **_SCRIPTS, **_STATE, **_FUNCTIONS, **LATER}
 
 
 # --- resolving and checking ----------------------------------------------------------------------------------------

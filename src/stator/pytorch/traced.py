@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.pytorch.fake.fake_executor import FakeExecutor
     from stator.pytorch.fake.metadata import TensorMeta
-    from stator.pytorch.types import Args, Fake, FakeOperand, Function, Host, Kwargs, Number
+    from stator.pytorch.types import Args, Fake, FakeOperand, Function, Host, Kwargs, Number, Path
     from stator.space.interfaces import Writer
     from stator.space.value import Value
 
@@ -32,7 +32,7 @@ class TracedValue(Protocol):
     host: Host
     symbolic: ClassVar[bool]
     operation: Operation | None
-    path: tuple[int, ...]
+    path: Path
     #: the recorder that it belongs to, which is put together from what sees this
     recorder: Any
     _node: torch.fx.Node | None
@@ -88,10 +88,10 @@ class Operation(Protocol):
     def replay(self, fake_executor: FakeExecutor) -> None:
         """Run it on fake tensors."""
 
-    def made(self, meta: TensorMeta | None, path: tuple[int, ...], alias: int | None = None) -> Any:
+    def made(self, meta: TensorMeta | None, path: Path, alias: int | None = None, cls: type = ...) -> Any:
         """The traced tensor found at `path` of the result; `alias` is the operand whose memory it shares."""
 
-    def made_number(self, number: Number, path: tuple[int, ...]) -> Value:
+    def made_number(self, number: Number, path: Path) -> Value:
         """The symbolic number found at `path` of the result."""
 
 

@@ -13,6 +13,7 @@ from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
 from stator.pytorch.graph.unread import refuse_lost, unchecked
+from stator.pytorch.nesting import tensors_in
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
 from stator.pytorch.tensors.lowering import Call, fill
@@ -66,12 +67,17 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
         recorder.fakes.replay()
     fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
     before = versions_of(fakes)
-    observed = recorder.fakes.executor.run(call.function, call.args, call.kwargs, fakes, fill)
+    executor = recorder.fakes.executor
+    run = executor.run_once if call.reads_history else executor.run
+    observed = run(call.function, call.args, call.kwargs, fakes, fill)
     operation.bindings = recorder.shapes.bindings(observed.result, call.function)
     outcome = outcome_of(observed, fakes, before, describe_callable(call.function), recorder.fakes.symbolic)
     operation.made_already(observed.result)
+    recorder.tracked.in_order |= any(tensor.is_nested for tensor in tensors_in(observed.result))
     if outcome.written:
         recorder.tracked.refresh(observed.written)
+        written = [call.operands[index] for index in outcome.written]
+        recorder.tracked.note_wrapper(written, observed.written)  # type: ignore[arg-type]
     return outcome
 
 

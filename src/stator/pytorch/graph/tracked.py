@@ -10,10 +10,13 @@ import torch
 from stator import errors
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
+from stator.pytorch.autograd.onlookers import only_accumulate
 from stator.pytorch.fake.metadata import hint_of, is_symbol
-from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.fake.storage import storage_of, storages_of
 from stator.pytorch.shapes import dynamism
+from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
 from stator.pytorch.tensors.reader import tensor_spec
+from stator.pytorch.tensors.wrappers import sharing_guard, wrapper_guards
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
@@ -40,6 +43,10 @@ class TrackedTensors:
         self.restructured: dict[int, TracedTensor] = {}
         #: the roots of tensors that get hooks when the graph has run
         self.hooked: set[TracedTensor] = set()
+        #: the leaves that accumulate gradients in the trace
+        self.accumulating: dict[TracedTensor, None] = {}
+        #: the instructions at which gradients were computed
+        self.backward_steps: list[int] = []
         #: results of autograd Functions that share memory with an argument
         self.own_gradients: dict[TracedTensor, Operation] = {}
         #: tensor objects that have become other tensors than they were, and how (see `tensors.rebinding`)
@@ -58,6 +65,9 @@ class TrackedTensors:
         if self.restructured and storage_of(value.host) in self.restructured:
             raise _shares_memory()
         dims = dynamism.dims(self.trace, value)
+        if is_wrapper(value.cls):
+            self._open(value)
+        self.in_order |= value.host.is_nested  # AOTAutograd knows ragged sizes as symbols only
         self.existing.append(value)
         if not dims:
             self._guard(value)
@@ -71,6 +81,14 @@ class TrackedTensors:
         """The trace depends on the class and metadata of an existing tensor."""
         if value.source is not None:
             self.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))
+
+    def _open(self, wrapper: TracedTensor) -> None:
+        """The trace depends on what an existing wrapper holds, and finds that in it."""
+        if wrapper.source is not None:
+            for guard in wrapper_guards(wrapper.host, wrapper.source):
+                self.trace.guard(guard)
+        for name, inner in inner_tensors(wrapper.host).items():
+            self.trace.recorder.nodes.inner.setdefault(id(inner), (wrapper, name))
 
     def note(self, value: TracedTensor) -> None:
         """A new tensor has got its fake tensor: writes to the storage it shares must be seen in it."""
@@ -103,6 +121,17 @@ class TrackedTensors:
         if self.hooked and any(root in self.hooked for root in written):
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor with a hook"))
 
+    def note_wrapper(self, operands: Sequence[TracedTensor], written: set[int]) -> None:
+        """Of these operands, which are written, some may be wrappers, and have written what they hold."""
+        if not any(is_wrapper(operand.cls) for operand in operands):
+            return
+        self.in_order = True
+        roots, inner = {operand.root for operand in operands}, self.trace.recorder.nodes.inner
+        for value in self.existing:
+            holder = inner.get(id(value.host), (value,))[0]
+            if value._fake is not None and holder not in roots and storages_of(value._fake) & written:
+                raise Unsupported(errors.UnsupportedMutation("an in-place operation", "what holds existing tensors"))
+
     def refuse_rebound(self, written: Iterable[TracedTensor]) -> None:
         """An object that lies in the memory of another counts writes of its own, which no backend does for it."""
         roots = {value.root for value, how in self.rebound.items() if how.data is not None} if self.rebound else ()
@@ -110,14 +139,22 @@ class TrackedTensors:
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that got another's data"))
 
     def guards(self) -> list[Guard]:
-        """No other tensor lies in the storage of one whose metadata the program changes: its own might change too."""
+        """Gradients are accumulated and no more; and what wrappers have in common they have still.
+
+        And no other tensor lies in the storage of one whose metadata the program changes: its own might change too.
+        """
         found: list[Guard] = []
+        waiting = [leaf.source for leaf in self.accumulating if leaf.source is not None]
+        if waiting:
+            text = f"gradients of {', '.join(s.expr() for s in waiting[:3])} … go to `.grad` alone"
+            found.append(Predicate(tuple(waiting), only_accumulate, text))
         for value in self.restructured.values():
             others = [other.source for other in self.existing if other is not value and other.source is not None]
             if others and value.source is not None:
                 text = f"{value.source.expr()} shares no storage with other tensors"
                 found.append(Predicate((value.source, *others), _apart, text))
-        return found
+        sharing = sharing_guard([value for value in self.existing if is_wrapper(value.cls)])
+        return found if sharing is None else [*found, sharing]
 
 
 def _apart(tensor: torch.Tensor, *others: torch.Tensor) -> bool:

@@ -131,7 +131,9 @@ def data(space: Space, tensor: TensorValue) -> Value:
 
 
 def gradient(space: Space, tensor: TensorValue) -> Value:
-    """`tensor.grad`: what it was before the trace, unless the program has assigned it."""
+    """`tensor.grad`: what it was before the trace, unless that has changed it."""
+    if "grad" in tensor.fields:
+        return tensor.fields["grad"]
     if tensor.source is not None:
         return attribute(space, tensor, "grad")
     return NONE if is_known_leaf(tensor) else refuse(tensor, "grad")
@@ -159,7 +161,7 @@ def _assign_grad(space: Space, tensor: TensorValue, value: Value | None) -> bool
 
 def _fits(space: Space, tensor: TensorValue, value: Any) -> bool:
     """Whether `tensor.grad = value` is certain to be accepted."""
-    if type(value) is Constant:
+    if value.constant:
         return value.host is None
     ours, theirs = tensor.meta, getattr(value, "meta", None)
     if ours is None or theirs is None:
