@@ -237,6 +237,12 @@ _FUNCTIONS = {
         "what torch.profiler.record_function calls",
         has=("_schema",),
     ),
+    "correct_aliasing": Name(
+        "torch.utils._python_dispatch.return_and_correct_aliasing",
+        FUNCTION,
+        "what __torch_dispatch__ makes views with",
+        takes=4,
+    ),
     "reparametrized": Name(
         "torch.nn.utils.stateless._reparametrize_module",
         FUNCTION,

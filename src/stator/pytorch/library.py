@@ -14,7 +14,7 @@ _PARTS = {
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("optim", "recurrent"),
     "state": ("random_state",),
-    "tensors": ("checks", "construction", "new_wrapper", "subclass"),
+    "tensors": ("checks", "construction", "examination", "new_wrapper", "subclass"),
 }
 
 

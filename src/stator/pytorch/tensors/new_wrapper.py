@@ -101,8 +101,8 @@ class NewWrapper(TensorValue):
         try:
             return item.as_host(self.recorder.trace.space)
         except NotKnown:
-            name = f"{self.cls.__qualname__} with {item.describe()}"
-            raise Unsupported(errors.UnsupportedTensorSubclass(name)) from None
+            why = f"{item.describe()} cannot be an attribute in a graph"
+            raise Unsupported(errors.UnsupportedTensorSubclass(self.cls.__qualname__, why)) from None
 
     def _record(self) -> None:
         """Add the node that makes it."""
@@ -149,7 +149,9 @@ def _make(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`Tensor._make_wrapper_subclass(cls, size, strides=None, …)`."""
     cls: Host = space.known(args[0].force()) if args else None
     if not isinstance(cls, type) or space.trace.classes.is_fresh(cls):
-        raise Unsupported(errors.UnsupportedTensorSubclass("an argument of _make_wrapper_subclass"))
+        raise Unsupported(
+            errors.UnsupportedTensorSubclass("Tensor", "an argument of _make_wrapper_subclass is not known")
+        )
     space.host_lookup(cls, "__torch_dispatch__")
     return NewWrapper(space, cls, args[1:], kwargs)
 

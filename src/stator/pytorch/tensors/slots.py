@@ -5,7 +5,7 @@ They record operations, which stands above the tensor itself: a tensor finds the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stator.pytorch.tensors.attributes import assign, read
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
@@ -13,6 +13,7 @@ from stator.pytorch.tensors.specials import unbind
 from stator.pytorch.tensors.subclass import as_plain, has_overrides, overridden_attribute
 
 if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
     from stator.pytorch.tensors.tensor import TensorValue
     from stator.space.space import Space
     from stator.space.value import Value
@@ -40,6 +41,12 @@ class Slots:
     def unpack(self, space: Space, tensor: TensorValue) -> list[Value]:
         """The slices along the first dimension."""
         return unbind(space, tensor)
+
+    def examine(self, recorder: Recorder, cls: type, *call: Any) -> None:
+        """Torch is about to call the `__torch_dispatch__` of a class."""
+        from stator.pytorch.tensors.examination import examine
+
+        examine(recorder, cls, *call)
 
     def as_plain(self, tensor: TensorValue) -> Value:
         """The tensor as one of torch's own class."""

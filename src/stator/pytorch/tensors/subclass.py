@@ -7,6 +7,8 @@ called on probes, whose `__torch_function__` only notes what it is given. The ov
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Trace
     from stator.space.space import Space
 
-__all__ = ["dispatched", "has_overrides", "install"]
+__all__ = ["dispatched", "has_overrides", "install", "overrides_off"]
 
 _DISABLED = internals.disabled_torch_function
 _DEFAULT = torch.Tensor.__dict__["__torch_function__"]
@@ -41,6 +43,17 @@ class FunctionState:
 
     def __init__(self, trace: Trace) -> None:
         self.enabled: bool = trace.recorder.state.hooks.overrides == internals.TorchFunctionState.ENABLED
+
+
+@contextmanager
+def overrides_off(space: Space) -> Iterator[None]:
+    """Overrides are not in force meanwhile."""
+    state = space.trace.extension(FunctionState)
+    before, state.enabled = state.enabled, False
+    try:
+        yield
+    finally:
+        state.enabled = before
 
 
 def _overrides(space: Space, value: Value) -> bool:
@@ -82,7 +95,11 @@ def dispatched(space: Space, host: Function, args: list[Value], kwargs: dict[str
         return None
     classes = {value.cls for value in found}
     if len(classes) > 1:
-        raise Unsupported(errors.UnsupportedTensorSubclass(" and ".join(sorted(c.__qualname__ for c in classes))))
+        raise Unsupported(
+            errors.UnsupportedTensorSubclass(
+                " and ".join(sorted(c.__qualname__ for c in classes)), "several classes override it"
+            )
+        )
     seen = _Probing(space, found[0].cls).ask(host, args, kwargs)
     if seen is None:
         return None
@@ -90,7 +107,9 @@ def dispatched(space: Space, host: Function, args: list[Value], kwargs: dict[str
     result = space.call(override, seen, {})
     if space.is_not_implemented(result.force()):
         # torch words the error, from the names and types of the arguments.
-        raise Unsupported(errors.UnsupportedTensorSubclass(found[0].cls.__qualname__))
+        raise Unsupported(
+            errors.UnsupportedTensorSubclass(found[0].cls.__qualname__, "its __torch_function__ gives NotImplemented")
+        )
     return result
 
 
@@ -176,7 +195,9 @@ class _Probing:
         try:
             return value.as_host(self.space)
         except NotKnown:
-            raise Unsupported(errors.UnsupportedTensorSubclass(self.cls.__qualname__)) from None
+            raise Unsupported(
+                errors.UnsupportedTensorSubclass(self.cls.__qualname__, "an argument is not known")
+            ) from None
 
     def value(self, host: Host) -> Value:
         """The value that a part of the answer stands for."""
@@ -204,12 +225,8 @@ def _default(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
     inner = space.unpack(given["args"]) if "args" in given else []
     named = given.get("kwargs", NONE).force()
     host = space.known(function)
-    state = space.trace.extension(FunctionState)
-    before, state.enabled = state.enabled, False
-    try:
+    with overrides_off(space):
         result = space.call(function, inner, {} if named.cls is type(None) else named.str_items(space))  # type: ignore[attr-defined]
-    finally:
-        state.enabled = before
     if host in torch.overrides.get_default_nowrap_functions():
         return result
     return _converted(space, result.force(), cls)
@@ -232,7 +249,9 @@ def _converted(space: Space, value: Value, cls: type) -> Value:
 def as_subclass(space: Space, tensor: TensorValue, cls: type) -> TensorValue:
     """`tensor.as_subclass(cls)`, of a class without `__torch_dispatch__`."""
     if has_dispatch(cls):
-        raise Unsupported(errors.UnsupportedTensorSubclass(cls.__qualname__))
+        raise Unsupported(
+            errors.UnsupportedTensorSubclass(cls.__qualname__, "as_subclass makes one with __torch_dispatch__")
+        )
     if tensor.operation is None:
         alias = torch.ops.aten.alias
         tensor = record(space, Call(alias, "call_function", alias), [tensor], {})  # type: ignore[assignment]
@@ -255,7 +274,7 @@ def tensor_as_subclass(space: Space, self: Value, cls: Value, /) -> Value:
     """`Tensor.as_subclass`."""
     tensor, wanted = self.force(), space.known(cls.force())
     if not isinstance(tensor, TensorValue) or not isinstance(wanted, type) or not issubclass(wanted, torch.Tensor):
-        raise Unsupported(errors.UnsupportedTensorSubclass("an argument of as_subclass"))
+        raise Unsupported(errors.UnsupportedTensorSubclass("Tensor", "an argument of as_subclass is not known"))
     return as_subclass(space, tensor, wanted)
 
 
