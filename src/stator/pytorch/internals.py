@@ -168,6 +168,7 @@ _STATE = {
     "len_function_stack": Name("torch._C._len_torch_function_stack", FUNCTION, "the active TorchFunctionModes"),
     "function_mode_at": Name("torch._C._get_function_stack_at", FUNCTION, "one of them"),
     "len_dispatch_stack": Name("torch._C._len_torch_dispatch_stack", FUNCTION, "the active TorchDispatchModes"),
+    "dispatch_mode_at": Name("torch._C._get_dispatch_stack_at", FUNCTION, "one of them"),
     "dispatch_mode": Name("torch._C._get_dispatch_mode", FUNCTION, "one of torch's own"),
     "DispatchModeKey": Name(
         "torch._C._TorchDispatchModeKey", CLASS, "which of its own there are", has=("FAKE", "PROXY", "FUNCTIONAL")
