@@ -32,6 +32,25 @@ jvp(torch.sin, (WEIGHT,), (WEIGHT,))  # which warns the first time
 backends = pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 
 
+class Square(torch.autograd.Function):
+    """With a scale, so that its backward is not that of `x * x`."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(a: Any, scale: float) -> Any:
+        return a * a
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(inputs[0])
+        ctx.scale = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return 2 * ctx.saved_tensors[0] * g * ctx.scale, None
+
+
 def x(n: int = 4) -> Any:
     return torch.randn(n, 3)
 
@@ -97,6 +116,10 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "per-sample gradients": per_sample,
     "functionalize": lambda a: functionalize(lambda y: y.clone().add_(1))(a),
     "grad of functionalize": lambda a: grad(functionalize(lambda y: y.clone().mul_(y).sum()))(a),
+    "grad of a Function": lambda a: grad(lambda y: Square.apply(y, 3.0).sum())(a),
+    "grad of grad of a Function": lambda a: grad(lambda y: grad(lambda z: Square.apply(z, 3.0).sum())(y).sum())(a),
+    "vmap of grad of a Function": lambda a: vmap(grad(lambda y: Square.apply(y, 3.0).sum()))(a),
+    "jacrev of a Function": lambda a: jacrev(lambda y: Square.apply(y, 3.0))(a[0]),
     "vmap in grad": lambda a: grad(lambda y: vmap(torch.dot)(y, y).sum())(a),
 }
 

@@ -26,7 +26,7 @@ _BUILTINS = dict(vars(builtins))
 _WORD = re.compile(r"\W+")
 #: the types of what `builtins` contains by its own name; the names of other objects are the program's to compute
 _NAMED = (type, types.BuiltinFunctionType)
-_RESERVED = frozenset({"run", "tail", "raising", "graph", "error", "result", "END"})
+_RESERVED = frozenset({"run", "tail_call", "raising", "graph", "error", "result", "END"})
 
 
 class Writer:

@@ -35,11 +35,16 @@ _OF_TENSORS = {
     "storage_address": Name("torch._C.StorageBase._cdata", FIELD, "which tensors share memory", public="data_ptr"),
     "has_symbolic_sizes": Name("torch._C.TensorBase._has_symbolic_sizes_strides", FIELD, "whether a size is a symbol"),
     "gradient_hooks": Name("torch._C.TensorBase._backward_hooks", FIELD, "the hooks on a tensor's gradient"),
+    "accumulation_hooks": Name(
+        "torch._C.TensorBase._post_accumulate_grad_hooks", FIELD, "the hooks on a gradient that has been accumulated"
+    ),
+    "use_count": Name("torch._C.TensorBase._use_count", FUNCTION, "whether autograd holds a tensor"),
     "is_view": Name("torch._C.TensorBase._is_view", FUNCTION, "whether autograd takes a tensor for a view"),
     "nested_sizes": Name("torch._C.TensorBase._nested_tensor_size", FUNCTION, "the sizes within a nested tensor"),
     "dispatch_keys": Name("torch._C._dispatch_keys", FUNCTION, "what kind of tensor it is, in one number"),
     "functorch_level": Name("torch._C._functorch.maybe_get_level", FUNCTION, "the transform a tensor belongs to"),
     "creation_meta": Name("torch._C._autograd._get_creation_meta", FUNCTION, "how a view was made, to autograd"),
+    "make_subclass": Name("torch._C.TensorBase._make_subclass", FUNCTION, "a leaf that is made before the graph runs"),
     "set_versions": Name(
         "torch._C._autograd._unsafe_set_version_counter",
         FUNCTION,
@@ -114,8 +119,16 @@ _CLASSES = {
             "UnsupportedOperatorException",
         ),
     ),
+    "ScriptMethod": Name("torch._C.ScriptMethod", CLASS, "a method of a module of TorchScript"),
+    "CachedForward": Name("torch.jit._script._CachedForward", CLASS, "how such a module finds its `forward`"),
     "LeafCallable": Name(
         "torch._higher_order_ops.invoke_leaf_function._LeafCallable", CLASS, "a leaf function in a graph", takes=1
+    ),
+}
+
+_SCRIPTS = {
+    "function_of_graph": Name(
+        "torch._C._create_function_from_graph", FUNCTION, "a scripted module is called as a function of its parameters"
     ),
 }
 
@@ -321,6 +334,9 @@ _FUNCTIONS = {
     "checkpointing": Name(
         "torch.utils.checkpoint", MODULE, "whether checkpoints are debugged", has=("_checkpoint_debug_enabled",)
     ),
+    "DelayedError": Name(
+        "torch._C._functions.DelayedError", CLASS, "a tensor whose history is used up raises where it is asked for"
+    ),
     "FunctionBase": Name("torch._C._FunctionBase", CLASS, "the context that autograd calls `forward` with"),
     "Function": Name(
         "torch.autograd.Function", CLASS, "what the node of a Function is made of", has=("_backward_cls", "apply")
@@ -356,7 +372,7 @@ LATER = {
     "inductor_modes": Name("torch._inductor.list_mode_options", FUNCTION, "its modes", takes=0),
 }
 
-NAMES: dict[str, Name] = {**_OF_TENSORS, **_CLASSES, **_STATE, **_FUNCTIONS, **LATER}
+NAMES: dict[str, Name] = {**_OF_TENSORS, **_CLASSES, **_SCRIPTS, **_STATE, **_FUNCTIONS, **LATER}
 
 
 # --- resolving and checking ----------------------------------------------------------------------------------------

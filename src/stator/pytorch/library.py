@@ -10,9 +10,10 @@ __all__ = ["install"]
 #: package → its files that register models, each in its `install()`
 _PARTS = {
     "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks"),
+    "distributed": ("collectives",),
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
-    "modules": ("optim", "recurrent"),
+    "modules": ("optim", "recurrent", "scripted"),
     "state": ("random_state",),
     "tensors": ("checks", "construction", "examination", "new_wrapper", "subclass"),
 }

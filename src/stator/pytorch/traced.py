@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.value import Value
 
-__all__ = ["Operation", "ResultCheck", "Shapes", "TracedTensor", "TracedValue"]
+__all__ = ["Operation", "Rebound", "ResultCheck", "Shapes", "TracedTensor", "TracedValue"]
 
 
 class TracedValue(Protocol):
@@ -93,6 +93,21 @@ class Operation(Protocol):
 
     def made_number(self, number: Number, path: Path) -> Value:
         """The symbolic number found at `path` of the result."""
+
+
+class Rebound(Protocol):
+    """What a tensor object has become; see `stator.pytorch.tensors.rebinding.Rebound`."""
+
+    data: Any
+    first: Any
+    leaf: Any
+    is_leaf: bool
+
+    def made(self, writer: Writer) -> str:
+        """The name of the leaf that the object is."""
+
+    def lines(self, writer: Writer, name: str, wanted: bool) -> list[str]:
+        """What makes the object of this name what it has become."""
 
 
 class ResultCheck(Protocol):

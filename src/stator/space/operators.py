@@ -24,7 +24,7 @@ from stator.space.protocol import AMBIENT, FALSE, NONE, NOT_IMPLEMENTED, RESTRIC
 from stator.space.signals import DoFirst
 from stator.space.space import Space
 from stator.space.value import CACHED, UNLIKE, Constant, NotKnown, Raised, Unsupported, Value
-from stator.space.warning_trap import Warned, call_trapping_warnings, left_to_run_time
+from stator.space.warning_trap import TrappedWarning, call_trapping_warnings, left_to_run_time
 
 #: symbol → (host function, method, reflected method)
 BINARY: dict[str, tuple[Callable[[Host, Host], Host], str, str]] = {
@@ -107,7 +107,7 @@ class Operators(Space):
         while True:
             try:
                 return call(depth, function, *hosts, **named)
-            except Warned as e:
+            except TrappedWarning as e:
                 left_to_run_time(self, [e.category], repr(function))
                 call = call_within
             except Exception as e:
@@ -119,7 +119,7 @@ class Operators(Space):
         if what not in self.trace.done_first:
             raise DoFirst(what, lambda: None)
 
-    def binary(self, symbol: str, left: Value, right: Value, tail: bool = False) -> Value:
+    def binary(self, symbol: str, left: Value, right: Value, in_tail_position: bool = False) -> Value:
         """`left symbol right`, or the augmented assignment when the symbol ends in `=`."""
         left, right = left.force(), right.force()
         if symbol in INPLACE:
@@ -383,20 +383,20 @@ class Operators(Space):
 
     # -- items ------------------------------------------------------------------------------------------------------
 
-    def getitem(self, container: Value, key: Value, tail: bool = False) -> Value:
+    def getitem(self, container: Value, key: Value, in_tail_position: bool = False) -> Value:
         """`container[key]`."""
         container = container.force()
         if container.constant and key.force().constant:
             return self.run_known(operator.getitem, [container, key.force()])
         slot = self.special(container, "__getitem__")
         if slot is not None:
-            return self.call(slot, [container, key], {}, tail)
+            return self.call(slot, [container, key], {}, in_tail_position)
         if container.isa(type):
             if container.as_host(self) is type:
                 return self.run_known(types.GenericAlias, [container, key])
             hook = self.getattr_or_none(container, "__class_getitem__")
             if hook is not None and hook.cls is not type(None):
-                return self.call(hook, [key], {}, tail)
+                return self.call(hook, [key], {}, in_tail_position)
             raise self.error(TypeError, f"type '{self.type_name(container.as_host(self))}' is not subscriptable")
         raise self.error(TypeError, f"'{container.type_name(self)}' object is not subscriptable")
 
@@ -514,8 +514,8 @@ class _Unbinder(Value):
         self.cls = slot.cls
         self.source = slot.source
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        return space.call(space.bind(self.slot, args[0]), args[1:], kwargs, tail)
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
+        return space.call(space.bind(self.slot, args[0]), args[1:], kwargs, in_tail_position)
 
 
 class _Bound(_Unbinder):
@@ -523,8 +523,8 @@ class _Bound(_Unbinder):
 
     __slots__ = ()
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        return space.call(self.slot, args[1:], kwargs, tail)
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
+        return space.call(self.slot, args[1:], kwargs, in_tail_position)
 
 
 _COMPARISONS = frozenset(entry[1] for entry in COMPARE.values())

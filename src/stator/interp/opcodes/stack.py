@@ -204,7 +204,7 @@ def LOAD_ATTR(f: Frame, instr: Instr) -> None:
 @opcode
 def LOAD_METHOD(f: Frame, instr: Instr) -> None:
     """owner.name, about to be called"""
-    # The bound form is pushed, which CALL takes as well; a break inside would find another stack, hence no `tail`.
+    # The bound form is pushed, which CALL takes as well; a break inside would find another stack: no tail position.
     f.push_callable(f.space.getattr(f.pop(), instr.arg))
 
 

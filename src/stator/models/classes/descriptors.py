@@ -60,7 +60,7 @@ class FieldDescriptor(Named):
         """The host names the skeleton of a class that the program has made; all else is told right by the host."""
         return space.trace.classes.fresh.get(self.owner) if name == "__objclass__" else None
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+    def descr_get(self, space: Space, instance: Value | None, owner: type, in_tail_position: bool) -> Value:
         if instance is None:
             return self
         instance = instance.force()

@@ -36,7 +36,7 @@ class Cached(Bindable, ExtensibleValue):
 
     __slots__ = ()
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         raise NotImplementedError
 
     def tp_copy(self, space: Space, *ignored: Value) -> Value:
@@ -73,7 +73,7 @@ class ExistingCache(Cached):
 
     __slots__ = ()
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         assert self.source is not None
         name = _name(self.host)
         space.guard_identity_of(self.source, self.host)

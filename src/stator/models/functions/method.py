@@ -68,8 +68,8 @@ class BoundMethod(ObjectValue):
     def held(self) -> Iterable[Value]:
         return (self.function, self.instance)
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        return space.call(self.function, [self.instance, *args], kwargs, tail)
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
+        return space.call(self.function, [self.instance, *args], kwargs, in_tail_position)
 
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         """From 3.13 on: it stays bound to what it is bound to."""
@@ -104,7 +104,7 @@ class Bindable(Value):
 
     __slots__ = ()
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+    def descr_get(self, space: Space, instance: Value | None, owner: type, in_tail_position: bool) -> Value:
         return self if instance is None else BoundMethod(self, instance)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
@@ -160,7 +160,7 @@ class BuiltinValue(Named):
         space.guard_identity(self)
         return self
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         host = self.host
         if self.cls is types.BuiltinFunctionType and fixed(host, "__name__") == "__new__":
             check_new(space, host, args)
@@ -178,7 +178,7 @@ class BuiltinValue(Named):
             host() if given is None else host.__get__(None, space.sample(given))
         raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+    def descr_get(self, space: Space, instance: Value | None, owner: type, in_tail_position: bool) -> Value:
         if self.cls is types.BuiltinFunctionType:
             return self
         if self.cls is types.ClassMethodDescriptorType:

@@ -109,7 +109,7 @@ class _Application:
     def without_gradient(self) -> Value:
         """`forward` without the recording of gradients; an input among the results is given as another tensor."""
         space = self.space
-        with _no_grad(self.recorder.state.change):
+        with global_state.without_gradients(self.recorder.state.change):
             result = self.forward()
             dirty = self.context.listed(space, "dirty_tensors")
             parts = [self.plain_output(part, dirty) for part in self.results(result)]
@@ -140,7 +140,7 @@ class _Application:
         """Trace both methods, each into a graph of its own, and record the node that applies them."""
         space, recorder, plan = self.space, self.recorder, self.plan
         forward = Subgraph(recorder)
-        with forward.recording(), _no_grad(recorder.state.switch):
+        with forward.recording(), global_state.without_gradients(recorder.state.switch):
             result = self.forward()
         parts = self.results(result)
         outputs = tensors_among(parts)
@@ -161,12 +161,13 @@ class _Application:
         plan.forward_inputs = [_index(value, operands) for value in needed]
         plan.gradients = [None if g is None else i for i, g in self.numbered(gradients)]
         self.note_flags(outputs, operands, tensors)
+        plan.transformable = self.split and not kept
         plan.note_uses(used, self.context.listed(space, "to_save"), operands, outputs, kept)
         module = FunctionModule(
             forward.close(inside, needed),
             backward.close([g for g in gradients if g is not None], used),
             plan,
-            self.cls.__name__,
+            self.cls,
         )
         made = record_module(self.recorder, self.cls.__name__, module, operands)
         self.note_views(space.unpack(made))
@@ -253,22 +254,6 @@ class _Application:
 
 def _index(value: GraphValue, values: Sequence[GraphValue]) -> Any:
     return next((i for i, other in enumerate(values) if other is value), None)
-
-
-class _no_grad:
-    """Gradients are not recorded meanwhile; `change` is how the recorder changes the state."""
-
-    def __init__(self, change: Function) -> None:
-        self.change = change
-
-    def __enter__(self) -> None:
-        self.before = torch.is_grad_enabled()
-        if self.before:
-            self.change(internals.set_grad_enabled, [False])
-
-    def __exit__(self, *exc: object) -> None:
-        if self.before:
-            self.change(internals.set_grad_enabled, [True])
 
 
 class _as_in_backward:

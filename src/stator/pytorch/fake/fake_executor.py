@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import torch
@@ -58,6 +59,13 @@ class FakeExecutor:
         """
         by_python = None if self.shape_env is None else self._by_python(function, args, kwargs, operands, fill)
         return by_python or self._observe(function, fill(args, operands), fill(kwargs, operands))
+
+    def run_once(
+        self, function: Function, args: Args, kwargs: Kwargs, operands: list[FakeOperand], fill: Function
+    ) -> OpObservation:
+        """The same for a function that finds other operands, or nothing, where it has been before."""
+        with internals.EnablePythonDispatcher() if self.shape_env is not None else contextlib.nullcontext():
+            return self._observe(function, fill(args, operands), fill(kwargs, operands))
 
     def _by_python(
         self, function: Function, args: Args, kwargs: Kwargs, operands: list[FakeOperand], fill: Function

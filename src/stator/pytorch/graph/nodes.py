@@ -12,7 +12,7 @@ from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.nesting import part_of
 
 if TYPE_CHECKING:
-    from stator.pytorch.traced import TracedValue
+    from stator.pytorch.traced import Operation, TracedValue
     from stator.pytorch.types import Nested
 
 __all__ = ["GraphNodes"]
@@ -32,6 +32,8 @@ class GraphNodes:
         self.attributes: dict[str, object] = {}
         #: the traced values that nodes compute
         self.values: dict[torch.fx.Node, TracedValue] = {}
+        #: the operations that nodes were recorded for
+        self.operations: dict[torch.fx.Node, Operation] = {}
         #: the nodes of parts of results
         self._parts: dict[tuple[torch.fx.Node, int | str], torch.fx.Node] = {}
         #: existing tensors that are in existing wrappers, by id: the wrapper, and the name of the attribute

@@ -9,6 +9,7 @@ import torch
 from stator import errors
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
+from stator.pytorch.autograd.onlookers import only_accumulate
 from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.fake.storage import storage_of, storages_of
 from stator.pytorch.shapes import dynamism
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from stator.pytorch.graph.propagation import FakePropagation
-    from stator.pytorch.traced import Operation, TracedTensor
+    from stator.pytorch.traced import Operation, Rebound, TracedTensor
     from stator.space.interfaces import Trace
 
 __all__ = ["TrackedTensors"]
@@ -40,8 +41,16 @@ class TrackedTensors:
         self.restructured: dict[int, TracedTensor] = {}
         #: the roots of tensors that get hooks when the graph has run
         self.hooked: set[TracedTensor] = set()
+        #: the leaves that accumulate gradients in the trace
+        self.accumulating: dict[TracedTensor, None] = {}
+        #: the instructions at which gradients were computed
+        self.backward_steps: list[int] = []
         #: results of autograd Functions that share memory with an argument
         self.own_gradients: dict[TracedTensor, Operation] = {}
+        #: tensor objects that have become other tensors than they were, and how (see `tensors.rebinding`)
+        self.rebound: dict[TracedTensor, Rebound] = {}
+        #: whether gradients of a leaf come from several places of the graph, as it has had several memories
+        self.scattered = False
         #: whether the graph must be run in the order of the program, by no backend that works otherwise
         self.in_order = False
 
@@ -116,12 +125,22 @@ class TrackedTensors:
             if value._fake is not None and holder not in roots and storages_of(value._fake) & written:
                 raise Unsupported(errors.UnsupportedMutation("an in-place operation", "what holds existing tensors"))
 
-    def guards(self) -> list[Guard]:
-        """No other tensor lies in the storage of one whose metadata the program changes: its own might change too.
+    def refuse_rebound(self, written: Iterable[TracedTensor]) -> None:
+        """An object that lies in the memory of another counts writes of its own, which no backend does for it."""
+        roots = {value.root for value, how in self.rebound.items() if how.data is not None} if self.rebound else ()
+        if any(root.host is not None and root in roots for root in written):
+            raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that got another's data"))
 
-        And what wrappers have in common they have still.
+    def guards(self) -> list[Guard]:
+        """Gradients are accumulated and no more; and what wrappers have in common they have still.
+
+        And no other tensor lies in the storage of one whose metadata the program changes: its own might change too.
         """
         found: list[Guard] = []
+        waiting = [leaf.source for leaf in self.accumulating if leaf.source is not None]
+        if waiting:
+            text = f"gradients of {', '.join(s.expr() for s in waiting[:3])} … go to `.grad` alone"
+            found.append(Predicate(tuple(waiting), only_accumulate, text))
         for value in self.restructured.values():
             others = [other.source for other in self.existing if other is not value and other.source is not None]
             if others and value.source is not None:

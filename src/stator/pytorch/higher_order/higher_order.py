@@ -21,7 +21,8 @@ import torch
 
 from stator.interp import policy
 from stator.pytorch import internals
-from stator.pytorch.higher_order.body import left_whole, refusal
+from stator.pytorch.higher_order.body import breaks_of, refusal, whole
+from stator.pytorch.whole_calls import public_name, traced_or_whole
 from stator.space.protocol import INTERCEPTS, Handler
 from stator.space.value import Value
 
@@ -62,7 +63,7 @@ def intercept(host: Host) -> Handler | None:
         return _called_operator(host)
     if code.co_filename == _REGIONS:
         return _region if code.co_name == "invoke_subgraph_placeholder" else None
-    return _called_front(host) if _runs_whole(code) else None
+    return traced_or_whole(host, breaks_of(public_name(host)), _runs_whole) if _runs_whole(code) else None
 
 
 def _runs_whole(code: CodeType) -> bool:
@@ -84,30 +85,15 @@ def _called_operator(host: Host) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         called: Operator = space.identity(args[0].force()) if args else None
         if not isinstance(called, internals.HigherOrderOperator):
-            raise refusal(_name(host), "it is called without an operator")
+            raise refusal(public_name(host), "it is called without an operator")
         name = f"torch.ops.higher_order.{called.name()}"
         model = model_of(called.name())
-        with left_whole(host, name):
+        with whole(host, name):
             if model is None:
                 raise refusal(name, "it has no model")
             return model(space, called, args[1:], kwargs)
 
     return handler
-
-
-def _called_front(host: Host) -> Handler:
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        if _runs_whole(space.trace.frame.code):
-            return None  # one of these functions that calls another
-        with left_whole(host, _name(host)):
-            function: Any = space.existing(host)
-            return function.inline(space, args, kwargs, False)
-
-    return handler
-
-
-def _name(host: Host) -> str:
-    return "torch.cond" if host is torch.cond else f"{host.__module__}.{host.__qualname__}"
 
 
 def _region(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:

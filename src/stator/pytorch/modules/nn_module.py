@@ -19,7 +19,7 @@ from stator.models.classes.instance import InstanceValue
 from stator.models.containers.dict_ import DictValue
 from stator.pytorch import internals
 from stator.pytorch.modules.compiled_forward import CompiledForward, compiled_forward, is_torchs, plain_forward
-from stator.pytorch.modules.compiled_module import StandIn
+from stator.pytorch.modules.compiled_module import CompiledModule
 from stator.space.attributes import is_generic
 from stator.space.protocol import NONE, TailCall, register
 from stator.space.value import Unsupported, Value
@@ -145,7 +145,7 @@ def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
     if internals.tracing_state() is not None:
         raise Unsupported(errors.UnsupportedCCall("torch.jit.trace"))
     if _wants_gradients(space, module):
-        raise Unsupported(errors.AutogradCall(f"{module.cls.__name__}, which has hooks on its gradients,"))
+        raise Unsupported(errors.AutogradCall(module.cls.__name__, "it has hooks on its gradients"))
     forward = _plain_forward(space, module)
     if not all(_is_empty(space, attrs.get_str(space, name)) for name in _HOOKS):
         return None
@@ -156,16 +156,16 @@ def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
 
 
 def _plain_forward(space: Space, module: Value) -> Value:
-    """The `forward` that `_call_impl` finds: of a stand-in, not the compiled one."""
-    if module.isa(StandIn):
+    """The `forward` that `_call_impl` finds: of a compiled module, the plain one."""
+    if module.isa(CompiledModule):
         return space.call(space.existing(plain_forward), [module], {})
     return space.getattr(module, "forward")
 
 
-def _forward_of_stand_in(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _forward_of_compiled(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`compiled.forward`, as it is found by the code of the frame in which it stands."""
     instance = args[1].force()
-    if not instance.isa(StandIn):
+    if not instance.isa(CompiledModule):
         return None
     find = plain_forward if is_torchs(space.trace.frame.globals) else compiled_forward
     return space.call(space.existing(find), [instance], {})
@@ -182,7 +182,7 @@ def install() -> None:
     register(_Module.__setattr__, _setattr)
     register(internals.module_wrapped_call, _wrapped_call)
     register(internals.module_call, _call)
-    register(CompiledForward.__get__, _forward_of_stand_in)
+    register(CompiledForward.__get__, _forward_of_compiled)
     for code in (internals.module_call.__code__, *internals.module_call.__code__.co_consts):
         if isinstance(code, CodeType):
             # met by itself only where it is left to Python: the engine's hooks are in there

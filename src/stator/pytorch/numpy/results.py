@@ -46,7 +46,7 @@ class Result:
         self.arrays = arrays
 
     def of(self, value: Value, real: Host) -> Value:
-        """The traced result, or part of it, for that of NumPy on stand-ins."""
+        """The traced result, or part of it, for that of NumPy on samples."""
         if isinstance(real, np.ndarray | np.generic):
             if not isinstance(value, TensorValue):
                 raise self.differs("kind")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -158,6 +158,14 @@ class Shapes:
             self._sources[name] = value.source  # type: ignore[assignment]
         return name
 
+    def hand_over(self, value: TracedValue, before: TracedValue) -> None:
+        """What is known of an input belongs to another value from now on, as the object has become another tensor."""
+        tables: tuple[dict[int, Any], ...] = (self._inputs, self._origins, self._contexts, self._makers)
+        for table in tables:
+            if id(value) in table:
+                table[id(before)] = table.pop(id(value))
+        self.elements.clear()  # numbers read from the tensor that it was
+
     def source_of(self, origin: Origin) -> Source:
         """Our source of an input, from its origin."""
         return self._sources[origin.local_name]
@@ -171,6 +179,18 @@ class Shapes:
             constrain(known, dynamism.ranges(value.host))
             self._contexts[id(value)] = known
         return known
+
+    def made_like(self, value: TracedTensor) -> None:
+        """An input that is made before the graph runs has the symbols in its sizes that other inputs bring in."""
+        from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+        origin, fake = self.origin(value), value.fake
+        parts = [(internals.TensorProperty.SIZE, i, number) for i, number in enumerate(fake.shape) if is_symbol(number)]
+        context = context_of(Form(fake.dim()), origin, {i: DimDynamic.DYNAMIC for _, i, _ in parts})
+        known = context.shape_env_to_source_to_symbol_cache[id(self.env)] = {}
+        for kind, i, number in parts:
+            known[internals.TensorPropertySource(origin, kind, i).name] = number.node.expr
+        self._contexts[id(value)] = context
 
     def context_maker(self, value: TracedTensor) -> Callable[[], object]:
         """What returns the symbolic context of an existing tensor when it is called, also after the trace.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Host, Kwargs
     from stator.space.interfaces import Trace, Writer
 
-__all__ = ["SETTERS", "State", "snapshot"]
+__all__ = ["SETTERS", "State", "snapshot", "without_gradients"]
 
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
@@ -264,6 +264,22 @@ class State:
             lines.append(f"{writer.const(function)}({', '.join(map(writer.const, args))})")
         step = torch.autocast_increment_nesting if self.nesting > 0 else torch.autocast_decrement_nesting
         return lines + [f"{writer.const(step)}()"] * abs(self.nesting)
+
+
+class without_gradients:
+    """Gradients are not recorded meanwhile; `change` is how the recorder changes the state."""
+
+    def __init__(self, change: Function) -> None:
+        self.change = change
+
+    def __enter__(self) -> None:
+        self.before = torch.is_grad_enabled()
+        if self.before:
+            self.change(internals.set_grad_enabled, [False])
+
+    def __exit__(self, *exc: object) -> None:
+        if self.before:
+            self.change(internals.set_grad_enabled, [True])
 
 
 #: the innermost level of forward-mode differentiation: tensors have tangents only while there is one

@@ -52,7 +52,7 @@ class Call:
 
     __slots__ = (
         *("acts", "args", "exact", "function", "key", "kind", "kwargs"),
-        *("metas", "only_raises", "operands", "swap", "target"),
+        *("metas", "only_raises", "operands", "reads_history", "swap", "target"),
     )
 
     def __init__(self, function: Function, kind: str, target: Function | str, swap: bool = False) -> None:
@@ -63,6 +63,8 @@ class Call:
         self.acts = False
         #: all that it does besides computing is to raise
         self.only_raises = False
+        #: it goes through what autograd has recorded of its operands, and uses it up
+        self.reads_history = False
         self.exact = True
         self.args: Args = ()
         self.kwargs: Kwargs = {}

@@ -36,7 +36,7 @@ class OperatorValue(Known):
             space.guard_identity(self)
         return self
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         handler = HANDLERS.get(id(self.host))
         result = None if handler is None else handler(space, args, kwargs)
         return function_handler(self.host)(space, args, kwargs) if result is None else result

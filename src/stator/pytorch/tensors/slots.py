@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stator.pytorch.autograd.spent import graph_output
 from stator.pytorch.tensors.attributes import assign, read
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.specials import unbind
@@ -15,6 +16,7 @@ from stator.pytorch.tensors.subclass import as_plain, has_overrides, overridden_
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.tensors.tensor import TensorValue
+    from stator.space.interfaces import Writer
     from stator.space.space import Space
     from stator.space.value import Value
 
@@ -47,6 +49,10 @@ class Slots:
         from stator.pytorch.tensors.examination import examine
 
         examine(recorder, cls, *call)
+
+    def graph_output(self, writer: Writer, tensor: TensorValue) -> str:
+        """The variable that holds a tensor which the graph has made."""
+        return graph_output(writer, tensor)
 
     def as_plain(self, tensor: TensorValue) -> Value:
         """The tensor as one of torch's own class."""

@@ -156,24 +156,24 @@ class _Probing:
     def __init__(self, space: Space, cls: type) -> None:
         self.space = space
         self.cls = cls
-        #: id of a host stand-in → the value it stands for
+        #: id of a probe → the value it stands for
         self.values: dict[int, Value] = {}
         self.kept: list[Any] = []
 
     def ask(self, host: Function, args: list[Value], kwargs: dict[str, Value]) -> list[Value] | None:
         """The arguments for `__torch_function__`; None if torch does not call it."""
-        stand_ins = [self.stand_in(arg) for arg in args]
-        named = {name: self.stand_in(arg) for name, arg in kwargs.items()}
+        probes = [self.probe(arg) for arg in args]
+        named = {name: self.probe(arg) for name, arg in kwargs.items()}
         try:
             with internals.EnableTorchFunction(), torch.no_grad():
-                host(*stand_ins, **named)
+                host(*probes, **named)
         except _Asked as asked:
             return [self.value(part) for part in asked.given]
         except Exception as e:
             raise Raised(self.space.exception(e)) from None
         return None
 
-    def stand_in(self, value: Value) -> Any:
+    def probe(self, value: Value) -> Any:
         """A host object like the value, of which nobody else knows."""
         value = value.force()
         made = self._make(value)
@@ -190,7 +190,7 @@ class _Probing:
             return torch.empty(0, device="meta")
         items = items_of(self.space, value)
         if items is not None:
-            made = [self.stand_in(item) for item in items]
+            made = [self.probe(item) for item in items]
             return made if value.isa(list) else tuple(made)
         try:
             return value.as_host(self.space)

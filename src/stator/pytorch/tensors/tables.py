@@ -92,7 +92,7 @@ REFUSED: dict[str, Callable[[str], Any]] = {
         ),
         _memory,
     ),
-    **dict.fromkeys(("detach_", "set_", "set_data", "_make_subclass", "as_subclass", "_set_data"), _kind),
+    **dict.fromkeys(("set_data", "as_subclass", "_set_data"), _kind),
 }
 
 #: modules whose public functions are one operation each
