@@ -79,6 +79,7 @@ _CLASSES = {
     "TorchDispatchMode": Name(
         "torch.utils._python_dispatch.TorchDispatchMode", CLASS, "sees what an operation writes", has=("__enter__",)
     ),
+    "TorchFunctionMode": Name("torch.overrides.TorchFunctionMode", CLASS, "what a mode is given", has=("__enter__",)),
     "DeviceContext": Name("torch.utils._device.DeviceContext", CLASS, "a default device", public="torch.device"),
     "InferenceMode": Name("torch._C._InferenceMode", CLASS, "inference mode, as long as a trace wants it", takes=None),
     "GlobalStateGuard": Name(
@@ -180,6 +181,9 @@ _STATE = {
     ),
     "len_function_stack": Name("torch._C._len_torch_function_stack", FUNCTION, "the active TorchFunctionModes"),
     "function_mode_at": Name("torch._C._get_function_stack_at", FUNCTION, "one of them"),
+    "push_function_mode": Name("torch._C._push_on_torch_function_stack", FUNCTION, "a call that is modelled", takes=1),
+    "pop_function_mode": Name("torch._C._pop_torch_function_stack", FUNCTION, "a call that is modelled"),
+    "is_function_mode_enabled": Name("torch._C._is_torch_function_mode_enabled", FUNCTION, "a call that is modelled"),
     "len_dispatch_stack": Name("torch._C._len_torch_dispatch_stack", FUNCTION, "the active TorchDispatchModes"),
     "dispatch_mode_at": Name("torch._C._get_dispatch_stack_at", FUNCTION, "one of them"),
     "dispatch_mode": Name("torch._C._get_dispatch_mode", FUNCTION, "one of torch's own"),

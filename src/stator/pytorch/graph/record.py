@@ -86,7 +86,8 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     recorder.tracked.in_order |= any(tensor.is_nested for tensor in tensors_in(observed.result))
     if outcome.written:
         recorder.tracked.refresh(observed.written)
-        recorder.tracked.note_wrapper(tensors_among(call.operands[index] for index in outcome.written), observed.written)
+        written = tensors_among(call.operands[index] for index in outcome.written)
+        recorder.tracked.note_wrapper(written, observed.written)
     return outcome
 
 

@@ -28,7 +28,7 @@ class Slots:
 
     def get_field(self, space: Space, tensor: TensorValue, name: str) -> Value | None:
         """`tensor.name`, a C-level attribute, or None to read that of the existing tensor."""
-        if tensor.cls not in PLAIN_CLASSES:
+        if tensor.cls not in PLAIN_CLASSES or tensor.recorder.state.modes.entered:
             found = overridden_attribute(space, tensor, name)
             if found is not None:
                 return found
@@ -36,7 +36,8 @@ class Slots:
 
     def set_field(self, space: Space, tensor: TensorValue, name: str, value: Value | None) -> bool:
         """`tensor.name = value`, or its deletion; whether this is all there is to do."""
-        if tensor.cls not in PLAIN_CLASSES and has_overrides(space, [tensor], {}):
+        special = tensor.cls not in PLAIN_CLASSES or tensor.recorder.state.modes.entered
+        if special and has_overrides(space, [tensor], {}):
             return False
         return assign(space, tensor, name, value)
 
