@@ -208,6 +208,60 @@ def test_gradient(backend: str) -> None:
     agree(lambda x: (x * 2).exp(), lambda n: (pair(n).requires_grad_(),), backend=backend, grad=True)
 
 
+class Paired(torch.autograd.Function):
+    """Makes a wrapper of two tensors, which get gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        return Pair(a, b)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad.a, grad.b
+
+
+class Added(torch.autograd.Function):
+    """Takes a wrapper apart."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.a + x.b
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return Pair(grad, grad * 2)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_autograd_functions(backend: str) -> None:
+    def leaves(n: int) -> Any:
+        return plain(n).requires_grad_(), plain(n).requires_grad_()
+
+    agree(lambda a, b: Added.apply(Paired.apply(a, b) * 2) * 3, leaves, backend=backend, grad=True)
+    agree(lambda x: Added.apply(x * 2) * 3, lambda n: (pair(n).requires_grad_(),), backend=backend, grad=True)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_training(backend: str) -> None:
+    def steps(compile_: Callable[[Any], Any]) -> Any:
+        torch.manual_seed(0)
+        layer = torch.nn.Linear(3, 4)
+        layer.weight = torch.nn.Parameter(Pair(torch.randn(4, 3), torch.randn(4, 3)))
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        run, found = compile_(layer), []
+        for n in (5, 5, 2):
+            loss = run(plain(n)).sum()
+            loss.backward()
+            found.append(parts([loss.detach(), layer.weight.grad, layer.bias.grad]))
+            optimizer.step()
+            optimizer.zero_grad()
+        return found
+
+    expected = steps(lambda layer: layer)
+    stator.reset()
+    assert_same(steps(lambda layer: stator.compile(layer, backend=backend, fullgraph=True)), expected, "steps")
+
+
 def test_inductor() -> None:
     agree(lambda x: (x * 2 + 1).a, lambda n: (pair(n),), backend="inductor")
 

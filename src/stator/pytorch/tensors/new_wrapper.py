@@ -57,11 +57,13 @@ class WrapperMaker(torch.nn.Module):
 class NewWrapper(TensorValue):
     """A wrapper that the program has made: `given` are the arguments after the class, `call` is the same lowered."""
 
-    __slots__ = ("call", "given")
+    __slots__ = ("call", "given", "graph")
 
     def __init__(self, space: Space, cls: type, args: list[Value], kwargs: dict[str, Value]) -> None:
         super().__init__(space.trace.recorder, cls, None)
         self.given = args, kwargs
+        #: where it is made: the body of an operation may give it
+        self.graph = self.recorder.nodes.graph
         self.call = lower_call(space, Call(internals.make_wrapper, "call_function", ""), args, kwargs)
         numbers = [operand.fake for operand in self.call.operands]  # type: ignore[attr-defined]
         host_args, host_kwargs = fill(self.call.args, numbers), fill(self.call.kwargs, numbers)
@@ -115,7 +117,12 @@ class NewWrapper(TensorValue):
         attributes = {name: self._held(item, place) for name, item in self._items()}
         module = WrapperMaker(self.cls, self.call, attributes)
         fake = self.fake
-        made: Any = record_module(self.recorder, "wrapper", module, operands, observed=lambda *given: fake)
+        nodes = self.recorder.nodes
+        current, nodes.graph = nodes.graph, self.graph
+        try:
+            made: Any = record_module(self.recorder, "wrapper", module, operands, observed=lambda *given: fake)
+        finally:
+            nodes.graph = current
         self.operation, self.path, self.root = made.operation, made.path, made.root
         self._node = made.node
         self.recorder.nodes.values[made.node] = self
