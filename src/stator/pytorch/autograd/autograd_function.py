@@ -21,6 +21,7 @@ from stator.pytorch.autograd.autograd_module import FunctionModule, Plan
 from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
+from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import NONE, TRUE, register
@@ -60,7 +61,7 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
 def _refuse_wrapper(value: Value) -> None:
     """A tensor of a class with `__torch_dispatch__` (a DTensor) may want gradients, which the trace cannot see."""
     if value.isa(torch.Tensor) and not isinstance(value, TensorValue):
-        raise Unsupported(errors.UnsupportedTensorSubclass(value.cls.__qualname__))
+        raise Unsupported(errors.UnsupportedTensorSubclass(value.cls.__qualname__, "a Function is given one"))
 
 
 class _Application:
@@ -232,10 +233,12 @@ class _Application:
 
     def gradient_of(self, graph: Subgraph, output: TensorValue) -> TensorValue:
         """What backward is given for a result: a tensor like it, of which nothing more is known."""
-        fake = output.fake
-        with self.recorder.fakes.executor.mode, torch.no_grad():
-            like = torch.empty_like(fake, requires_grad=False, memory_format=torch.contiguous_format)
-        value = TensorValue(self.recorder, torch.Tensor, self.recorder.fakes.describe(like))
+        options = {"requires_grad": False, "memory_format": torch.contiguous_format}
+        with torch.no_grad():
+            executor = self.recorder.fakes.executor
+            like = executor.run(torch.empty_like, (output.fake,), options, [], lambda given, _: given).result
+        cls = type(like) if is_wrapper(type(like)) else torch.Tensor
+        value = TensorValue(self.recorder, cls, self.recorder.fakes.describe(like))
         value._fake = like
         graph.input(f"grad_{len(graph.given)}", value)
         return value

@@ -81,8 +81,8 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     recorder.tracked.in_order |= any(tensor.is_nested for tensor in tensors_in(observed.result))
     if outcome.written:
         recorder.tracked.refresh(observed.written)
-        written = [call.operands[index] for index in outcome.written]
-        recorder.tracked.note_wrapper(written, observed.written)  # type: ignore[arg-type]
+        written = tensors_among(call.operands[index] for index in outcome.written)
+        recorder.tracked.note_wrapper(written, observed.written)
     return outcome
 
 
