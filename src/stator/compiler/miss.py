@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
-from stator._core import CodePolicy, Entry, Region, call_seen, set_code_policy
+from stator._core import CodePolicy, Entry, Region, call_with_tracing, set_code_policy
 from stator.bytecode.continuation import is_continuation
 from stator.compiler import mark_models
 from stator.compiler.compile_frame import FrameCompiler
@@ -79,7 +79,7 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
         return None
     compiler = FrameCompiler(compile_region, config, function, code, args)
     if config.show_tracer:
-        return call_seen(compiler.compile)  # type: ignore[no-any-return]
+        return call_with_tracing(compiler.compile)  # type: ignore[no-any-return]
     return compiler.compile()
 
 

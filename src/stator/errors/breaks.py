@@ -7,6 +7,7 @@ from stator.errors.catalogue import Break
 __all__ = [
     "AutogradCall",
     "CachedFunction",
+    "CollectiveCall",
     "DataDependentBranch",
     "DataDependentValue",
     "DebuggerCall",
@@ -340,18 +341,19 @@ class HigherOrderOperatorCall(Break):
 
     code = "SB0208"
     title = "call of a higher-order operator"
-    template = "{operator} is a higher-order operator: it and the functions it is given run as in eager"
-    hint = "use operations on whole tensors (torch.where, a mask), or an ordinary loop of known length"
+    template = "{operator} is a higher-order operator, which runs as in eager with the functions it is given: {why}"
+    hint = "let these functions only compute, of what they are given and what they capture"
     operator: str
+    why: str
 
 
 class NewLeaf(Break):
-    """A new tensor is to require gradients, and the backend would make another of it."""
+    """A tensor is to require gradients that the trace cannot account for."""
 
     code = "SB0209"
-    title = "new tensor that requires gradients"
+    title = "tensor that is to require gradients"
     template = "{operation} changes whether a tensor is a leaf of autograd's graph, or makes such a leaf"
-    hint = "make the tensor before the compiled function, and hand it in"
+    hint = "have the tensor require gradients before the compiled function, and hand it in"
     operation: str
 
 
@@ -363,6 +365,17 @@ class ForwardModeCall(Break):
     template = "{function} is forward-mode differentiation, whose tangents no graph carries"
     hint = "compile functions that are differentiated by backward(); keep dual levels outside of them"
     function: str
+
+
+class CollectiveCall(Break):
+    """A function of torch.distributed is called."""
+
+    code = "SB0211"
+    title = "call of torch.distributed"
+    template = "{function} runs as ordinary Python, between two graphs: {why}"
+    hint = "call it outside of the compiled function, or compile what is between such calls"
+    function: str
+    why: str
 
 
 class ExplicitBreak(Break):

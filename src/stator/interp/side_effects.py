@@ -36,7 +36,7 @@ class Effects:
         self.count += 1
         if id(value) not in self._mutated or watched:
             self._mutated[id(value)] = value
-            found = noticing(getattr(value, "host", None), watched)
+            found = noticing(value.host, watched)
             if found:
                 self._noticing[id(value)] = found
         return id(value) in self._noticing
@@ -55,7 +55,7 @@ class Effects:
 
     def changed_hosts(self) -> list[Host]:
         """The existing objects that the traced program has changed, as they still are."""
-        return [value.host for value in self._mutated.values() if hasattr(value, "host")]
+        return [value.host for value in self._mutated.values()]
 
     def matter(self) -> bool:
         """Whether anything is to be done that a function which is called now could miss."""

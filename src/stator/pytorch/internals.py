@@ -44,6 +44,7 @@ _OF_TENSORS = {
     "dispatch_keys": Name("torch._C._dispatch_keys", FUNCTION, "what kind of tensor it is, in one number"),
     "functorch_level": Name("torch._C._functorch.maybe_get_level", FUNCTION, "the transform a tensor belongs to"),
     "creation_meta": Name("torch._C._autograd._get_creation_meta", FUNCTION, "how a view was made, to autograd"),
+    "make_subclass": Name("torch._C.TensorBase._make_subclass", FUNCTION, "a leaf that is made before the graph runs"),
     "set_versions": Name(
         "torch._C._autograd._unsafe_set_version_counter",
         FUNCTION,
@@ -118,8 +119,16 @@ _CLASSES = {
             "UnsupportedOperatorException",
         ),
     ),
+    "ScriptMethod": Name("torch._C.ScriptMethod", CLASS, "a method of a module of TorchScript"),
+    "CachedForward": Name("torch.jit._script._CachedForward", CLASS, "how such a module finds its `forward`"),
     "LeafCallable": Name(
         "torch._higher_order_ops.invoke_leaf_function._LeafCallable", CLASS, "a leaf function in a graph", takes=1
+    ),
+}
+
+_SCRIPTS = {
+    "function_of_graph": Name(
+        "torch._C._create_function_from_graph", FUNCTION, "a scripted module is called as a function of its parameters"
     ),
 }
 
@@ -139,6 +148,15 @@ _STATE = {
     "has_torch_function_variadic": Name("torch._C._has_torch_function_variadic", FUNCTION, "a call that is modelled"),
     "disabled_torch_function": Name("torch._C._disabled_torch_function_impl", FUNCTION, "a class without overrides"),
     "disabled_torch_dispatch": Name("torch._C._disabled_torch_dispatch_impl", FUNCTION, "a class without overrides"),
+    "default_tensor_device": Name(
+        "torch._C._get_default_device",
+        FUNCTION,
+        "where torch.Tensor() makes tensors",
+        public="torch.get_default_device",
+    ),
+    "make_wrapper": Name(
+        "torch.Tensor._make_wrapper_subclass", FUNCTION, "tensors that hold others are made while tracing"
+    ),
     "set_grad_enabled": Name(
         "torch._C._set_grad_enabled", FUNCTION, "the call that `no_grad` comes down to", public="torch.set_grad_enabled"
     ),
@@ -347,7 +365,7 @@ LATER = {
     "inductor_modes": Name("torch._inductor.list_mode_options", FUNCTION, "its modes", takes=0),
 }
 
-NAMES: dict[str, Name] = {**_OF_TENSORS, **_CLASSES, **_STATE, **_FUNCTIONS, **LATER}
+NAMES: dict[str, Name] = {**_OF_TENSORS, **_CLASSES, **_SCRIPTS, **_STATE, **_FUNCTIONS, **LATER}
 
 
 # --- resolving and checking ----------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
 
 def _refuse_wrapper(value: Value) -> None:
     """A tensor of a class with `__torch_dispatch__` (a DTensor) may want gradients, which the trace cannot see."""
-    if issubclass(value.cls, torch.Tensor) and not isinstance(value, TensorValue):
+    if value.isa(torch.Tensor) and not isinstance(value, TensorValue):
         raise Unsupported(errors.UnsupportedTensorSubclass(value.cls.__qualname__))
 
 
@@ -116,11 +116,11 @@ class _Application:
         return self.arranged(result, parts)
 
     def results(self, result: Value) -> list[Value]:
-        return [r.force() for r in self.space.unpack(result)] if issubclass(result.cls, tuple) else [result]
+        return [r.force() for r in self.space.unpack(result)] if result.isa(tuple) else [result]
 
     def arranged(self, result: Value, parts: list[Value]) -> Value:
         """These parts in the place of those of a result."""
-        return self.space.new_tuple(parts) if issubclass(result.cls, tuple) else parts[0]
+        return self.space.new_tuple(parts) if result.isa(tuple) else parts[0]
 
     def plain_output(self, part: Value, dirty: list[Value]) -> Value:
         if not isinstance(part, TensorValue):
@@ -161,12 +161,13 @@ class _Application:
         plan.forward_inputs = [_index(value, operands) for value in needed]
         plan.gradients = [None if g is None else i for i, g in self.numbered(gradients)]
         self.note_flags(outputs, operands, tensors)
+        plan.transformable = self.split and not kept
         plan.note_uses(used, self.context.listed(space, "to_save"), operands, outputs, kept)
         module = FunctionModule(
             forward.close(inside, needed),
             backward.close([g for g in gradients if g is not None], used),
             plan,
-            self.cls.__name__,
+            self.cls,
         )
         made = record_module(self.recorder, self.cls.__name__, module, operands)
         self.note_views(space.unpack(made))

@@ -115,6 +115,8 @@ def _in_the_way(recorder: Recorder, ends: list[TensorValue], until: list[TensorV
         return "it is called in a function that an operation of the graph runs"
     if recorder.tracked.hooked:
         return "a hook that was registered before waits for gradients"
+    if recorder.tracked.scattered:
+        return "the data of a leaf was exchanged before, so that its gradient comes from several places"
     onlooker = who_watches_the_engine()
     if onlooker:
         return onlooker

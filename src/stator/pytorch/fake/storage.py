@@ -13,8 +13,9 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
 
-__all__ = ["is_dense", "meet", "overlaps", "storage_of"]
+__all__ = ["is_dense", "meet", "overlaps", "storage_of", "storages_of"]
 
 
 def storage_of(tensor: torch.Tensor) -> int:
@@ -23,6 +24,15 @@ def storage_of(tensor: torch.Tensor) -> int:
         return int(internals.storage_address(tensor.untyped_storage()))
     except (NotImplementedError, RuntimeError):
         return id(tensor)
+
+
+def storages_of(tensor: torch.Tensor) -> set[int]:
+    """Its own storage, and those of the tensors in a wrapper."""
+    found = {storage_of(tensor)}
+    if is_wrapper(type(tensor)):
+        for inner in inner_tensors(tensor).values():
+            found |= storages_of(inner)
+    return found
 
 
 def overlaps(written: torch.Tensor, operands: Sequence[object]) -> bool:

@@ -13,6 +13,7 @@ from stator.pytorch.fake.kernels import examine
 from stator.pytorch.fake.operator_facts import CHECKS, IDEMPOTENT, SILENT_MUTATORS, name_of
 from stator.pytorch.fake.storage import overlaps, storage_of
 from stator.pytorch.nesting import tensors_in
+from stator.pytorch.tensors.classes import is_wrapper
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Args, Kwargs, Nested, Operator
@@ -59,8 +60,10 @@ class Watcher(internals.TorchDispatchMode):
         return False  # what is put around `__torch_dispatch__` otherwise imports it
 
     def __torch_dispatch__(
-        self, func: Operator, types: object, args: Args = (), kwargs: Kwargs | None = None
+        self, func: Operator, types: Sequence[type], args: Args = (), kwargs: Kwargs | None = None
     ) -> Nested:
+        if any(map(is_wrapper, types)):
+            return NotImplemented  # what the wrapper does to the tensors inside is seen when it does it
         kwargs = kwargs or {}
         if isinstance(func, internals.HigherOrderOperator):  # says nothing of itself; what it calls does
             self.observed.fallible = True

@@ -22,7 +22,7 @@ from stator.pytorch.graph.linked import check_outputs
 from stator.pytorch.graph.located import Located
 from stator.pytorch.graph.unread import unread_results
 from stator.pytorch.graph.versions import counting_writes
-from stator.pytorch.tensors.classes import is_plain_class
+from stator.pytorch.tensors.classes import overrides_functions
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Unsupported, Value
 
@@ -67,7 +67,7 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
         compiled = without_last(compiled, len(unread))
     if effects.state_nodes:
         compiled = leaving_state_alone(compiled)
-    if any(not is_plain_class(tensor.cls) for tensor in tensors_among(inputs)):
+    if any(overrides_functions(tensor.cls) for tensor in tensors_among(inputs)):
         compiled = without_overrides(compiled)
     return CompiledGraph(compiled, sources, gm, sum(node.op.startswith("call") for node in graph.nodes), located)
 

@@ -18,7 +18,7 @@ from stator import errors
 from stator.interp.policy import worth_tracing
 from stator.pytorch.autograd.spent import refuse_written
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.tensors.attributes import is_leaf
+from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.signals import Restart
 from stator.space.value import Value
@@ -46,7 +46,7 @@ def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
         tensor for tensor in tensors_among(outputs) if tensor.operation is not None and tensor.requires_grad
     ]
     for value in tensors:
-        if is_leaf(value) and not _is_made_again(recorder, value):  # a view made without gradients
+        if is_known_leaf(value) and not _is_made_again(recorder, value):  # a view made without gradients
             operation = value.operation
             assert operation is not None
             raise Restart(operation.step, errors.NewLeaf(describe_callable(operation.function)))

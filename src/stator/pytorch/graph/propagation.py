@@ -68,7 +68,7 @@ class FakePropagation:
         meta = getattr(value, "meta", None)
         if value._fake is not None or meta is None:
             return value.fake
-        return self.memo(meta.symbolic).stand_in(meta)
+        return self.memo(meta.symbolic).example(meta)
 
     def materialise(self, value: TracedTensor) -> Fake:
         """Make the fake tensor of a value."""

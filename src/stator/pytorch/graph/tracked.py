@@ -11,16 +11,18 @@ from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
 from stator.pytorch.autograd.onlookers import only_accumulate
 from stator.pytorch.fake.metadata import hint_of, is_symbol
-from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.fake.storage import storage_of, storages_of
 from stator.pytorch.shapes import dynamism
+from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
 from stator.pytorch.tensors.reader import tensor_spec
+from stator.pytorch.tensors.wrappers import sharing_guard, wrapper_guards
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from stator.pytorch.graph.propagation import FakePropagation
-    from stator.pytorch.traced import Operation, TracedTensor
+    from stator.pytorch.traced import Operation, Rebound, TracedTensor
     from stator.space.interfaces import Trace
 
 __all__ = ["TrackedTensors"]
@@ -45,6 +47,10 @@ class TrackedTensors:
         self.backward_steps: list[int] = []
         #: results of autograd Functions that share memory with an argument
         self.own_gradients: dict[TracedTensor, Operation] = {}
+        #: tensor objects that have become other tensors than they were, and how (see `tensors.rebinding`)
+        self.rebound: dict[TracedTensor, Rebound] = {}
+        #: whether gradients of a leaf come from several places of the graph, as it has had several memories
+        self.scattered = False
         #: whether the graph must be run in the order of the program, by no backend that works otherwise
         self.in_order = False
 
@@ -53,6 +59,9 @@ class TrackedTensors:
         if self.restructured and storage_of(value.host) in self.restructured:
             raise _shares_memory()
         dims = dynamism.dims(self.trace, value)
+        if is_wrapper(value.cls):
+            self._open(value)
+        self.in_order |= value.host.is_nested  # AOTAutograd knows ragged sizes as symbols only
         self.existing.append(value)
         if not dims:
             self._guard(value)
@@ -66,6 +75,14 @@ class TrackedTensors:
         """The trace depends on the class and metadata of an existing tensor."""
         if value.source is not None:
             self.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))
+
+    def _open(self, wrapper: TracedTensor) -> None:
+        """The trace depends on what an existing wrapper holds, and finds that in it."""
+        if wrapper.source is not None:
+            for guard in wrapper_guards(wrapper.host, wrapper.source):
+                self.trace.guard(guard)
+        for name, inner in inner_tensors(wrapper.host).items():
+            self.trace.recorder.nodes.inner.setdefault(id(inner), (wrapper, name))
 
     def note(self, value: TracedTensor) -> None:
         """A new tensor has got its fake tensor: writes to the storage it shares must be seen in it."""
@@ -97,9 +114,26 @@ class TrackedTensors:
         if self.hooked and any(root in self.hooked for root in written):
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor with a hook"))
 
+    def note_wrapper(self, operands: Sequence[TracedTensor], written: set[int]) -> None:
+        """Of these operands, which are written, some may be wrappers, and have written what they hold."""
+        if not any(is_wrapper(operand.cls) for operand in operands):
+            return
+        self.in_order = True
+        roots, inner = {operand.root for operand in operands}, self.trace.recorder.nodes.inner
+        for value in self.existing:
+            holder = inner.get(id(value.host), (value,))[0]
+            if value._fake is not None and holder not in roots and storages_of(value._fake) & written:
+                raise Unsupported(errors.UnsupportedMutation("an in-place operation", "what holds existing tensors"))
+
+    def refuse_rebound(self, written: Iterable[TracedTensor]) -> None:
+        """An object that lies in the memory of another counts writes of its own, which no backend does for it."""
+        roots = {value.root for value, how in self.rebound.items() if how.data is not None} if self.rebound else ()
+        if any(root.host is not None and root in roots for root in written):
+            raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that got another's data"))
+
     def guards(self) -> list[Guard]:
-        """Gradients are accumulated and no more; and no other tensor lies in the storage of one whose metadata the
-        program changes: its own might change too.
+        """Gradients are accumulated and no more; what wrappers have in common they have still; and no other tensor lies in
+        the storage of one whose metadata the program changes: its own might change too.
         """
         found: list[Guard] = []
         waiting = [leaf.source for leaf in self.accumulating if leaf.source is not None]
@@ -111,7 +145,8 @@ class TrackedTensors:
             if others and value.source is not None:
                 text = f"{value.source.expr()} shares no storage with other tensors"
                 found.append(Predicate((value.source, *others), _apart, text))
-        return found
+        sharing = sharing_guard([value for value in self.existing if is_wrapper(value.cls)])
+        return found if sharing is None else [*found, sharing]
 
 
 def _apart(tensor: torch.Tensor, *others: torch.Tensor) -> bool:

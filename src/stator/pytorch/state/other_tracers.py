@@ -29,7 +29,7 @@ def install() -> None:
     """Tell the policy of the frame hook; have the core ask whether torch._dynamo takes this thread's frames."""
     policy.OTHERS_AT_WORK.append(at_work)
     set_other_tracer(internals.eval_frame_callback)
-    # torch.fx looks for the module that is called among the submodules, where the stand-in is
+    # torch.fx looks for the module that is called among the submodules, where the compiled module is
     set_symbolic_flag(*internals.symbolic_flag())
     show_as(Compiled, "__call__", _plain_call)
     show_as(Compiled, "__get__", _plain_get)

@@ -21,7 +21,7 @@ from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.subclass import dispatched
 from stator.space.protocol import Handler
-from stator.space.value import Constant, Unsupported, Value
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host
@@ -142,7 +142,7 @@ def method_handler(host: Host, name: str) -> Handler:
 
 def _is_expected(result: Value) -> bool:
     """Whether a method that computes gave tensors (or nothing): its answer is then not about data or memory."""
-    return type(result) is not Constant or result.host is None or result.host is NotImplemented
+    return not result.constant or result.host is None or result.host is NotImplemented
 
 
 def _refusal(host: Host, name: str) -> Handler:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stator.guards.source import ConstSource, Source
+from stator.guards.source import Source
 from stator.models.classes.attr_dict import AttrDict
 from stator.pytorch import internals
 from stator.pytorch.tensors.calls import function_handler
@@ -30,11 +30,11 @@ class OperatorValue(Known):
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> OperatorValue:
         self = cls(host, source)
-        if type(source) is not ConstSource:
+        if not source.is_constant:
             space.guard_identity(self)
         return self
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         handler = HANDLERS.get(id(self.host))
         result = None if handler is None else handler(space, args, kwargs)
         return function_handler(self.host)(space, args, kwargs) if result is None else result

@@ -17,7 +17,7 @@ from stator.pytorch.tensors.recording import record, record_method
 from stator.pytorch.tensors.scalars import as_number, is_integral, known_as
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.deferred import DeferredStr
-from stator.space.protocol import TRUE, register
+from stator.space.protocol import register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -106,15 +106,6 @@ def _getitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
     return record(space, Call(item_at, "call_function", item_at), args, {})
 
 
-def _requires_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """`requires_grad_`: nothing to do where it holds already."""
-    tensor = args[0].force()
-    flags = [*args[1:], *kwargs.values()] or [TRUE]
-    if isinstance(tensor, TensorValue) and len(flags) == 1 and space.known(flags[0].force()) is tensor.requires_grad:
-        return tensor
-    raise Unsupported(errors.NewLeaf("Tensor.requires_grad_"))
-
-
 def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`tensor.new(…)`: to it a torch.Size means sizes, where a tuple of the same numbers means data."""
     if len(args) == 2 and args[1].force().cls is torch.Size:
@@ -148,7 +139,6 @@ def install() -> None:
     register(_Base.__getitem__, _getitem)
     register(torch.Tensor.__len__, _len)
     register(_Base.__len__, _len)
-    register(_Base.requires_grad_, _requires_grad)
     register(_Base.new, _new)
     for name in ("item", "tolist", "__int__", "__float__", "__index__", "__bool__", "is_nonzero"):
         register(getattr(_Base, name), _data(getattr(_Base, name), name in ("__bool__", "is_nonzero")))

@@ -21,7 +21,7 @@ from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.attributes import MISSING
 from stator.space.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, builtin, pure, register
-from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.space.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host
@@ -46,7 +46,7 @@ class FunctionState:
 def _overrides(space: Space, value: Value) -> bool:
     """Whether torch asks the class of this argument."""
     cls = value.cls
-    if cls is torch.Tensor or cls is torch.nn.Parameter or type(value) is Constant:
+    if cls is torch.Tensor or cls is torch.nn.Parameter or value.constant:
         return False
     if isinstance(value, TensorValue):
         return space.host_lookup(cls, "__torch_function__") is not _DISABLED
@@ -60,7 +60,7 @@ def _candidates(space: Space, args: list[Value], kwargs: dict[str, Value]) -> li
     found: list[Value] = []
     for arg in [*args, *kwargs.values()]:
         arg = arg.force()
-        if type(arg) is Constant or (type(arg) is TensorValue and arg.cls is torch.Tensor):
+        if arg.constant or (type(arg) is TensorValue and arg.cls is torch.Tensor):
             continue
         if _overrides(space, arg):
             found.append(arg)
@@ -137,24 +137,24 @@ class _Probing:
     def __init__(self, space: Space, cls: type) -> None:
         self.space = space
         self.cls = cls
-        #: id of a host stand-in → the value it stands for
+        #: id of a probe → the value it stands for
         self.values: dict[int, Value] = {}
         self.kept: list[Any] = []
 
     def ask(self, host: Function, args: list[Value], kwargs: dict[str, Value]) -> list[Value] | None:
         """The arguments for `__torch_function__`; None if torch does not call it."""
-        stand_ins = [self.stand_in(arg) for arg in args]
-        named = {name: self.stand_in(arg) for name, arg in kwargs.items()}
+        probes = [self.probe(arg) for arg in args]
+        named = {name: self.probe(arg) for name, arg in kwargs.items()}
         try:
             with internals.EnableTorchFunction(), torch.no_grad():
-                host(*stand_ins, **named)
+                host(*probes, **named)
         except _Asked as asked:
             return [self.value(part) for part in asked.given]
         except Exception as e:
             raise Raised(self.space.exception(e)) from None
         return None
 
-    def stand_in(self, value: Value) -> Any:
+    def probe(self, value: Value) -> Any:
         """A host object like the value, of which nobody else knows."""
         value = value.force()
         made = self._make(value)
@@ -171,8 +171,8 @@ class _Probing:
             return torch.empty(0, device="meta")
         items = items_of(self.space, value)
         if items is not None:
-            made = [self.stand_in(item) for item in items]
-            return made if issubclass(value.cls, list) else tuple(made)
+            made = [self.probe(item) for item in items]
+            return made if value.isa(list) else tuple(made)
         try:
             return value.as_host(self.space)
         except NotKnown:
@@ -219,7 +219,7 @@ def _converted(space: Space, value: Value, cls: type) -> Value:
     """`torch._tensor._convert`."""
     if cls is torch.Tensor:
         return value
-    if isinstance(value, TensorValue) and not issubclass(value.cls, cls):
+    if isinstance(value, TensorValue) and not value.isa(cls):
         return as_subclass(space, value, cls)
     items = items_of(space, value)
     if items is None:

@@ -34,7 +34,7 @@ def is_alive(space: Space, value: Value) -> bool:
 
 def missing(hosts: list[Host], values: Iterable[Value]) -> list[Host]:
     """The existing objects that none of the values is."""
-    there = {id(getattr(value, "host", None)) for value in values}
+    there = {id(value.host) for value in values}
     return [host for host in hosts if id(host) not in there]
 
 
@@ -86,7 +86,7 @@ def _notices(item: Host) -> bool:
 
 def stands_for(value: Value, host: Host) -> bool:
     """Whether the value is the existing object."""
-    return getattr(value, "host", None) is host
+    return value.host is host
 
 
 class WeakTarget:
