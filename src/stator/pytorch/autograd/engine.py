@@ -26,9 +26,8 @@ from stator.pytorch.autograd.onlookers import (
 from stator.pytorch.fake.failure import Failure, describe_callable
 from stator.pytorch.nesting import values_in
 from stator.pytorch.state.global_state import without_gradients
-from stator.pytorch.tensors.attributes import is_leaf
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
-from stator.pytorch.tensors.latent import rely_on_leaf
+from stator.pytorch.tensors.latent import is_known_leaf, rely_on_leaf
 from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.facts import holds
@@ -197,13 +196,13 @@ class _Backward:
         """Why the graph cannot do it, or nothing."""
         if not self.has_plain_arguments():
             return _OTHERWISE
-        if not all(map(is_leaf, self.inputs)):
+        if not all(map(is_known_leaf, self.inputs)):
             return "it accumulates gradients in a tensor that is no leaf"
         why = _in_the_way(self.recorder, self.ends, [])
         if why:
             return why
         reached = leaves_reached(self.recorder, [t.fake for t in self.ends]) or []
-        self.leaves = [leaf for leaf in reached if self.takes_all or any(leaf is t for t in self.inputs)]
+        self.leaves = [leaf for leaf in tensors_among(reached) if self.takes_all or any(leaf is t for t in self.inputs)]
         return "" if not self.leaves else self.hooked()
 
     def has_plain_arguments(self) -> bool:
@@ -235,7 +234,7 @@ class _Backward:
             "create_graph": TRUE if self.create_graph else FALSE,
             "allow_unused": TRUE,
         }
-        arguments = [self.tensors, space.new_tuple(self.leaves), self.gradients]
+        arguments = [self.tensors, space.new_tuple([*self.leaves]), self.gradients]
         call = lower_call(space, Call(grad, "call_function", grad), arguments, options)
         made = [value.force() for value in space.unpack(_run(self.recorder, call, brk))]
         if not accumulation.can_follow(made):
