@@ -44,6 +44,7 @@ _OF_TENSORS = {
     "dispatch_keys": Name("torch._C._dispatch_keys", FUNCTION, "what kind of tensor it is, in one number"),
     "functorch_level": Name("torch._C._functorch.maybe_get_level", FUNCTION, "the transform a tensor belongs to"),
     "creation_meta": Name("torch._C._autograd._get_creation_meta", FUNCTION, "how a view was made, to autograd"),
+    "storage_users": Name("torch._C._storage_Use_Count", FUNCTION, "whether a storage has other tensors"),
     "make_subclass": Name("torch._C.TensorBase._make_subclass", FUNCTION, "a leaf that is made before the graph runs"),
     "set_versions": Name(
         "torch._C._autograd._unsafe_set_version_counter",
@@ -78,6 +79,15 @@ _CLASSES = {
     "VF": Name("torch._VF", OBJECT, "functions that torch.nn.functional calls are traced", has=("lstm", "stft")),
     "TorchDispatchMode": Name(
         "torch.utils._python_dispatch.TorchDispatchMode", CLASS, "sees what an operation writes", has=("__enter__",)
+    ),
+    "CachingMode": Name(
+        "torch.utils.checkpoint._CachingTorchDispatchMode", CLASS, "one of the contexts of a selective checkpoint"
+    ),
+    "infer_parameters": Name(
+        "torch.nn.modules.lazy.LazyModuleMixin._infer_parameters", FUNCTION, "lazy modules become others", takes=4
+    ),
+    "sac_ignored_ops": Name(
+        "torch.utils.checkpoint.SAC_IGNORED_OPS", OBJECT, "operators that no policy of a checkpoint is asked about"
     ),
     "TorchFunctionMode": Name("torch.overrides.TorchFunctionMode", CLASS, "what a mode is given", has=("__enter__",)),
     "DeviceContext": Name("torch.utils._device.DeviceContext", CLASS, "a default device", public="torch.device"),
@@ -510,6 +520,12 @@ def checkpoints_are_debugged() -> bool:
     """Whether `set_checkpoint_debug_enabled` has been told so."""
     module: Any = sys.modules["torch.utils.checkpoint"]
     return bool(module._checkpoint_debug_enabled)
+
+
+def checkpoint_impl() -> Any:
+    """What runs a function that `checkpoint(…)` has decorated; None up to torch 2.13, which knows no such decorator."""
+    module: Any = sys.modules["torch.utils.checkpoint"]
+    return getattr(module, "_checkpoint_impl", None)
 
 
 def backward_class(function: Any) -> Any:

@@ -16,7 +16,7 @@ _PARTS = {
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("optim", "recurrent", "scripted"),
-    "state": ("random_state",),
+    "state": ("random_state", "generators"),
     "tensors": ("checks", "construction", "examination", "new_wrapper", "subclass"),
 }
 

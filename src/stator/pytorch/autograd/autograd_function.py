@@ -147,8 +147,9 @@ class _Application:
         outputs = tensors_among(parts)
         if not outputs or len({id(o) for o in outputs}) < len(outputs):
             raise self.refusal("it gives no tensor, or one twice")
-        if space.known(self.context.fields.get("materialize_grads", TRUE)) is not True:
-            raise self.refusal("it takes gradients that may be None")
+        plan.takes_none = space.known(self.context.fields.get("materialize_grads", TRUE)) is not True
+        if plan.takes_none and len(self.differentiable(outputs)) != 1:
+            raise self.refusal("it takes gradients of several results, some of which may be None")
         backward, gradients = self.backward(parts)
         tensors = tensors_among(self.inputs)
         used = backward.free([g for g in gradients if g is not None])
@@ -173,6 +174,11 @@ class _Application:
         made = record_module(self.recorder, self.cls.__name__, module, operands)
         self.note_views(space.unpack(made))
         return self.answer(result, parts, outputs, space.unpack(made))
+
+    def differentiable(self, outputs: list[TensorValue]) -> list[TensorValue]:
+        """The results that gradients may come from."""
+        marked = self.context.listed(self.space, "non_differentiable")
+        return [o for o in outputs if is_differentiable(o.dtype) and not any(o is other for other in marked)]
 
     def note_views(self, made: list[Value]) -> None:
         """A result that shares its argument's memory has another gradient than a view of it."""
@@ -204,6 +210,9 @@ class _Application:
         grads: list[Value] = [
             self.gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in parts
         ]
+        if self.plan.takes_none:
+            wanted = self.differentiable(tensors_among(parts))
+            grads = [g if any(part is w for w in wanted) else NONE for g, part in zip(grads, parts, strict=True)]
         effects = space.trace.effects
         before = effects.count
         try:
@@ -253,6 +262,11 @@ class _Application:
 
     def refusal(self, why: str) -> Unsupported:
         return Unsupported(errors.UnsupportedTensorOperation(f"{self.cls.__qualname__}.apply", why))
+
+
+def is_differentiable(dtype: torch.dtype) -> bool:
+    """Whether tensors of the type can have gradients."""
+    return dtype.is_floating_point or dtype.is_complex
 
 
 def _index(value: GraphValue, values: Sequence[GraphValue]) -> Any:

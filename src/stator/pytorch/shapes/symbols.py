@@ -66,6 +66,7 @@ class SymValue(Value):
         """A number that a node of the graph computes."""
         self = cls(recorder, number, None)
         self._node = node
+        recorder.nodes.values[node] = self
         return self
 
     @property

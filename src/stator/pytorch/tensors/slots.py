@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stator.pytorch.autograd.spent import graph_output
 from stator.pytorch.tensors.attributes import assign, read
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
+from stator.pytorch.tensors.leaves import keep_leaf
 from stator.pytorch.tensors.specials import unbind
 from stator.pytorch.tensors.subclass import as_plain, has_overrides, overridden_attribute
 
@@ -58,3 +59,7 @@ class Slots:
     def as_plain(self, tensor: TensorValue) -> Value:
         """The tensor as one of torch's own class."""
         return as_plain(tensor)
+
+    def keep_leaf(self, space: Space, made: Value, name: str) -> None:
+        """A backend that rewrites the graph would make another tensor of a new leaf than the one gradients go to."""
+        keep_leaf(space, made, name)

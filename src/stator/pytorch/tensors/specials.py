@@ -12,6 +12,7 @@ from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.shapes.symbols import shows_any
 from stator.pytorch.tensors.calls import method_handler
+from stator.pytorch.tensors.indexing import ScalarIndexing
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record, record_method
 from stator.pytorch.tensors.scalars import as_number, is_integral, known_as
@@ -103,6 +104,9 @@ def _getitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
         return None
     index = args[1].force()
     parts = [part.force() for part in space.unpack(index)] if index.cls is tuple else [index]
+    scalar = space.trace.extension(ScalarIndexing).call(args[0].force(), parts)
+    if scalar is not None:
+        return record(space, scalar, args, {})
     if not any(part.symbolic and part.cls is int and hint_of(part.number) is None for part in parts):  # type: ignore[attr-defined]
         return None
     if not all(part.symbolic or part.cls in (int, slice) for part in parts) or type(args[0].force()) is not TensorValue:
