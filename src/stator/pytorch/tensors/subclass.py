@@ -17,9 +17,9 @@ import torch.overrides
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.nesting import items_of, rebuilt
+from stator.pytorch.subclasses.probing import ModeProbe, Probing, probe_classes
 from stator.pytorch.tensors.classes import has_dispatch
 from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.probing import ModeProbe, Probing, probe_classes
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.attributes import MISSING
