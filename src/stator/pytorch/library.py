@@ -17,7 +17,8 @@ _PARTS = {
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("optim", "recurrent", "scripted"),
     "state": ("random_state", "generators"),
-    "tensors": ("checks", "construction", "examination", "new_wrapper", "subclass"),
+    "subclasses": ("construction", "examination", "new_wrapper"),
+    "tensors": ("checks", "subclass"),
 }
 
 
