@@ -9,9 +9,9 @@ import torch
 from stator import errors
 from stator.pytorch.autograd.nodes import grad_fn
 from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.objects.reassigned import assign_data, set_requires_grad
 from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.reassigned import assign_data, set_requires_grad
 from stator.pytorch.tensors.recording import record, record_method
 from stator.space.facts import attribute
 from stator.space.protocol import FALSE, NONE, TRUE

@@ -20,10 +20,10 @@ from stator import errors
 from stator.guards.source import CallSource, ConstSource
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.objects.rebinding import Rebound, become, hand_over
 from stator.pytorch.shapes.computed import computed_sizes
 from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.rebinding import Rebound, become, hand_over
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import Constant, Unsupported, Value
