@@ -198,7 +198,10 @@ def move_leaf(space: Space, value: TensorValue, origin: TensorValue, data: Tenso
         return
     recorder = value.recorder
     with recorder.fakes.executor.mode, internals.DisableTorchFunctionSubclass():
-        fake = data.fake.detach().requires_grad_()
+        fake = data.fake.detach()
+        if value.meta is not None and value.meta.is_view:
+            fake = fake.view_as(fake)  # it stays a view, as which eager words errors
+        fake.requires_grad_()
     value._node, value._fake, value.root = state.node, fake, state.root
     value.operation, value.path = None, ()
     value.meta = recorder.fakes.describe(fake)

@@ -173,8 +173,6 @@ def set_requires_grad(space: Space, tensor: TensorValue, wanted: object) -> bool
 
 def _lend(space: Space, tensor: TensorValue) -> bool:
     """A tensor that existed before becomes a leaf."""
-    if _is_view(tensor):
-        return False
     rely_on_autograd(tensor)
     data = data_of(space, tensor)
     before = hand_over(tensor, "Tensor.requires_grad_")
