@@ -89,6 +89,7 @@ _CLASSES = {
     "sac_ignored_ops": Name(
         "torch.utils.checkpoint.SAC_IGNORED_OPS", OBJECT, "operators that no policy of a checkpoint is asked about"
     ),
+    "TorchFunctionMode": Name("torch.overrides.TorchFunctionMode", CLASS, "what a mode is given", has=("__enter__",)),
     "DeviceContext": Name("torch.utils._device.DeviceContext", CLASS, "a default device", public="torch.device"),
     "InferenceMode": Name("torch._C._InferenceMode", CLASS, "inference mode, as long as a trace wants it", takes=None),
     "GlobalStateGuard": Name(
@@ -190,7 +191,11 @@ _STATE = {
     ),
     "len_function_stack": Name("torch._C._len_torch_function_stack", FUNCTION, "the active TorchFunctionModes"),
     "function_mode_at": Name("torch._C._get_function_stack_at", FUNCTION, "one of them"),
+    "push_function_mode": Name("torch._C._push_on_torch_function_stack", FUNCTION, "a call that is modelled", takes=1),
+    "pop_function_mode": Name("torch._C._pop_torch_function_stack", FUNCTION, "a call that is modelled"),
+    "is_function_mode_enabled": Name("torch._C._is_torch_function_mode_enabled", FUNCTION, "a call that is modelled"),
     "len_dispatch_stack": Name("torch._C._len_torch_dispatch_stack", FUNCTION, "the active TorchDispatchModes"),
+    "dispatch_mode_at": Name("torch._C._get_dispatch_stack_at", FUNCTION, "one of them"),
     "dispatch_mode": Name("torch._C._get_dispatch_mode", FUNCTION, "one of torch's own"),
     "DispatchModeKey": Name(
         "torch._C._TorchDispatchModeKey", CLASS, "which of its own there are", has=("FAKE", "PROXY", "FUNCTIONAL")
@@ -259,6 +264,12 @@ _FUNCTIONS = {
         FUNCTION,
         "what torch.profiler.record_function calls",
         has=("_schema",),
+    ),
+    "correct_aliasing": Name(
+        "torch.utils._python_dispatch.return_and_correct_aliasing",
+        FUNCTION,
+        "what __torch_dispatch__ makes views with",
+        takes=4,
     ),
     "reparametrized": Name(
         "torch.nn.utils.stateless._reparametrize_module",

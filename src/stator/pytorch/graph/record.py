@@ -14,6 +14,7 @@ from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
 from stator.pytorch.graph.unread import refuse_lost, unchecked
 from stator.pytorch.nesting import tensors_in
+from stator.pytorch.state.generators import draw, drawn_from
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
 from stator.pytorch.tensors.lowering import Call, fill
@@ -33,6 +34,10 @@ def record_call(recorder: Recorder, call: Call) -> Value:
     space = recorder.trace.space
     operation = Operation(recorder, call)
     outcome = _outcome(recorder, call, operation)
+    if outcome.random:
+        generator = drawn_from(recorder.trace, call)
+        if generator is not None:
+            return draw(space, call, outcome, generator)
     if outcome.warned:
         outcome.warned = real_warnings(call, outcome.warned)
         left_to_run_time(space, outcome.warned, describe_callable(call.function))
@@ -76,8 +81,8 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     recorder.tracked.in_order |= any(tensor.is_nested for tensor in tensors_in(observed.result))
     if outcome.written:
         recorder.tracked.refresh(observed.written)
-        written = [call.operands[index] for index in outcome.written]
-        recorder.tracked.note_wrapper(written, observed.written)  # type: ignore[arg-type]
+        written = tensors_among(call.operands[index] for index in outcome.written)
+        recorder.tracked.note_wrapper(written, observed.written)
     return outcome
 
 

@@ -139,9 +139,8 @@ class TrackedTensors:
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that got another's data"))
 
     def guards(self) -> list[Guard]:
-        """Gradients are accumulated and no more; and what wrappers have in common they have still.
-
-        And no other tensor lies in the storage of one whose metadata the program changes: its own might change too.
+        """Gradients are accumulated and no more; what wrappers have in common they have still; and no other tensor lies
+        in the storage of one whose metadata the program changes: its own might change too.
         """
         found: list[Guard] = []
         waiting = [leaf.source for leaf in self.accumulating if leaf.source is not None]

@@ -111,6 +111,8 @@ class Shapes:
         self.numbers: dict[Source, SymValue] = {}
         self.elements: dict[object, Value] = {}
         self.frozen: list[Predicate] | None = None
+        #: whether numbers read from the frame are not to be symbols for now, however they vary
+        self.reads_constants = False
 
     @property
     def env(self) -> ShapeEnv:
