@@ -51,7 +51,7 @@ class TrackedTensors:
         self.backward_steps: list[int] = []
         #: results of autograd Functions that share memory with an argument
         self.own_gradients: dict[TracedTensor, Operation] = {}
-        #: tensor objects that have become other tensors than they were, and how (see `tensors.rebinding`)
+        #: tensor objects that have become other tensors than they were, and how (see `objects.rebinding`)
         self.rebound: dict[TracedTensor, Rebound] = {}
         #: what an existing tensor was, that is an input of the graph as a leaf as well, by that leaf
         self.lent: dict[TracedTensor, TracedTensor] = {}
