@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.value import Value
 
-__all__ = ["Operation", "ResultCheck", "Shapes", "TracedTensor", "TracedValue"]
+__all__ = ["Operation", "Rebound", "ResultCheck", "Shapes", "TracedTensor", "TracedValue"]
 
 
 class TracedValue(Protocol):
@@ -95,6 +95,21 @@ class Operation(Protocol):
         """The symbolic number found at `path` of the result."""
 
 
+class Rebound(Protocol):
+    """What a tensor object has become; see `stator.pytorch.tensors.rebinding.Rebound`."""
+
+    data: Any
+    first: Any
+    leaf: Any
+    is_leaf: bool
+
+    def made(self, writer: Writer) -> str:
+        """The name of the leaf that the object is."""
+
+    def lines(self, writer: Writer, name: str, wanted: bool) -> list[str]:
+        """What makes the object of this name what it has become."""
+
+
 class ResultCheck(Protocol):
     """What a trace has assumed of results of its graph."""
 
@@ -107,6 +122,9 @@ class ResultCheck(Protocol):
 
 class Shapes(Protocol):
     """The symbols of one trace, as fake tensors need them; see `stator.pytorch.shapes.shapes.Shapes`."""
+
+    #: the recorder that it belongs to, which is put together from what sees this
+    recorder: Any
 
     @property
     def used_env(self) -> ShapeEnv | None:

@@ -12,7 +12,7 @@ from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.nesting import part_of
 
 if TYPE_CHECKING:
-    from stator.pytorch.traced import TracedValue
+    from stator.pytorch.traced import Operation, TracedValue
     from stator.pytorch.types import Nested
 
 __all__ = ["GraphNodes"]
@@ -32,6 +32,8 @@ class GraphNodes:
         self.attributes: dict[str, object] = {}
         #: the traced values that nodes compute
         self.values: dict[torch.fx.Node, TracedValue] = {}
+        #: the operations that nodes were recorded for
+        self.operations: dict[torch.fx.Node, Operation] = {}
         #: the nodes of parts of results
         self._parts: dict[tuple[torch.fx.Node, int | str], torch.fx.Node] = {}
         #: existing tensors that are in existing wrappers, by id: the wrapper, and the name of the attribute
@@ -42,10 +44,10 @@ class GraphNodes:
         if value.operation is not None:
             node = value.operation.node
             for index in value.path:
-                node = self._part(node, index)
+                node = self.part(node, index)
         elif id(value.host) in self.inner:
             wrapper, name = self.inner[id(value.host)]
-            node = self._part(wrapper.node, name)
+            node = self.part(wrapper.node, name)
         elif value.symbolic and value.cls is float and not value.recorder.keeps_order:
             node = self._unboxed(value)
         else:
@@ -53,7 +55,8 @@ class GraphNodes:
         self.values.setdefault(node, value)
         return node
 
-    def _part(self, node: torch.fx.Node, step: int | str) -> torch.fx.Node:
+    def part(self, node: torch.fx.Node, step: int | str) -> torch.fx.Node:
+        """The node of an item, or of an attribute, of what a node computes."""
         made = self._parts.get((node, step))
         if made is None:
             function = getattr if isinstance(step, str) else getitem

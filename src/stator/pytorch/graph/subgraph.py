@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch
 
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.types import Function, GraphValue
+    from stator.pytorch.types import Function, GraphValue, Nested
 
 __all__ = ["GraphOperand", "Subgraph", "record_module"]
 
@@ -90,21 +90,25 @@ class Subgraph:
         """The values of the outside that the graph uses, or that are among its results."""
         values = self.recorder.nodes.values
         found: dict[GraphValue, None] = {}
+        outside = [value for value in results if not self.holds(value)]  # some get their nodes only when asked
         for node in self.graph.nodes:
             for used in node.all_input_nodes:
                 if used.graph is not self.graph:
                     if used not in values:
                         raise Unsupported(errors.NotReconstructible("a part of the graph without a value"))
                     found[values[used]] = None
-        for value in results:
-            if not self.holds(value):
-                found[value] = None
+        found.update(dict.fromkeys(outside))
         return list(found)
 
-    def close(self, results: list[GraphValue], free: list[GraphValue]) -> torch.fx.GraphModule:
-        """The finished graph, with inputs for `free` after those given, and the values as its results."""
+    def close(self, results: Sequence[Nested], free: list[GraphValue], bare: bool = False) -> torch.fx.GraphModule:
+        """The finished graph, with inputs for `free` after those given.
+
+        Args:
+            results: values of the trace, and constants.
+            bare: the graph gives its one result as it is, and not in a tuple.
+        """
         graph = self.graph
-        nodes = [value.node for value in results]
+        nodes = [getattr(value, "node", value) for value in results]
         last = next((n for n in reversed(list(graph.nodes)) if n.op == "placeholder"), internals.root(graph))
         for i, value in enumerate(free):
             outer = value.node
@@ -115,7 +119,7 @@ class Subgraph:
                 if outer in node.all_input_nodes:
                     node.replace_input_with(outer, last)
             nodes = [last if node is outer else node for node in nodes]
-        graph.output(tuple(nodes))
+        graph.output(nodes[0] if bare else tuple(nodes))
         module = torch.nn.Module()
         for node in graph.nodes:
             if node.op in ("get_attr", "call_module") and node.target in self.recorder.nodes.attributes:

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
-from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import Failure
 from stator.pytorch.graph.subgraph import GraphOperand, Subgraph
+from stator.pytorch.higher_order.backward import failure_of_backward
 from stator.pytorch.nesting import map_leaves
 from stator.pytorch.tensors.lowering import Call, Operand
-from stator.pytorch.tensors.tensor import TensorValue
+from stator.pytorch.tensors.tensor import TensorValue, tensors_among
+from stator.pytorch.whole_calls import left_whole
+from stator.space.identity.reachability import leads_to_any
 from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -35,7 +37,19 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, GraphValue, Nested
     from stator.space.space import Space
 
-__all__ = ["Body", "flatten", "free_of_all", "left_whole", "record_operator", "recorded", "refusal", "unflatten"]
+__all__ = [
+    "Body",
+    "breaks_of",
+    "flatten",
+    "free_of_all",
+    "record_one",
+    "record_operator",
+    "recorded",
+    "refusal",
+    "tried",
+    "unflatten",
+    "whole",
+]
 
 
 def refusal(name: str, why: str) -> Unsupported:
@@ -43,22 +57,20 @@ def refusal(name: str, why: str) -> Unsupported:
     return Unsupported(errors.HigherOrderOperatorCall(name, why))
 
 
-class left_whole:
-    """A context: whatever breaks meanwhile is a break at the call of `host` as a whole, and runs as in eager then."""
+def breaks_of(name: str) -> Callable[[errors.Break], errors.Break]:
+    """What makes the break at the call of the operation of this name, of one that was met inside."""
 
-    def __init__(self, host: Function, name: str) -> None:
-        self.host = host
-        self.name = name
+    def breaks(met: errors.Break) -> errors.Break:
+        if isinstance(met, errors.HigherOrderOperatorCall):
+            return errors.HigherOrderOperatorCall(name, met.why)
+        return errors.HigherOrderOperatorCall(name, f"a function that it is given breaks: {met.reason}")
 
-    def __enter__(self) -> None:
-        pass
+    return breaks
 
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        if isinstance(error, Unsupported):
-            set_code_policy(self.host.__code__, CodePolicy.RUN_RECURSIVELY)
-            if isinstance(error.brk, errors.HigherOrderOperatorCall):
-                raise refusal(self.name, error.brk.why) from None
-            raise refusal(self.name, f"a function that it is given breaks: {error.brk.reason}") from None
+
+def whole(host: Function, name: str) -> left_whole:
+    """A context: whatever breaks meanwhile is a break at the call of the operation of this name."""
+    return left_whole(host, breaks_of(name))
 
 
 def flatten(space: Space, value: Value) -> tuple[list[Value], Value]:
@@ -121,10 +133,11 @@ class Body:
         effects, state = self.space.trace.effects, self.recorder.state
         before, key = effects.count, state.key
         rewritten = dict(self.recorder.effects.rewritten)
-        with self.graph.recording():
+        with self.graph.recording(), effects.witnessed() as seen:
             result = self._called(function, args, kwargs or {}, once)
             self.leaves, self.spec = flatten(self.space, result)
-        if not once and effects.count != before:
+        given = [function, *args, *(kwargs or {}).values()]
+        if not once and (effects.count != before or leads_to_any(self.space.trace, seen, given)):
             raise self.refuse("changes objects that exist outside of it")
         if state.key != key:
             raise self.refuse("leaves the grad mode, or other global state, changed")
@@ -158,11 +171,10 @@ class Body:
 
     def refuse_outside_results(self) -> None:
         """The results must be computed by the graph, and lie in memory of their own."""
-        for value in self.results:
-            root = value.root if isinstance(value, TensorValue) else value
-            if not self.graph.computes(value) or not self.graph.computes(root):
-                raise self.refuse("gives one of its inputs, or a view of one")
-        if len({id(value.root) for value in self.results if isinstance(value, TensorValue)}) < len(self.results):
+        tensors = tensors_among(self.results)
+        if not all(self.graph.computes(value) and self.graph.computes(value.root) for value in tensors):
+            raise self.refuse("gives one of its inputs, or a view of one")
+        if len({id(value.root) for value in tensors}) < len(tensors):
             raise self.refuse("gives the same tensor, or two views of one, more than once")
 
     def answer(self, made: Iterable[Value]) -> Value:
@@ -171,9 +183,30 @@ class Body:
         mine = {id(value) for value in self.results}
         return unflatten(self.space, [next(parts) if id(leaf) in mine else leaf for leaf in self.leaves], self.spec)
 
-    def close(self, free: Sequence[GraphValue], name: str) -> GraphOperand:
-        """The finished graph, as an argument of a node: its inputs are those given, and then `free`."""
-        return GraphOperand(self.recorder, name, self.graph.close(self.results, list(free)))
+    @property
+    def outputs(self) -> list[Nested]:
+        """All leaves, with known ones as they are, for operations that make something of each."""
+        mine = {id(value) for value in self.results}
+        return [leaf if id(leaf) in mine else self.known(leaf) for leaf in self.leaves]
+
+    def known(self, leaf: Value) -> Nested:
+        """A leaf that is neither a tensor nor a symbolic number."""
+        host = self.space.known(leaf)
+        if not isinstance(host, int | None):
+            raise self.refuse(f"gives {leaf.describe()}")
+        return host
+
+    def close(
+        self, free: Sequence[GraphValue], name: str, outputs: Sequence[Nested] | None = None, *, bare: bool = False
+    ) -> GraphOperand:
+        """The finished graph, as an argument of a node: its inputs are those given, and then `free`.
+
+        Args:
+            outputs: what it gives; without, the tensors and symbolic numbers among the leaves.
+            bare: it gives its one output as it is, and not in a tuple.
+        """
+        given = self.results if outputs is None else outputs
+        return GraphOperand(self.recorder, name, self.graph.close(given, list(free), bare))
 
 
 def free_of_all(bodies: Iterable[Body]) -> list[GraphValue]:
@@ -184,7 +217,15 @@ def free_of_all(bodies: Iterable[Body]) -> list[GraphValue]:
 def record_operator(
     space: Space, name: str, operator: Function, args: tuple[Nested, ...], kwargs: Nested = None, *, acts: bool = False
 ) -> list[Value]:
-    """Record a call of an operator, and return the parts of its result.
+    """Record a call of an operator that gives several values; see `record_one`."""
+    made = record_one(space, name, operator, args, kwargs, acts=acts)
+    return [part.force() for part in space.unpack(made)]
+
+
+def record_one(
+    space: Space, name: str, operator: Function, args: tuple[Nested, ...], kwargs: Nested = None, *, acts: bool = False
+) -> Value:
+    """Record a call of an operator, and return its result.
 
     Args:
         args: nested tuples, lists and dicts of traced values, graphs (`Body.close`) and constants.
@@ -207,13 +248,20 @@ def record_operator(
         return places[id(leaf)]
 
     call.args, call.kwargs = map_leaves(place, args), map_leaves(place, kwargs or {})
-    return recorded(space, name, lambda: space.trace.recorder.record(call))
+    failure = None if space.trace.recorder.keeps_order else failure_of_backward(space.trace.recorder, call)
+    if failure is not None:
+        raise refusal(name, f"a backend cannot trace its backward pass: {failure}")
+    return tried(name, lambda: space.trace.recorder.record(call))
 
 
 def recorded(space: Space, name: str, record: Callable[[], Value]) -> list[Value]:
-    """The parts of what an operation gives; where it fails on fake tensors, it is left to Python."""
+    """The parts of what an operation gives."""
+    return [part.force() for part in space.unpack(tried(name, record))]
+
+
+def tried(name: str, record: Callable[[], Value]) -> Value:
+    """What an operation gives; where it fails on fake tensors, it is left to Python."""
     try:
-        made = record()
+        return record()
     except Failure as failure:
         raise refusal(name, str(failure.error).partition("\n")[0][:200]) from None
-    return [part.force() for part in space.unpack(made)]

@@ -21,7 +21,7 @@ from stator import errors
 from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
 from stator.pytorch.graph.subgraph import record_module
-from stator.pytorch.higher_order.body import Body, flatten, left_whole, recorded, refusal, unflatten
+from stator.pytorch.higher_order.body import Body, flatten, recorded, refusal, unflatten, whole
 from stator.pytorch.higher_order.transformed import Derivatives, Pulled, Pushed, Transformed
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import FALSE, NONE, register
@@ -184,7 +184,7 @@ def _grad_and_value(space: Space, args: list[Value], kwargs: dict[str, Value]) -
     """`grad_and_value_impl(func, argnums, has_aux, args, kwargs)`."""
     function, argnums, has_aux, given, named = args
     name = "torch.func.grad"
-    with left_whole(internals.grad_and_value_impl, name):
+    with whole(internals.grad_and_value_impl, name):
         f = Differentiated(space, name, argnums)
         f.trace(function.force(), space.unpack(given), named.force().str_items(space), has_aux)  # type: ignore[attr-defined]
         f.finish()
@@ -202,7 +202,7 @@ def _grad_and_value(space: Space, args: list[Value], kwargs: dict[str, Value]) -
 def _vjp(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`_vjp_with_argnums(func, *primals, argnums=None, has_aux=False)`."""
     name = "torch.func.vjp"
-    with left_whole(internals.vjp_impl, name):
+    with whole(internals.vjp_impl, name):
         f = Differentiated(space, name, kwargs.get("argnums", NONE))
         f.trace(args[0].force(), args[1:], {}, kwargs.get("has_aux", FALSE))
         f.finish()
@@ -212,7 +212,7 @@ def _vjp(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     def pull(cotangents: list[Value]) -> Value:
         if len(cotangents) != 1:
             raise refusal(name, "the function that it gives is called with other arguments than cotangents")
-        with left_whole(internals.vjp_impl, name):
+        with whole(internals.vjp_impl, name):
             return unflatten(
                 space, f.record("vjp", Pulled, more=_like(space, name, cotangents[0], f.body.spec)), f.spec
             )
@@ -237,7 +237,7 @@ def _jvp(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     strict = space.known(named.get("strict", FALSE).force())
     if strict is NotKnown:
         raise refusal(name, "its options are not known")
-    with left_whole(internals.jvp_impl, name):
+    with whole(internals.jvp_impl, name):
         f = Differentiated(space, name, named["argnums"], marked=False)
         f.trace(named["func"].force(), space.unpack(named["primals"]), {}, named.get("has_aux", FALSE))
         f.finish()
@@ -249,14 +249,14 @@ def _jvp(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def _linearize(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`linearize(func, *primals)`."""
     name = "torch.func.linearize"
-    with left_whole(torch.func.linearize, name):
+    with whole(torch.func.linearize, name):
         f = Differentiated(space, name, NONE, marked=False)
         f.trace(args[0].force(), args[1:], {}, FALSE)
         f.finish()
         made = f.record("vjp", Pulled)
 
     def push(tangents: list[Value]) -> Value:
-        with left_whole(torch.func.linearize, name):
+        with whole(torch.func.linearize, name):
             more = _like(space, name, space.new_tuple(tangents), f.spec)
             return f.arranged(f.record("jvp", Pushed, False, more=more)[len(f.outputs) :])
 

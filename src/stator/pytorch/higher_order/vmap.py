@@ -9,7 +9,7 @@ import torch
 from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
 from stator.pytorch.graph.subgraph import record_module
-from stator.pytorch.higher_order.body import Body, flatten, left_whole, recorded, refusal, unflatten
+from stator.pytorch.higher_order.body import Body, flatten, recorded, refusal, unflatten, whole
 from stator.pytorch.higher_order.transformed import Mapped
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.tensor import TensorValue
@@ -28,7 +28,7 @@ def _implementation(space: Space, args: list[Value], kwargs: dict[str, Value]) -
     randomness, chunk_size = map(space.known, options)
     if NotKnown in (randomness, chunk_size):
         raise refusal(_NAME, "its options are not known")
-    with left_whole(internals.vmap_impl, _NAME):
+    with whole(internals.vmap_impl, _NAME):
         mapping = _Mapping(space)
         inner = mapping.examples(space.new_tuple(args[5:]), in_dims)
         mapping.body.trace(function, inner, kwargs, once=True)

@@ -145,7 +145,7 @@ def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
     if internals.tracing_state() is not None:
         raise Unsupported(errors.UnsupportedCCall("torch.jit.trace"))
     if _wants_gradients(space, module):
-        raise Unsupported(errors.AutogradCall(f"{module.cls.__name__}, which has hooks on its gradients,"))
+        raise Unsupported(errors.AutogradCall(module.cls.__name__, "it has hooks on its gradients"))
     forward = _plain_forward(space, module)
     if not all(_is_empty(space, attrs.get_str(space, name)) for name in _HOOKS):
         return None

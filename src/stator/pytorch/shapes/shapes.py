@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,7 +18,7 @@ from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.fake.metadata import expression_of, is_symbol
 from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism
 from stator.pytorch.shapes.contexts import Form, constrain, context_of, form_of, origin_of, static_context
@@ -111,6 +111,8 @@ class Shapes:
         self.numbers: dict[Source, SymValue] = {}
         self.elements: dict[object, Value] = {}
         self.frozen: list[Predicate] | None = None
+        #: whether numbers read from the frame are not to be symbols for now, however they vary
+        self.reads_constants = False
 
     @property
     def env(self) -> ShapeEnv:
@@ -156,6 +158,14 @@ class Shapes:
             self._sources[name] = value.source  # type: ignore[assignment]
         return name
 
+    def hand_over(self, value: TracedValue, before: TracedValue) -> None:
+        """What is known of an input belongs to another value from now on, as the object has become another tensor."""
+        tables: tuple[dict[int, Any], ...] = (self._inputs, self._origins, self._contexts, self._makers)
+        for table in tables:
+            if id(value) in table:
+                table[id(before)] = table.pop(id(value))
+        self.elements.clear()  # numbers read from the tensor that it was
+
     def source_of(self, origin: Origin) -> Source:
         """Our source of an input, from its origin."""
         return self._sources[origin.local_name]
@@ -169,6 +179,18 @@ class Shapes:
             constrain(known, dynamism.ranges(value.host))
             self._contexts[id(value)] = known
         return known
+
+    def made_like(self, value: TracedTensor) -> None:
+        """An input that is made before the graph runs has the symbols in its sizes that other inputs bring in."""
+        from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+        origin, fake = self.origin(value), value.fake
+        parts = [(internals.TensorProperty.SIZE, i, number) for i, number in enumerate(fake.shape) if is_symbol(number)]
+        context = context_of(Form(fake.dim()), origin, {i: DimDynamic.DYNAMIC for _, i, _ in parts})
+        known = context.shape_env_to_source_to_symbol_cache[id(self.env)] = {}
+        for kind, i, number in parts:
+            known[internals.TensorPropertySource(origin, kind, i).name] = number.node.expr
+        self._contexts[id(value)] = context
 
     def context_maker(self, value: TracedTensor) -> Callable[[], object]:
         """What returns the symbolic context of an existing tensor when it is called, also after the trace.
@@ -361,7 +383,8 @@ def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:
 
 def _symbols_of(number: Number) -> Set[sympy.Symbol]:
     """The symbols that a number depends on."""
-    return number.node.expr.free_symbols if is_symbol(number) else frozenset()
+    expression = expression_of(number) if is_symbol(number) else None
+    return frozenset() if expression is None else expression.free_symbols
 
 
 def new_env(may_be_new: bool) -> ShapeEnv:

@@ -11,7 +11,7 @@ import torch
 from stator import errors
 from stator.guards.guard import TypeIs
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import NumberMeta, hint_of, number_meta
+from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.shapes.dynamism import number_varies
 from stator.space.deferred import DeferredNumber, DeferredStr
@@ -61,6 +61,14 @@ class SymValue(Value):
         self.source = source
         return self
 
+    @classmethod
+    def computed(cls, recorder: Recorder, number: Number, node: torch.fx.Node) -> SymValue:
+        """A number that a node of the graph computes."""
+        self = cls(recorder, number, None)
+        self._node = node
+        recorder.nodes.values[node] = self
+        return self
+
     @property
     def node(self) -> torch.fx.Node:
         """The FX node that computes it."""
@@ -98,7 +106,7 @@ class SymValue(Value):
 
 def literal(trace: Trace, host: Host, source: Source) -> Value | None:
     """A number read from the frame that has varied (protocol.LITERAL_HOOKS)."""
-    if type(host) not in (int, float) or trace.recorder is None:
+    if type(host) not in (int, float) or trace.recorder is None or trace.recorder.shapes.reads_constants:
         return None
     if not number_varies(trace, host, source) or host in (0, 1) or not math.isfinite(host):
         return None
@@ -117,6 +125,8 @@ def decide(trace: Trace, value: Value) -> Host:
         return None
     from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
+    if value.cls is int and expression_of(value.number) is None:
+        raise Unsupported(errors.DataDependentBranch(value.describe()))
     try:
         return value.cls(value.number)
     except GuardOnDataDependentSymNode:
@@ -150,9 +160,7 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     given = [arg.node if arg.symbolic else known for arg, known in zip(args, numbers, strict=True)]
     node = recorder.nodes.graph.call_function(target or function, tuple(given))
     node.meta = NodeMeta(lambda: number, call_chain(space.trace.frame))
-    made = SymValue(recorder, number, None)
-    made._node = node
-    return made
+    return SymValue.computed(recorder, number, node)
 
 
 def _failure(space: Space, function: Function, numbers: list[Number], error: Exception) -> Exception:

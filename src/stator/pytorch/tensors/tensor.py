@@ -130,6 +130,8 @@ class TensorValue(Value):
         made = TensorValue(self.recorder, cls, self.recorder.fakes.describe(fake))
         made.operation, made.path, made.root, made._fake = self.operation, (*self.path, name), self.root, fake
         self.recorder.tracked.note(made)
+        if self.operation is None:
+            made._node = self.recorder.nodes.part(self.node, name)
         return made
 
     def get_field(self, space: Space, name: str) -> Value | None:
@@ -151,10 +153,16 @@ class TensorValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        if self.cls is torch.Tensor or is_wrapper(self.cls):
+        rebound = self.recorder.tracked.rebound.get(self)
+        if rebound is not None and rebound.is_leaf:
+            name = rebound.made(writer)
+            writer.name_value(self, name)
+            for line in rebound.lines(writer, name, self.requires_grad):
+                writer.line(line)
+        elif self.cls is torch.Tensor or is_wrapper(self.cls):
             if not (self.cls is torch.Tensor or is_traceable(self.cls) or self.recorder.keeps_order):
                 return super().reconstruct(writer)
-            name = writer.graph_output(self)
+            name = self.recorder.slots.graph_output(writer, self)
         else:
             plain = self.recorder.slots.as_plain(self)
             name = writer.assign("t", f"{writer.expr(plain)}.as_subclass({writer.const(self.cls)})")
@@ -168,9 +176,11 @@ class TensorValue(Value):
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
-        made = [(name, writer.expr(value)) for name, value in self.fields.items()]
         target = writer.source(self.source)
-        return [f"{target}.{name} = {text}" for name, text in made]
+        rebound = self.recorder.tracked.rebound.get(self)
+        lines = [] if rebound is None else rebound.lines(writer, target, self.requires_grad)
+        made = [(name, writer.expr(value)) for name, value in self.fields.items()]
+        return [*lines, *[f"{target}.{name} = {text}" for name, text in made]]
 
 
 def tensors_among(values: Iterable[object]) -> list[TensorValue]:

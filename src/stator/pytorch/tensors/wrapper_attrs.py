@@ -17,7 +17,7 @@ from stator import errors
 from stator.models.classes.attr_dict import AttrDict
 from stator.models.containers.dict_table import Entry
 from stator.pytorch.fake.metadata import is_symbol
-from stator.pytorch.nesting import value_of
+from stator.pytorch.shapes.symbols import SymValue
 from stator.space.protocol import is_immutable
 from stator.space.value import Constant, Unsupported, Value
 
@@ -42,6 +42,14 @@ class WrapperAttrs(AttrDict):
                 value = self.given[name] = _attribute(space, owner, name, item)
                 self.table.entries[name] = Entry(Constant(name), value)
 
+    def get_str(self, space: Space, name: str) -> Value | None:
+        owner = self.dict_owner
+        if owner is not None and owner.host is not None and _has_symbol(vars(owner.fake).get(name)):
+            if name not in self.given:  # the symbols of the trace are others than those of the existing wrapper
+                self.given[name] = _attribute(space, owner, name, vars(owner.fake)[name])
+            return self.given[name]
+        return super().get_str(space, name)
+
     def set_str(self, space: Space, name: str, item: Value) -> None:
         self._refuse(name)
         super().set_str(space, name, item)
@@ -52,7 +60,7 @@ class WrapperAttrs(AttrDict):
 
     def _refuse(self, name: str) -> None:
         owner = self.dict_owner
-        if name in (self.given if owner.host is None else vars(owner.fake)):
+        if name in self.given or (owner.host is not None and name in vars(owner.fake)):
             raise Unsupported(errors.UnsupportedMutation(f"setting {name!r}", f"a {owner.cls.__name__} object"))
 
     def entries(self, space: Space | None) -> list[tuple[str, Value]]:
@@ -62,19 +70,27 @@ class WrapperAttrs(AttrDict):
         return [(name, item) for name, item in found if self.given.get(name) is not item]
 
 
+def _has_symbol(item: Host) -> bool:
+    return any(map(is_symbol, item)) if type(item) is tuple else is_symbol(item)
+
+
 def _attribute(space: Space, owner: Any, name: str, item: Host) -> Value:
-    """The value of an attribute of a wrapper that an operation has made."""
+    """The value of an attribute of a wrapper, from that of a fake one."""
+    if isinstance(item, torch.Tensor):
+        return owner.part(name, item)
+    if type(item) is tuple:
+        return space.new_tuple([_plain(space, owner, part, name, i) for i, part in enumerate(item)])
+    return _plain(space, owner, item, name)
 
-    def known(part: Host) -> Value | None:
-        if part is item and isinstance(part, torch.Tensor):
-            return owner.part(name, part)
-        if part is item and is_symbol(part):
-            return owner.operation.made_number(part, (*owner.path, name))
-        if is_immutable(type(part)):
-            return space.fresh(part)
-        return None if type(part) is tuple else _Unknown(owner.cls, name)
 
-    return value_of(space, item, known)
+def _plain(space: Space, owner: Any, item: Host, *steps: int | str) -> Value:
+    """The value of what is found in such an attribute."""
+    if is_symbol(item):
+        node = owner.node
+        for step in steps:
+            node = owner.recorder.nodes.part(node, step)
+        return SymValue.computed(owner.recorder, item, node)
+    return space.fresh(item) if is_immutable(type(item)) else _Unknown(owner.cls, str(steps[0]))
 
 
 class _Unknown(Value):

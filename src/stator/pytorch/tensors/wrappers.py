@@ -19,14 +19,15 @@ from stator.pytorch.tensors.reader import tensor_spec
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from stator.guards.base import Guard
     from stator.guards.source import Source
+    from stator.pytorch.traced import TracedTensor
     from stator.pytorch.types import Host
     from stator.space.space import Space
 
-__all__ = ["guard_class", "wrapper_guards"]
+__all__ = ["guard_class", "sharing_guard", "wrapper_guards"]
 
 
 def guard_class(space: Space, cls: type) -> None:
@@ -43,8 +44,35 @@ def wrapper_guards(tensor: Host, source: Source) -> Iterator[Guard]:
         if is_traceable(type(inner)):
             yield from wrapper_guards(inner, inner_source)
         elif type(inner) not in PLAIN_CLASSES:
-            raise Unsupported(errors.UnsupportedTensorSubclass(f"{type(inner).__qualname__}, in a wrapper"))
+            raise Unsupported(
+                errors.UnsupportedTensorSubclass(type(tensor).__qualname__, f"it holds a {type(inner).__qualname__}")
+            )
         yield TensorMatch(inner_source, tensor_spec(inner))
+
+
+def sharing_guard(wrappers: list[TracedTensor]) -> Guard | None:
+    """Existing wrappers share what they hold as they do now: jagged tensors are alike if they have the same offsets."""
+    known = [(value.host, value.source) for value in wrappers if value.source is not None]
+    if len(known) < 2:
+        return None
+    sources = tuple(source for _, source in known)
+    text = f"{', '.join(source.expr() for source in sources)} share what they did"
+    return Predicate(sources, _Shares([host for host, _ in known]), text)
+
+
+class _Shares:
+    """Whether wrappers have the tensors in them in common with one another as they had."""
+
+    def __init__(self, wrappers: list[Host]) -> None:
+        self.expected = self._pattern(wrappers)
+
+    @staticmethod
+    def _pattern(wrappers: Iterable[Host]) -> list[int]:
+        inner = [id(tensor) for wrapper in wrappers for tensor in inner_tensors(wrapper).values()]
+        return [inner.index(number) for number in inner]
+
+    def __call__(self, *wrappers: Host) -> bool:
+        return self._pattern(wrappers) == self.expected
 
 
 class _Holds:
