@@ -9,8 +9,11 @@ from torch.utils.hooks import RemovableHandle
 
 from stator import errors
 from stator.models.classes.instance import InstanceValue
+from stator.pytorch import internals
+from stator.pytorch.autograd.traced_hooks import TracedHandle, TracedHook, record_hook
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
+from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import NONE, Handler, bad_call, register
 from stator.space.signals import Restart
@@ -39,6 +42,18 @@ class HandleValue(InstanceValue):
 def hook_up(handle: RemovableHandle, method: Function, tensor: torch.Tensor, hook: Function) -> None:
     """Register a hook and give `handle` what its handle holds."""
     handle.__dict__.update(vars(method(tensor, hook)))
+
+
+def _is_new(tensor: Value) -> bool:
+    """Whether the graph makes the tensor, and a hook may be registered on it there."""
+    return (
+        isinstance(tensor, TensorValue)
+        and tensor.cls in PLAIN_CLASSES
+        and tensor.requires_grad
+        and tensor.operation is not None
+        and tensor.recorder.nodes.graph is tensor.recorder.nodes.whole
+        and not internals.are_transforms_active()
+    )
 
 
 def _check(space: Space, tensor: torch.Tensor, method: Function) -> None:
@@ -71,6 +86,10 @@ def _hooking(method: Function) -> Handler:
         tensor = args[0].force()
         if len(args) != 2 or kwargs:
             return bad_call(space, method, args, kwargs)
+        if method is torch.Tensor.register_hook and _is_new(tensor):
+            traced = TracedHook(tensor, space.trace.steps)
+            if record_hook(space, tensor, args[1].force(), traced):
+                return TracedHandle(RemovableHandle, traced)
         _check(space, tensor, method)
         handle = HandleValue(RemovableHandle)
         space.trace.recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]
@@ -83,6 +102,11 @@ def _hooking(method: Function) -> Handler:
 def _retain_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     method = torch.Tensor.retain_grad
     tensor = args[0].force()
+    if isinstance(tensor, TensorValue) and tensor.requires_grad and is_known_leaf(tensor):
+        return NONE
+    if _is_new(tensor) and tensor.root not in space.trace.recorder.effects.rewritten:
+        space.trace.recorder.tracked.retaining[tensor] = None
+        return NONE
     _check(space, tensor, method)
     space.trace.recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]
     space.trace.defer(method, [tensor])
