@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
-from stator.pytorch.autograd.accumulation import Accumulation
 from stator.pytorch.autograd.context_value import is_none
-from stator.pytorch.autograd.engine_run import FAILS, OTHERWISE, arguments_of, in_the_way, refusal, run, tensors_in
+from stator.pytorch.autograd.engine_run import (
+    FAILS,
+    OTHERWISE,
+    arguments_of,
+    need_of_its_own,
+    refusal,
+    tensors_in,
+)
 from stator.pytorch.autograd.history import leaves_reached
-from stator.pytorch.autograd.hooks import need_of_its_own
-from stator.pytorch.autograd.leaf_hooks import LeafHooks, hooks_in_the_way, past_hooks
+from stator.pytorch.autograd.leaf_gradients import LeafGradients
+from stator.pytorch.autograd.leaf_hooks import LeafHooks, hooks_in_the_way
+from stator.pytorch.autograd.obstacles import in_the_way
 from stator.pytorch.nesting import values_in
-from stator.pytorch.state.global_state import without_gradients
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.latent import is_known_leaf
-from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
-from stator.space.protocol import FALSE, NONE, TRUE, Handler
-from stator.space.signals import Restart
+from stator.space.protocol import NONE, Handler
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -99,64 +101,10 @@ class Backward:
 
     def perform(self, brk: Break) -> None:
         """Record the gradients, and what is done with them."""
-        space, recorder, grad = self.space, self.recorder, torch.autograd.grad
-        retaining = tensors_among(recorder.tracked.retaining) if self.takes_all else []
-        options = {
-            "retain_graph": self.arguments["retain_graph"],
-            "create_graph": TRUE if self.create_graph else FALSE,
-            "allow_unused": TRUE,
-        }
-        arguments = [self.tensors, space.new_tuple([*self.leaves, *retaining]), self.gradients]
-        target = past_hooks if any(hooks.on_gradient for hooks in self.hooks.values()) else grad
-        call = lower_call(space, Call(grad, "call_function", target), arguments, options)
-        order = _Order(self.hooks)
-        with order:
-            made = [value.force() for value in space.unpack(run(recorder, call, brk))]
-        pairs = list(zip((*self.leaves, *retaining), made, strict=True))
-        with nullcontext() if self.create_graph else without_gradients(recorder.state.change):
-            accumulation = Accumulation(space, call.operands, self.create_graph)
-            done = all(accumulation.retain(tensor, new) for tensor, new in pairs[len(self.leaves) :])
-            leaves = order.sorted(pairs[: len(self.leaves)])
-            done = done and all(self.accumulate(accumulation, leaf, new) for leaf, new in leaves)
-        if not done:
-            raise Restart(recorder.tracked.backward_steps[0], brk)
-
-    def accumulate(self, accumulation: Accumulation, leaf: TensorValue, new: Value) -> bool:
-        """Let the gradient of a leaf pass its hooks, and accumulate it; False if it is not known what that does."""
-        hooks = self.hooks.get(leaf)
-        if hooks is None:
-            return accumulation.add(leaf, new)
-        passed = hooks.passed(self.space, new)
-        return (
-            passed is not None
-            and accumulation.add(leaf, passed, held=passed is not new)
-            and hooks.accumulated(self.space, leaf)
-        )
-
-
-class _Order:
-    """A context in which the engine runs on fake tensors: notes in which order gradients come to leaves with hooks."""
-
-    def __init__(self, leaves: dict[TensorValue, LeafHooks]) -> None:
-        self.leaves = leaves
-        self.seen: list[TensorValue] = []
-        self.handles: list[Any] = []
-
-    def __enter__(self) -> None:
-        self.handles = [leaf.fake.register_hook(partial(self.note, leaf)) for leaf in self.leaves]
-
-    def __exit__(self, *exc: object) -> None:
-        for handle in self.handles:
-            handle.remove()
-
-    def note(self, leaf: TensorValue, gradient: torch.Tensor) -> None:
-        """The gradient of a leaf has come."""
-        self.seen.append(leaf)
-
-    def sorted(self, pairs: list[tuple[TensorValue, Value]]) -> list[tuple[TensorValue, Value]]:
-        """Leaves and gradients, those with hooks in that order, after the others."""
-        places = {leaf: i for i, leaf in enumerate(self.seen)}
-        return sorted(pairs, key=lambda pair: places.get(pair[0], -1))
+        retaining = tensors_among(self.recorder.tracked.retaining) if self.takes_all else []
+        gradients = LeafGradients(self.space, self.leaves, self.hooks, retaining)
+        ends = [self.tensors, self.gradients]
+        gradients.record(ends, self.arguments["retain_graph"], self.create_graph, brk)
 
 
 def _is_plain(value: Value) -> bool:

@@ -14,13 +14,12 @@ from stator.pytorch.autograd.engine_run import (
     FAILS,
     OTHERWISE,
     arguments_of,
-    in_the_way,
-    name_of,
+    need_of_its_own,
     refusal,
     run,
     tensors_in,
 )
-from stator.pytorch.autograd.hooks import need_of_its_own
+from stator.pytorch.autograd.obstacles import in_the_way, name_of
 from stator.pytorch.autograd.onlookers import is_unhooked
 from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.pytorch.tensors.tensor import tensors_among

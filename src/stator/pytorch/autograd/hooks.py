@@ -10,7 +10,8 @@ from torch.utils.hooks import RemovableHandle
 from stator import errors
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch import internals
-from stator.pytorch.autograd.traced_hooks import TracedHandle, TracedHook, record_hook
+from stator.pytorch.autograd.traced_hook import TracedHook
+from stator.pytorch.autograd.traced_hooks import TracedHandle, record_hook
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.latent import is_known_leaf
@@ -20,7 +21,6 @@ from stator.space.signals import Restart
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.errors.catalogue import Break
     from stator.models.classes.attr_dict import AttrDict
     from stator.pytorch.types import Function
     from stator.space.interfaces import Writer
@@ -44,11 +44,10 @@ def hook_up(handle: RemovableHandle, method: Function, tensor: torch.Tensor, hoo
     handle.__dict__.update(vars(method(tensor, hook)))
 
 
-def _is_new(tensor: Value) -> bool:
+def _is_new(tensor: TensorValue) -> bool:
     """Whether the graph makes the tensor, and a hook may be registered on it there."""
     return (
-        isinstance(tensor, TensorValue)
-        and tensor.cls in PLAIN_CLASSES
+        tensor.cls in PLAIN_CLASSES
         and tensor.requires_grad
         and tensor.operation is not None
         and tensor.recorder.nodes.graph is tensor.recorder.nodes.whole
@@ -72,21 +71,12 @@ def _check(space: Space, tensor: torch.Tensor, method: Function) -> None:
         raise Unsupported(brk)
 
 
-def need_of_its_own(tensor: TensorValue, brk: Break) -> None:
-    """What uses a new tensor must be another graph than what makes it, for autograd to know one from the other.
-
-    A backend may compute both at once: gradients then do not pass through the tensor that it gives.
-    """
-    if tensor.operation is not None and tensor.requires_grad and tensor.node.users:
-        raise Restart(tensor.operation.step + 1, brk)
-
-
 def _hooking(method: Function) -> Handler:
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tensor = args[0].force()
         if len(args) != 2 or kwargs:
             return bad_call(space, method, args, kwargs)
-        if method is torch.Tensor.register_hook and _is_new(tensor):
+        if isinstance(tensor, TensorValue) and method is torch.Tensor.register_hook and _is_new(tensor):
             traced = TracedHook(tensor, space.trace.steps)
             if record_hook(space, tensor, args[1].force(), traced):
                 return TracedHandle(RemovableHandle, traced)
@@ -104,11 +94,15 @@ def _retain_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> V
     tensor = args[0].force()
     if isinstance(tensor, TensorValue) and tensor.requires_grad and is_known_leaf(tensor):
         return NONE
-    if _is_new(tensor) and tensor.root not in space.trace.recorder.effects.rewritten:
+    if (
+        isinstance(tensor, TensorValue)
+        and _is_new(tensor)
+        and tensor.root not in space.trace.recorder.effects.rewritten
+    ):
         space.trace.recorder.tracked.retaining[tensor] = None
         return NONE
     _check(space, tensor, method)
-    space.trace.recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]
+    recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]
     space.trace.defer(method, [tensor])
     return NONE
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator.pytorch.autograd.context_value import is_none
-from stator.pytorch.autograd.engine_run import name_of
+from stator.pytorch.autograd.obstacles import name_of
 from stator.pytorch.autograd.onlookers import is_all_known, only_accumulate
 from stator.pytorch.tensors.tensor import TensorValue
 

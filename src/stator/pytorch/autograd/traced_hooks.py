@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 import torch
 import torch.fx
 
-from stator import errors
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
 from stator.pytorch.autograd.context_value import is_none
-from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.autograd.traced_hook import TracedHook
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.signals import DoFirst, Restart
+from stator.space.signals import DoFirst
 from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
-__all__ = ["TracedHandle", "TracedHook", "record_hook"]
+__all__ = ["TracedHandle", "record_hook"]
 
 
 class HookModule(torch.nn.Module):
@@ -45,18 +44,6 @@ class HookModule(torch.nn.Module):
 
     def forward(self, tensor: torch.Tensor, *used: torch.Tensor) -> None:
         tensor.register_hook(lambda gradient: self.graph(gradient, *used)[0])
-
-
-class TracedHook:
-    """A hook that the graph registers: on which tensor, and at which instruction."""
-
-    def __init__(self, tensor: TensorValue, step: int) -> None:
-        self.tensor = tensor
-        self.step = step
-
-    def refused(self, why: str) -> Restart:
-        """The graph is to end before the hook is registered."""
-        return Restart(self.step, errors.AutogradCall(describe_callable(torch.Tensor.register_hook), why))
 
 
 class TracedHandle(InstanceValue):
@@ -84,7 +71,7 @@ def record_hook(space: Space, tensor: TensorValue, hook: Value, traced: TracedHo
     Raises:
         DoFirst: it does; the trace is to begin again.
     """
-    what = ("a hook that only computes", space.trace.steps)
+    what = f"instruction {space.trace.steps}: a hook that does more than compute"
     if what in space.trace.done_first:
         return False
     recorder = space.trace.recorder

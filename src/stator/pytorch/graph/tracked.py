@@ -21,7 +21,7 @@ from stator.space.value import Unsupported
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from stator.pytorch.autograd.traced_hooks import TracedHook
+    from stator.pytorch.autograd.traced_hook import TracedHook
     from stator.pytorch.graph.propagation import FakePropagation
     from stator.pytorch.traced import Operation, Rebound, TracedTensor
     from stator.space.interfaces import Trace
