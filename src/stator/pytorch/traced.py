@@ -123,6 +123,9 @@ class ResultCheck(Protocol):
 class Shapes(Protocol):
     """The symbols of one trace, as fake tensors need them; see `stator.pytorch.shapes.shapes.Shapes`."""
 
+    #: the recorder that it belongs to, which is put together from what sees this
+    recorder: Any
+
     @property
     def used_env(self) -> ShapeEnv | None:
         """The ShapeEnv; None as long as the trace has no symbols and makes none."""

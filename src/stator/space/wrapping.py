@@ -241,6 +241,8 @@ class Wrapping(Space):
         trace.mutation_count += 1
         if self.has_cached_results:
             trace.extension(CachedResults).keep(value)
+        if trace.effects.witness is not None:
+            trace.effects.witness.append(value)
         if value.source is not None and trace.effects.mutated(value, trace.finalizers.calls_back):
             trace.stops.soon()
 

@@ -61,7 +61,7 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
 def _refuse_wrapper(value: Value) -> None:
     """A tensor of a class with `__torch_dispatch__` (a DTensor) may want gradients, which the trace cannot see."""
     if value.isa(torch.Tensor) and not isinstance(value, TensorValue):
-        raise Unsupported(errors.UnsupportedTensorSubclass(value.cls.__qualname__))
+        raise Unsupported(errors.UnsupportedTensorSubclass(value.cls.__qualname__, "a Function is given one"))
 
 
 class _Application:

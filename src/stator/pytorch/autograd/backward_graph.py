@@ -8,6 +8,7 @@ import torch
 
 from stator.pytorch import internals
 from stator.pytorch.state import global_state
+from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
@@ -20,9 +21,11 @@ __all__ = ["as_in_backward", "gradient_of"]
 def gradient_of(graph: Subgraph, output: TensorValue) -> TensorValue:
     """What comes back for a result: a tensor like it, of which nothing more is known, as an input of the graph."""
     fakes = output.recorder.fakes
-    with fakes.executor.mode, torch.no_grad():
-        like = torch.empty_like(output.fake, requires_grad=False, memory_format=torch.contiguous_format)
-    value = TensorValue(output.recorder, torch.Tensor, fakes.describe(like))
+    options = {"requires_grad": False, "memory_format": torch.contiguous_format}
+    with torch.no_grad():
+        like = fakes.executor.run(torch.empty_like, (output.fake,), options, [], lambda given, _: given).result
+    cls = type(like) if is_wrapper(type(like)) else torch.Tensor
+    value = TensorValue(output.recorder, cls, fakes.describe(like))
     value._fake = like
     graph.input(f"grad_{len(graph.given)}", value)
     return value

@@ -92,15 +92,13 @@ def _hooking(method: Function) -> Handler:
 def _retain_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     method = torch.Tensor.retain_grad
     tensor = args[0].force()
-    if isinstance(tensor, TensorValue) and tensor.requires_grad and is_known_leaf(tensor):
-        return NONE
-    if (
-        isinstance(tensor, TensorValue)
-        and _is_new(tensor)
-        and tensor.root not in space.trace.recorder.effects.rewritten
-    ):
-        space.trace.recorder.tracked.retaining[tensor] = None
-        return NONE
+    recorder = space.trace.recorder
+    if isinstance(tensor, TensorValue) and tensor.requires_grad:
+        if is_known_leaf(tensor):
+            return NONE  # it does so in any case
+        if _is_new(tensor) and tensor.root not in recorder.effects.rewritten:
+            recorder.tracked.retaining[tensor] = None
+            return NONE
     _check(space, tensor, method)
     recorder.tracked.hooked.add(tensor.root)  # type: ignore[attr-defined]
     space.trace.defer(method, [tensor])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from stator.pytorch.autograd.traced_hook import TracedHook
+    from stator.pytorch.fake.metadata import TensorMeta
     from stator.pytorch.graph.propagation import FakePropagation
     from stator.pytorch.traced import Operation, Rebound, TracedTensor
     from stator.space.interfaces import Trace
@@ -56,6 +58,10 @@ class TrackedTensors:
         self.own_gradients: dict[TracedTensor, Operation] = {}
         #: tensor objects that have become other tensors than they were, and how (see `tensors.rebinding`)
         self.rebound: dict[TracedTensor, Rebound] = {}
+        #: what an existing tensor was, that is an input of the graph as a leaf as well, by that leaf
+        self.lent: dict[TracedTensor, TracedTensor] = {}
+        #: new tensors whose storages have been copied, as if nothing else lay in them; and the steps at which
+        self.copied: dict[TracedTensor, int] = {}
         #: whether gradients of a leaf come from several places of the graph, as it has had several memories
         self.scattered = False
         #: whether the graph must be run in the order of the program, by no backend that works otherwise
@@ -105,6 +111,7 @@ class TrackedTensors:
             if value.meta is None:
                 continue
             meta = self.fakes.describe(value._fake)
+            self.in_order |= meta is not value.meta and _has_grown(value._fake, value.meta)
             if meta is not value.meta and value.host is not None:
                 self._restructure(value)
             value.meta = meta
@@ -165,6 +172,12 @@ def _apart(tensor: torch.Tensor, *others: torch.Tensor) -> bool:
 
 def _shares_memory() -> Unsupported:
     return Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that shares memory"))
+
+
+def _has_grown(tensor: torch.Tensor, before: TensorMeta) -> bool:
+    """Whether a tensor has more elements than before (`resize_`), which AOTAutograd takes for those of another."""
+    counts = [math.prod(map(hint_of, shape)) for shape in (tensor.shape, before.shape)]
+    return counts[0] > counts[1]
 
 
 def _geometry(tensor: torch.Tensor) -> tuple[object, ...] | None:

@@ -26,6 +26,7 @@ from stator.pytorch.nesting import map_leaves
 from stator.pytorch.tensors.lowering import Call, Operand
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.pytorch.whole_calls import left_whole
+from stator.space.identity.reachability import leads_to_any
 from stator.space.value import Raised, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -41,9 +42,11 @@ __all__ = [
     "breaks_of",
     "flatten",
     "free_of_all",
+    "record_one",
     "record_operator",
     "recorded",
     "refusal",
+    "tried",
     "unflatten",
     "whole",
 ]
@@ -130,10 +133,11 @@ class Body:
         effects, state = self.space.trace.effects, self.recorder.state
         before, key = effects.count, state.key
         rewritten = dict(self.recorder.effects.rewritten)
-        with self.graph.recording():
+        with self.graph.recording(), effects.witnessed() as seen:
             result = self._called(function, args, kwargs or {}, once)
             self.leaves, self.spec = flatten(self.space, result)
-        if not once and effects.count != before:
+        given = [function, *args, *(kwargs or {}).values()]
+        if not once and (effects.count != before or leads_to_any(self.space.trace, seen, given)):
             raise self.refuse("changes objects that exist outside of it")
         if state.key != key:
             raise self.refuse("leaves the grad mode, or other global state, changed")
@@ -213,7 +217,15 @@ def free_of_all(bodies: Iterable[Body]) -> list[GraphValue]:
 def record_operator(
     space: Space, name: str, operator: Function, args: tuple[Nested, ...], kwargs: Nested = None, *, acts: bool = False
 ) -> list[Value]:
-    """Record a call of an operator, and return the parts of its result.
+    """Record a call of an operator that gives several values; see `record_one`."""
+    made = record_one(space, name, operator, args, kwargs, acts=acts)
+    return [part.force() for part in space.unpack(made)]
+
+
+def record_one(
+    space: Space, name: str, operator: Function, args: tuple[Nested, ...], kwargs: Nested = None, *, acts: bool = False
+) -> Value:
+    """Record a call of an operator, and return its result.
 
     Args:
         args: nested tuples, lists and dicts of traced values, graphs (`Body.close`) and constants.
@@ -239,13 +251,17 @@ def record_operator(
     failure = None if space.trace.recorder.keeps_order else failure_of_backward(space.trace.recorder, call)
     if failure is not None:
         raise refusal(name, f"a backend cannot trace its backward pass: {failure}")
-    return recorded(space, name, lambda: space.trace.recorder.record(call))
+    return tried(name, lambda: space.trace.recorder.record(call))
 
 
 def recorded(space: Space, name: str, record: Callable[[], Value]) -> list[Value]:
-    """The parts of what an operation gives; where it fails on fake tensors, it is left to Python."""
+    """The parts of what an operation gives."""
+    return [part.force() for part in space.unpack(tried(name, record))]
+
+
+def tried(name: str, record: Callable[[], Value]) -> Value:
+    """What an operation gives; where it fails on fake tensors, it is left to Python."""
     try:
-        made = record()
+        return record()
     except Failure as failure:
         raise refusal(name, str(failure.error).partition("\n")[0][:200]) from None
-    return [part.force() for part in space.unpack(made)]

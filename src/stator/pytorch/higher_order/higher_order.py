@@ -22,8 +22,10 @@ import torch
 from stator.interp import policy
 from stator.pytorch import internals
 from stator.pytorch.higher_order.body import breaks_of, refusal, whole
+from stator.pytorch.shapes.symbols import decide
+from stator.pytorch.tensors.indexing import install as install_indexing
 from stator.pytorch.whole_calls import public_name, traced_or_whole
-from stator.space.protocol import INTERCEPTS, Handler
+from stator.space.protocol import INTERCEPTS, NONE, Handler
 from stator.space.value import Value
 
 if TYPE_CHECKING:
@@ -40,7 +42,10 @@ _FOLDER = os.path.join(_ROOT, "_higher_order_ops", "")
 #: a function marked by `nested_compile_region` is called as it is, by functions of this file
 _REGIONS = os.path.join(_FOLDER, "invoke_subgraph.py")
 #: fronts elsewhere
-_FRONT = {(os.path.join(_ROOT, "nn", "attention", "flex_attention.py"), "flex_attention")}
+_FLEX = os.path.join(_ROOT, "nn", "attention", "flex_attention.py")
+_FRONT = {(_FLEX, "flex_attention"), (_FLEX, "create_mask")}
+#: by which a front, told that a compiler is at work, tells it which sizes are to be numbers
+_MARK = os.path.join(_ROOT, "_dynamo", "decorators.py"), "mark_static"
 
 #: where the models of operators are
 _MODELS = "stator.pytorch.higher_order.operators"
@@ -63,7 +68,19 @@ def intercept(host: Host) -> Handler | None:
         return _called_operator(host)
     if code.co_filename == _REGIONS:
         return _region if code.co_name == "invoke_subgraph_placeholder" else None
+    if (code.co_filename, code.co_name) == _MARK:
+        return _marked
     return traced_or_whole(host, breaks_of(public_name(host)), _runs_whole) if _runs_whole(code) else None
+
+
+def _marked(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """The mark of a size by a front, which makes none in eager."""
+    if not _runs_whole(space.trace.frame.code) or len(args) != 2 or kwargs:
+        return None
+    size = space.getitem(space.getattr(args[0].force(), "shape"), args[1])
+    if size.symbolic:
+        decide(space.trace, size)
+    return NONE
 
 
 def _runs_whole(code: CodeType) -> bool:
@@ -104,4 +121,5 @@ def _region(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def install() -> None:
     """Register the models, and tell the policy of the frame hook."""
     INTERCEPTS.append(intercept)
+    install_indexing()
     policy.WHOLE.append(_runs_whole)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -111,6 +111,8 @@ class Shapes:
         self.numbers: dict[Source, SymValue] = {}
         self.elements: dict[object, Value] = {}
         self.frozen: list[Predicate] | None = None
+        #: whether numbers read from the frame are not to be symbols for now, however they vary
+        self.reads_constants = False
 
     @property
     def env(self) -> ShapeEnv:
@@ -158,9 +160,10 @@ class Shapes:
 
     def hand_over(self, value: TracedValue, before: TracedValue) -> None:
         """What is known of an input belongs to another value from now on, as the object has become another tensor."""
-        for table in (self._inputs, self._origins, self._contexts, self._makers):
+        tables: tuple[dict[int, Any], ...] = (self._inputs, self._origins, self._contexts, self._makers)
+        for table in tables:
             if id(value) in table:
-                table[id(before)] = table.pop(id(value))  # type: ignore[attr-defined]
+                table[id(before)] = table.pop(id(value))
         self.elements.clear()  # numbers read from the tensor that it was
 
     def source_of(self, origin: Origin) -> Source:

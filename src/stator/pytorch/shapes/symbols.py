@@ -66,6 +66,7 @@ class SymValue(Value):
         """A number that a node of the graph computes."""
         self = cls(recorder, number, None)
         self._node = node
+        recorder.nodes.values[node] = self
         return self
 
     @property
@@ -105,7 +106,7 @@ class SymValue(Value):
 
 def literal(trace: Trace, host: Host, source: Source) -> Value | None:
     """A number read from the frame that has varied (protocol.LITERAL_HOOKS)."""
-    if type(host) not in (int, float) or trace.recorder is None:
+    if type(host) not in (int, float) or trace.recorder is None or trace.recorder.shapes.reads_constants:
         return None
     if not number_varies(trace, host, source) or host in (0, 1) or not math.isfinite(host):
         return None

@@ -19,7 +19,7 @@ from stator.pytorch.state.global_state import SETTERS
 from stator.pytorch.tensors import tables
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
-from stator.pytorch.tensors.subclass import dispatched
+from stator.pytorch.tensors.subclass import dispatched, heeding_modes
 from stator.space.protocol import Handler
 from stator.space.value import Unsupported, Value
 
@@ -61,7 +61,7 @@ def classify(host: Host) -> Handler | None:
         return method_handler(host, host.__name__)
     if isinstance(host, types.BuiltinFunctionType):
         if id(host) in SETTERS:
-            return _state_handler(host)
+            return heeding_modes(host, _state_handler(host))
         if id(host) in tables.operator_ids():
             return function_handler(host)
     return None

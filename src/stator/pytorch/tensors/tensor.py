@@ -130,6 +130,8 @@ class TensorValue(Value):
         made = TensorValue(self.recorder, cls, self.recorder.fakes.describe(fake))
         made.operation, made.path, made.root, made._fake = self.operation, (*self.path, name), self.root, fake
         self.recorder.tracked.note(made)
+        if self.operation is None:
+            made._node = self.recorder.nodes.part(self.node, name)
         return made
 
     def get_field(self, space: Space, name: str) -> Value | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["WeakTarget", "is_alive", "noticing", "stands_for"]
+__all__ = ["WeakTarget", "is_alive", "leads_to_any", "noticing", "stands_for"]
 
 
 def is_alive(space: Space, value: Value) -> bool:
@@ -41,6 +41,12 @@ def missing(hosts: list[Host], values: Iterable[Value]) -> list[Host]:
 def reaches(trace: Trace, host: Host) -> bool:
     """Whether a running frame, or what the traced program has changed, leads to the existing object."""
     return any(stands_for(found, host) for found in _led_to(trace, trace.effects.changed()))
+
+
+def leads_to_any(trace: Trace, values: Iterable[Value], others: Iterable[Value]) -> bool:
+    """Whether a running frame, or one of the others, leads to any of the values."""
+    wanted = {id(value) for value in values}
+    return bool(wanted) and any(id(found) in wanted for found in _led_to(trace, others))
 
 
 def _led_to(trace: Trace, others: Iterable[Value] = ()) -> Iterator[Value]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stator.pytorch.higher_order.body import Body, flatten, free_of_all, record_operator, refusal
+from stator.pytorch.higher_order.body import Body, flatten, free_of_all, record_operator, refusal, unflatten
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.value import NotKnown, Value
 
@@ -32,12 +32,16 @@ def trace(space: Space, operator: Operator, args: list[Value], kwargs: dict[str,
 
 def chosen_among(space: Space, operator: Operator, name: str, index: Value, bodies: tuple[Body, ...]) -> Value:
     """Record an operator that runs one of several graphs of the same inputs, by the index it is given."""
-    check_alike(space, name, bodies)
+    chosen = chosen_leaves(space, name, bodies)
     free = free_of_all(bodies)
-    graphs = [body.close(free, f"{body.role}_graph") for body in bodies]
-    branches = graphs if len(graphs) == 2 and operator.name() == "cond" else [tuple(graphs)]
+    graphs = [body.close(free, f"{body.role}_graph", [body.outputs[i] for i in chosen]) for body in bodies]
+    branches = graphs if operator.name() == "cond" else [tuple(graphs)]
     acts = any(body.acts for body in bodies)
-    return bodies[0].answer(record_operator(space, name, operator, (index, *branches, tuple(free)), acts=acts))
+    made = record_operator(space, name, operator, (index, *branches, tuple(free)), acts=acts)
+    leaves = list(bodies[0].leaves)
+    for i, value in zip(chosen, made, strict=True):
+        leaves[i] = value
+    return unflatten(space, leaves, bodies[0].spec)
 
 
 def check_operands(space: Space, name: str, operands: Value) -> None:
@@ -47,19 +51,27 @@ def check_operands(space: Space, name: str, operands: Value) -> None:
             raise refusal(name, f"its operands are not all tensors: one is {leaf.describe()}")
 
 
-def check_alike(space: Space, name: str, bodies: tuple[Body, ...]) -> None:
-    """All must give the same structure, of tensors of their own where others give tensors."""
+def chosen_leaves(space: Space, name: str, bodies: tuple[Body, ...]) -> list[int]:
+    """Which of the leaves the branch decides: tensors, and ints that differ. Where they are arranged is the same."""
     first = bodies[0]
     for body in bodies:
         body.refuse_outside_results()
-        kinds = [isinstance(leaf, TensorValue) for leaf in body.leaves]
-        if kinds != [isinstance(leaf, TensorValue) for leaf in first.leaves]:
+        if len(body.leaves) != len(first.leaves) or not space.known(space.compare("==", body.spec, first.spec)):
             raise refusal(name, f"{body.role} gives another structure than {first.role}")
-        for mine, other in zip(body.leaves, first.leaves, strict=True):
-            if not isinstance(mine, TensorValue) and not _same(space, mine, other):
-                raise refusal(name, f"{body.role} gives {mine.describe()} where {first.role} gives {other.describe()}")
+    rows = list(zip(*[body.leaves for body in bodies], strict=True))
+    return [i for i, row in enumerate(rows) if _is_chosen(space, name, bodies, row)]
 
 
-def _same(space: Space, one: Value, other: Value) -> bool:
-    known = space.known(one)
-    return known is not NotKnown and one.cls is other.cls and known == space.known(other)
+def _is_chosen(space: Space, name: str, bodies: tuple[Body, ...], row: tuple[Value, ...]) -> bool:
+    """Whether what the branches give in one place is chosen among; else all give the same."""
+    if all(isinstance(leaf, TensorValue) for leaf in row):
+        return True
+    known = [space.known(leaf) for leaf in row]
+    if len({leaf.cls for leaf in row}) == 1 and NotKnown not in known:
+        if all(host == known[0] for host in known):
+            return False
+        if row[0].cls is int:
+            assert space.trace.recorder.shapes.env is not None  # in which the result is a symbol
+            return True
+    shown = zip(bodies, row, strict=True)
+    raise refusal(name, "; ".join(f"{body.role} gives {leaf.describe()}" for body, leaf in shown))

@@ -25,5 +25,7 @@ def trace(space: Space, operator: Operator, args: list[Value], kwargs: dict[str,
     body = Body(space, _NAME, "body_fn").trace(given["body_fn"], space.unpack(given["args"]))
     body.refuse_outside_results()
     free = body.graph.free(body.results)
-    call = (body.close(free, "hints_wrapper_body"), tuple(free), {})
-    return body.answer(record_operator(space, _NAME, operator, call, {"hints": hints}, acts=body.acts))
+    graph = body.close(free, "hints_wrapper_body")
+    return body.answer(
+        record_operator(space, _NAME, operator, (graph, tuple(free), {}), {"hints": hints}, acts=body.acts)
+    )

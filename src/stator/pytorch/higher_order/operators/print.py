@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stator.pytorch.fake.failure import Failure
-from stator.pytorch.higher_order.body import refusal
+from stator.pytorch.higher_order.body import refusal, tried
 from stator.pytorch.tensors.lowering import Call, lower_call
 from stator.space.value import Value
 
@@ -22,7 +21,4 @@ def trace(space: Space, operator: Operator, args: list[Value], kwargs: dict[str,
         raise refusal(_NAME, "what the program has printed or done before comes after the graph, and this in it")
     call = lower_call(space, Call(operator, "call_function", operator), args, kwargs)
     call.acts = True
-    try:
-        return space.trace.recorder.record(call)
-    except Failure as failure:
-        raise refusal(_NAME, str(failure.error)) from None
+    return tried(_NAME, lambda: space.trace.recorder.record(call))

@@ -1,4 +1,7 @@
-"""`wrap`: the function is called, and that is all."""
+"""`wrap` and its relatives: the function is called once, in eager as in a compiled graph, and that is all.
+
+Their functions are traced into the graph around them, which is what they are for: no backend looks for the operators.
+"""
 
 from __future__ import annotations
 
