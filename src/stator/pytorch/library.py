@@ -8,6 +8,7 @@ from stator.pytorch.autograd import autograd_function, checkpoint, engine, forwa
 from stator.pytorch.fake import data_readers
 from stator.pytorch.higher_order import functorch, higher_order, vmap
 from stator.pytorch.modules import optim, recurrent
+from stator.pytorch.shapes import functions
 from stator.pytorch.state import random_state
 from stator.pytorch.tensors import checks, subclass
 
@@ -15,7 +16,7 @@ __all__ = ["install"]
 
 _PARTS = (
     *(autograd_function, checkpoint, checks, data_readers, engine, forward_mode),
-    *(functorch, higher_order, hooks, optim, random_state, recurrent, subclass, vmap),
+    *(functions, functorch, higher_order, hooks, optim, random_state, recurrent, subclass, vmap),
 )
 
 

@@ -19,7 +19,18 @@ class GraphEffects:
     """The effects of one graph."""
 
     __slots__ = (
-        *("acting", "exposed", "fallible", "keep", "random", "rewritten", "state_nodes", "writes", "writing"),
+        *(
+            "acting",
+            "asserting",
+            "exposed",
+            "fallible",
+            "keep",
+            "random",
+            "rewritten",
+            "state_nodes",
+            "writes",
+            "writing",
+        ),
         "written",
     )
 
@@ -40,6 +51,8 @@ class GraphEffects:
         #: all nodes that are there for more than their results; and those that may fail when they run
         self.keep: set[torch.fx.Node] = set()
         self.fallible: dict[torch.fx.Node, Operation] = {}
+        #: those that check what the trace has assumed of numbers in tensors
+        self.asserting: set[torch.fx.Node] = set()
         #: whether more than tensors may show that an operation has failed when something had been written or drawn
         self.exposed = False
 

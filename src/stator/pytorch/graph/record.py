@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
+from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
-from stator.pytorch.graph.unread import refuse_lost, unchecked
+from stator.pytorch.graph.unread import refuse_read, unchecked
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
 from stator.pytorch.tensors.lowering import Call, fill
@@ -28,7 +29,7 @@ __all__ = ["record_call"]
 
 def record_call(recorder: Recorder, call: Call) -> Value:
     """Record a call, and return the traced value of its result."""
-    refuse_lost(recorder, call)
+    refuse_read(recorder, call)
     space = recorder.trace.space
     operation = Operation(recorder, call)
     outcome = _outcome(recorder, call, operation)
@@ -103,6 +104,8 @@ def _emit(recorder: Recorder, call: Call, operation: Operation, outcome: Outcome
                 rely_on_autograd(root)
     before = effects.random or effects.acts
     effects.note(node, operation, outcome, written)
+    if call.function is internals.assert_scalar:
+        effects.asserting.add(node)
     if unchecked(call):
         effects.fallible[node] = operation
     if (before or effects.written) and not effects.exposed:
