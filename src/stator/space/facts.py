@@ -21,6 +21,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stator.guards.callable_names import INSTANCE_METHOD
 from stator.guards.guard import Equals, IdIs, Predicate
 from stator.guards.source import CallSource, GetAttrSource
 from stator.space.host_types import Host
@@ -60,6 +61,7 @@ FIXED: dict[type, dict[str, str]] = {
         "__closure__": "a read-only member, set when the function is made; the cells may change",
     },
     re.Match: {"string": "a read-only member, set when the match is made"},
+    INSTANCE_METHOD: {"__func__": "a read-only member, set when the method is made"},
     contextvars.ContextVar: {"name": "a read-only member, set when the variable is made"},
 }
 

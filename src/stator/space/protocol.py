@@ -219,7 +219,7 @@ class _Signature:
     def __init__(self, host: Host, function: types.FunctionType, skip: int) -> None:
         self.host = host
         self.name = getattr(host, "__name__", "")
-        code = function.__code__
+        code = inspect.unwrap(function).__code__
         self.positional = code.co_varnames[skip : code.co_argcount]
         self.most = len(self.positional)
         self.least = self.most - len(function.__defaults__ or ())
@@ -259,7 +259,7 @@ def _method_adaptor(host: Host, value_class: type[Value], method: Host) -> Handl
             if isinstance(self, value_class) and signature.fits(len(args) - 1, kwargs):
                 return method(self, space, *args[1:], **kwargs)  # type: ignore[no-any-return]
             owner = getattr(host, "__objclass__", None)
-            if owner is not None and not isinstance(self, value_class) and issubclass(self.cls, owner):
+            if owner is not None and not isinstance(self, value_class) and self.isa(owner):
                 return space.unmodelled(host, args, kwargs)
         return bad_call(space, host, args, kwargs)
 
@@ -292,6 +292,17 @@ def builtin(*hosts: Host) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         for host in hosts:
             register(host, _plain_adaptor(host, function))
+        return function
+
+    return decorate
+
+
+def method_of(value_class: type[Value], *hosts: Host) -> Callable[[F], F]:
+    """Function decorator: `function(self, space, *args, **kwargs)` models a method for `self` of this model."""
+
+    def decorate(function: F) -> F:
+        for host in hosts:
+            register(host, _method_adaptor(host, value_class, function))
         return function
 
     return decorate

@@ -13,6 +13,7 @@ INDEX = {
     "classes.alternate": (
         "builtins.int.from_bytes builtins.float.fromhex builtins.bytes.fromhex builtins.bytearray.fromhex"
     ),
+    "classes.pybind11_": "pybind11_builtins builtins.instancemethod",
     "exceptions.exception_group": "builtins.BaseExceptionGroup",
     "functions.anext_": "builtins.aiter builtins.anext builtins.anext_awaitable",
     "functions.async_generator": (

@@ -10,7 +10,7 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable, undecided_in
-from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.fake.metadata import expression_of, is_symbol
 from stator.pytorch.nesting import leaves_of
 from stator.space.signals import Restart
 from stator.space.value import Unsupported
@@ -53,7 +53,8 @@ def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:
 
 def symbols_of(number: Number) -> frozenset[sympy.Symbol]:
     """The symbols that a number depends on."""
-    return number.node.expr.free_symbols if is_symbol(number) else frozenset()
+    expression = expression_of(number) if is_symbol(number) else None
+    return frozenset() if expression is None else expression.free_symbols
 
 
 def bindings(env: ShapeEnv, unseen: set[sympy.Symbol], result: Nested, function: Function) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
@@ -11,6 +11,8 @@ from stator.guards.base import Guard
 from stator.guards.guard import Equals, GlobalState
 from stator.guards.source import GlobalSource
 from stator.pytorch import internals
+from stator.pytorch.state import switches
+from stator.pytorch.state.function_modes import FunctionModes
 from stator.pytorch.state.program_hooks import ProgramHooks
 from stator.pytorch.state.state_probe import state_probe
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Host, Kwargs
     from stator.space.interfaces import Trace, Writer
 
-__all__ = ["SETTERS", "State", "snapshot"]
+__all__ = ["SETTERS", "State", "snapshot", "without_gradients"]
 
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
@@ -60,7 +62,19 @@ def _autocast_part(device: str) -> tuple[Callable[[], Part], Callable[[Part], Ca
     return read, calls
 
 
+def _switch_part(reader: Function, setter: Function) -> tuple[Callable[[], Part], Callable[[Part], Calls]]:
+    def read() -> Part:
+        answer = reader()
+        return tuple(answer) if type(answer) is list else answer
+
+    return read, lambda to: [(setter, ([*to] if type(to) is tuple else to,))]
+
+
 PARTS.update({f"autocast {device}": _autocast_part(device) for device in _AUTOCAST_DEVICES})
+PARTS.update({name: _switch_part(*pair) for name, pair in switches.SWITCHES.items()})
+
+#: setters of switches → the names of these
+_SWITCHED_BY = {setter: name for name, (_, setter) in switches.SWITCHES.items()}
 
 #: C functions that change the state: performed while tracing, and recorded in the graph
 SETTERS: dict[int, Function] = {
@@ -75,6 +89,7 @@ SETTERS: dict[int, Function] = {
         torch.clear_autocast_cache,
         internals.set_default_dtype,
         internals.set_deterministic_algorithms,
+        *_SWITCHED_BY,
     )
 }
 
@@ -136,9 +151,17 @@ class State:
         self._check = _check_of()
         self.key = self._key()
         self.hooks = ProgramHooks()
+        self.modes = FunctionModes(trace)
+        #: switches that the trace depends on
+        self.relied: dict[str, None] = {}
 
     def _key(self) -> object:
         return (self.current, torch.is_inference_mode_enabled(), tuple(map(str, _devices())))
+
+    def rely(self, names: Iterable[str]) -> None:
+        """The trace depends on these switches, as they were at its start."""
+        self.used = True
+        self.relied.update(dict.fromkeys(names))
 
     # -- changes ----------------------------------------------------------------------------------------------------
 
@@ -171,6 +194,8 @@ class State:
     def perform(self, function: Function, args: list[object], kwargs: Kwargs) -> object:
         """Let the traced program change the state, for real until the trace ends."""
         self.used = True
+        if function in _SWITCHED_BY:
+            self.rely((_SWITCHED_BY[function],))
         result = function(*args, **kwargs)
         if function is torch.autocast_increment_nesting:
             self.nesting += 1
@@ -227,18 +252,36 @@ class State:
 
     def guards(self) -> list[Guard]:
         """The state at the start is what it was."""
+        before = dict(zip(PARTS, self.entry, strict=True))
         return [
             GlobalState(self._check, "torch's global state is as it was"),
             Equals(_LEVEL, internals.forward_level()),
+            *(switches.guard_on(name, before[name]) for name in self.relied),
         ]
 
     def lines(self, writer: Writer) -> list[str]:
         """Generated lines that bring about the state at the end."""
-        lines = [f"{writer.expr(context)}.__enter__()" for context in self.open]
+        lines = [f"{writer.expr(context)}.__enter__()" for context in self.open] + self.modes.lines(writer)
         for function, args in changes(self.entry, self.current):
             lines.append(f"{writer.const(function)}({', '.join(map(writer.const, args))})")
         step = torch.autocast_increment_nesting if self.nesting > 0 else torch.autocast_decrement_nesting
         return lines + [f"{writer.const(step)}()"] * abs(self.nesting)
+
+
+class without_gradients:
+    """Gradients are not recorded meanwhile; `change` is how the recorder changes the state."""
+
+    def __init__(self, change: Function) -> None:
+        self.change = change
+
+    def __enter__(self) -> None:
+        self.before = torch.is_grad_enabled()
+        if self.before:
+            self.change(internals.set_grad_enabled, [False])
+
+    def __exit__(self, *exc: object) -> None:
+        if self.before:
+            self.change(internals.set_grad_enabled, [True])
 
 
 #: the innermost level of forward-mode differentiation: tensors have tangents only while there is one

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import torch
 
 from stator.guards.guard import GlobalState
 from stator.pytorch import internals
+from stator.pytorch.state import switches
 from stator.pytorch.state.is_compiling import is_compiling
 from stator.space.protocol import FALSE, IMMUTABLE, INTERCEPTS, NONE, Handler, pure, register
 from stator.space.value import Constant, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Args, Host
+    from stator.pytorch.types import Host
     from stator.space.space import Space
 
 __all__ = ["install", "intercept_constant"]
@@ -26,6 +26,9 @@ _ANSWERS: dict[tuple[str, str], Constant] = {
     ("torch._jit_internal", "is_scripting"): FALSE,
     ("torch.jit._trace", "is_tracing"): FALSE,
     ("torch.jit", "is_tracing"): FALSE,
+    # No other tracer is at work, see `state.other_tracers`.
+    ("torch.fx._symbolic_trace", "_get_is_fx_tracing"): FALSE,
+    ("torch.fx.experimental.proxy_tensor", "get_proxy_mode"): NONE,
 }
 
 #: those whose answer depends on who asks
@@ -58,17 +61,11 @@ _FOR_REAL = frozenset(
 _GUARDED: tuple[str, ...] = ("is_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "is_autocast_enabled")
 _GUARDED += ("get_autocast_dtype", "is_autocast_cpu_enabled", "get_autocast_gpu_dtype", "get_autocast_cpu_dtype")
 _GUARDED += ("is_autocast_cache_enabled", "_get_deterministic_algorithms", "_is_any_autocast_enabled")
-_GUARDED += ("_get_deterministic_algorithms_warn_only", "_is_torch_function_enabled", "_len_torch_function_stack")
-_GUARDED += ("_len_torch_dispatch_stack", "_is_torch_function_all_disabled", "_is_torch_function_mode_enabled")
+_GUARDED += ("_get_deterministic_algorithms_warn_only", "_is_torch_function_enabled")
+_GUARDED += ("_len_torch_dispatch_stack", "_is_torch_function_all_disabled")
 #: readers of other state: what they answer is guarded by itself
 _READERS: tuple[str, ...] = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "_get_default_device")
-_READERS += (
-    "_is_autocast_available",
-    "_get_math_sdp_enabled",
-    "_get_flash_sdp_enabled",
-    "_get_mem_efficient_sdp_enabled",
-)
-_READERS += ("_get_cudnn_enabled", "_get_mkldnn_enabled", "_get_float32_matmul_precision")
+_READERS += ("_is_autocast_available", "_get_float32_matmul_precision")
 
 
 def _reader(host: Host, guarded: bool) -> Handler:
@@ -80,27 +77,11 @@ def _reader(host: Host, guarded: bool) -> Handler:
             space.trace.recorder.state.used = True
         else:
             operands = tuple([space.known(arg) for arg in args])
-            answers = _answers(host, operands, space.known(result))
-            space.trace.guard(GlobalState(answers, f"{host.__name__}() is as it was"))
+            same = switches.answers(host, operands, space.known(result))
+            space.trace.guard(GlobalState(same, f"{host.__name__}() is as it was"))
         return result
 
     return handler
-
-
-class _Answers:
-    """Whether a reader still gives the same answer."""
-
-    def __init__(self, host: Host, args: Args, answer: object) -> None:
-        self.host, self.args, self.answer = host, args, answer
-
-    def __call__(self) -> bool:
-        return bool(self.host(*self.args) == self.answer)
-
-
-@functools.cache
-def _answers(host: Host, args: Args, answer: object) -> _Answers:
-    # One object per assumption, so that equal guards are kept once.
-    return _Answers(host, args, answer)
 
 
 def _answer(constant: Value) -> Handler:
@@ -135,3 +116,4 @@ def install() -> None:
     register(internals.tracing_state, _answer(NONE))
     register(internals.is_tracing, _answer(FALSE))
     INTERCEPTS.append(intercept_constant)
+    switches.install()

@@ -1,119 +1,91 @@
-"""`tensor[index]` where a part of the index is a symbol: it stays one, so that the graph serves any number.
+"""`tensor[index]` with tensors that hold one number each: a number to look up, or an element for each example.
 
-torch's own indexing takes symbols as bounds of slices only: as an index, one that stands for a size is made a number,
-and one that is known when the graph runs is refused. `select` takes both, so that is what an index by a number becomes.
-A tensor of one integer is an index like any other: torch reads the number in it.
+    mask = create_block_mask(lambda b, h, i, j: document[i] == document[j], …)
+
+runs the function by vmap for all positions at once, in a mode of torch's that makes `document[i]` the element for each
+(TransformGetItemToIndex). The functions that enter it are left to Python as a whole where anything breaks, so that the
+mode is never one of a graph break.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import torch
 
+from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.recording import record
-from stator.pytorch.tensors.scalars import is_integral, number_in
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.value import Value
+from stator.space.protocol import NONE, register
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Function
-    from stator.space.protocol import Handler
+    from stator.pytorch.types import Function, Nested
+    from stator.space.interfaces import Trace
     from stator.space.space import Space
 
-__all__ = ["indexed", "item_at", "set_item_at"]
-
-_MASKS = (torch.bool, torch.uint8)
+__all__ = ["ScalarIndexing", "install"]
 
 
-def item_at(tensor: torch.Tensor, index: Any) -> Any:
-    """`tensor[index]`."""
-    parts = _parts(index)
-    if not any(map(is_symbol, parts)):
-        return tensor[index]
-    part, rest = _selected(tensor, parts)
-    return part[rest] if rest else part
+class ScalarIndexing:
+    """Whether indices stand for those of many examples."""
 
+    def __init__(self, trace: Trace) -> None:
+        #: what the nodes of `tensor[index]` call, for each of the modes that are active; the last is the innermost
+        self.targets: list[Function] = []
+        self.modes: list[Value] = []
 
-def set_item_at(tensor: torch.Tensor, index: Any, value: Any) -> None:
-    """`tensor[index] = value`."""
-    parts = _parts(index)
-    if not any(map(is_symbol, parts)):
-        tensor[index] = value
-        return
-    part, rest = _selected(tensor, parts)
-    part[rest or ...] = value
+    @contextmanager
+    def by_operator(self) -> Iterator[None]:
+        """They do meanwhile. The graph holds `tensor[index]`, as the operator runs it in torch's mode."""
+        self.targets.append(operator.getitem)
+        try:
+            yield
+        finally:
+            self.targets.pop()
 
-
-def _parts(index: Any) -> tuple[Any, ...]:
-    return index if isinstance(index, tuple) else (index,)
-
-
-def _selected(tensor: torch.Tensor, parts: tuple[Any, ...]) -> tuple[torch.Tensor, tuple[Any, ...]]:
-    """The part of a tensor that the symbols among the parts of an index lead to, and the other parts."""
-    counts = [_count(part) for part in parts]
-    open_dims = tensor.dim() - sum(counts)
-    dim = tensor.dim() if ... in parts else sum(counts)
-    for part, count in zip(reversed(parts), reversed(counts), strict=True):
-        dim -= open_dims if part is ... else count
-        if is_symbol(part):
-            size = tensor.shape[dim]  # backends compute addresses without a look at it
-            internals.assume(part < size)
-            internals.assume(part >= -size)
-            tensor = tensor.select(dim, part)
-    return tensor, tuple(part for part in parts if not is_symbol(part))
-
-
-def _count(part: Any) -> int:
-    """How many dimensions a part of an index is about."""
-    if isinstance(part, torch.Tensor):
-        return part.dim() if part.dtype in _MASKS else 1
-    return 0 if part is None or part is ... or isinstance(part, bool) else 1
-
-
-def indexed(function: Function) -> Handler:
-    """The model of `__getitem__` or `__setitem__`, in which `function` takes part where there are symbols."""
-
-    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        if len(args) < 2 or kwargs or type(args[0].force()) is not TensorValue:
+    def call(self, tensor: Value, parts: list[Value]) -> Call | None:
+        """The call to record for `tensor[parts]`; None for an ordinary one."""
+        if not self.targets or not isinstance(tensor, TensorValue):
             return None
-        index = args[1].force()
-        parts = [part.force() for part in space.unpack(index)] if index.cls is tuple else [index]
-        if not all(map(_is_simple, parts)):
+        if any(part.cls is list for part in parts):
+            raise Unsupported(errors.UnsupportedTensorOperation("Tensor.__getitem__", "its index is a list"))
+        if not all(isinstance(part, TensorValue) or part.cls is int for part in parts):
             return None
-        parts = _as_numbers(space, parts)
-        if not any(part.symbolic and part.cls is int for part in parts):
-            return None
-        operands = [args[0], space.new_tuple(parts), *args[2:]]
-        return record(space, Call(function, "call_function", function), operands, {})
-
-    return handler
+        return Call(elements, "call_function", self.targets[-1])
 
 
-def _as_numbers(space: Space, parts: list[Value]) -> list[Value]:
-    """The parts of an index for a backend that compiles: tensors of one integer are numbers.
-
-    It runs the graph on symbols again, and what is known of a number from later operations must not be news there. In
-    the body of an operation a tensor may be one of many, and has no number.
-    """
-    recorder = space.trace.recorder
-    if recorder.keeps_order or recorder.nodes.graph is not recorder.nodes.whole:
-        return parts
-    return [_as_number(space, part) for part in parts]
+def elements(tensor: torch.Tensor, index: Nested) -> torch.Tensor:
+    """The elements of a tensor at an index for each example; never a view."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return torch.ops.aten.index(tensor, [torch.as_tensor(part, device=tensor.device) for part in parts])
 
 
-def _as_number(space: Space, part: Value) -> Value:
-    if isinstance(part, TensorValue) and not part.shape and is_integral(part.dtype) and part.dtype not in _MASKS:
-        return number_in(space, part) or part
-    return part
+def _entered(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`_push_on_torch_function_stack(mode)`; None for other modes."""
+    mode = args[0].force()
+    if mode.cls.__name__ != "TransformGetItemToIndex" or not mode.cls.__module__.startswith("torch._dynamo."):
+        return None
+    indexing = space.trace.extension(ScalarIndexing)
+    indexing.targets.append(elements)
+    indexing.modes.append(mode)
+    return NONE
 
 
-def _is_simple(part: Value) -> bool:
-    """Whether it is clear how many dimensions a part is about; that of a list depends on what is in it."""
-    return part.symbolic or isinstance(part, TensorValue) or part.cls in _SIMPLE
+def _left(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`_pop_torch_function_stack()`."""
+    indexing = space.trace.extension(ScalarIndexing)
+    if not indexing.modes:
+        return None
+    indexing.targets.pop()
+    return indexing.modes.pop()
 
 
-_SIMPLE = (int, bool, slice, type(None), type(...))
+def install() -> None:
+    """Register the models."""
+    register(internals.push_function_mode, _entered)
+    register(internals.pop_function_mode, _left)

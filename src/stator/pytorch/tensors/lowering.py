@@ -17,7 +17,7 @@ from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.nesting import is_sequence
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import MODELS
-from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.space.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,8 +51,8 @@ class Call:
     """
 
     __slots__ = (
-        *("acts", "args", "exact", "function", "key", "kind", "kwargs"),
-        *("metas", "only_raises", "operands", "swap", "target"),
+        *("acts", "args", "exact", "function", "generator", "key", "kind", "kwargs"),
+        *("metas", "only_raises", "operands", "reads_history", "swap", "target"),
     )
 
     def __init__(self, function: Function, kind: str, target: Function | str, swap: bool = False) -> None:
@@ -63,7 +63,11 @@ class Call:
         self.acts = False
         #: all that it does besides computing is to raise
         self.only_raises = False
+        #: it goes through what autograd has recorded of its operands, and uses it up
+        self.reads_history = False
         self.exact = True
+        #: the random generator that it is given to draw from
+        self.generator: Value | None = None
         self.args: Args = ()
         self.kwargs: Kwargs = {}
         self.operands: list[Value] = []
@@ -107,8 +111,8 @@ class Lowering:
         if value.lazy:
             value = value.force()
         kind = type(value)
-        if kind is Constant:
-            return self.host(value.host)  # type: ignore[attr-defined]
+        if value.constant:
+            return self.host(value.host)
         if isinstance(value, TensorValue) or value.symbolic:
             return self.operand(value)
         if is_sequence(value):
@@ -136,7 +140,7 @@ class Lowering:
 
     def sequence(self, value: Host) -> tuple[Nested, object]:
         parts = [self.value(item) for item in self.space.unpack(value)]
-        kind = list if issubclass(value.cls, list) else tuple
+        kind = list if value.isa(list) else tuple
         self.call.exact &= value.cls is kind
         return kind([t for t, _ in parts]), (kind, *[k for _, k in parts])
 
@@ -191,6 +195,10 @@ def lower_call(space: Space, call: Call, args: list[Value], kwargs: dict[str, Va
     """Fill in the arguments of a call."""
     lowering = Lowering(space, call)
     parts = [lowering.value(arg) for arg in args]
+    generator = kwargs.get("generator")
+    if generator is not None and issubclass(generator.force().cls, torch.Generator):
+        call.generator = generator.force()
+        kwargs = {name: arg for name, arg in kwargs.items() if name != "generator"}
     named = [(name, *lowering.value(arg)) for name, arg in kwargs.items()]
     call.args = tuple([template for template, _ in parts])
     call.kwargs = {name: template for name, template, _ in named}

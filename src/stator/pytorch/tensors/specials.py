@@ -11,14 +11,16 @@ from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.shapes.indices import by_number, item_at, parts_of, set_item_at
 from stator.pytorch.shapes.symbols import shows_any
 from stator.pytorch.tensors.calls import method_handler
-from stator.pytorch.tensors.indexing import indexed, item_at, set_item_at
-from stator.pytorch.tensors.recording import record_method
+from stator.pytorch.tensors.indexing import ScalarIndexing
+from stator.pytorch.tensors.recording import record, record_method
 from stator.pytorch.tensors.scalars import as_number, is_integral, known_as
+from stator.pytorch.tensors.subclass import has_overrides
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.deferred import DeferredStr
-from stator.space.protocol import TRUE, register
+from stator.space.protocol import register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ def unbind(space: Space, tensor: TensorValue) -> list[Value]:
     """The slices along the first dimension, as iteration gives them."""
     if len(tensor.shape) == 0:
         raise space.error(TypeError, "iteration over a 0-d tensor")
+    if has_overrides(space, [tensor], {}):
+        space.call(space.getattr(tensor, "dim"), [], {})
+        return space.unpack(space.call(space.getattr(tensor, "unbind"), [Constant(0)], {}))
     return space.unpack(record_method(space, "unbind", tensor, 0))
 
 
@@ -110,13 +115,17 @@ def _numbers(space: Space, tensor: TensorValue, sizes: list[int]) -> Value | Non
 _MOST_NUMBERS = 64
 
 
-def _requires_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """`requires_grad_`: nothing to do where it holds already."""
-    tensor = args[0].force()
-    flags = [*args[1:], *kwargs.values()] or [TRUE]
-    if isinstance(tensor, TensorValue) and len(flags) == 1 and space.known(flags[0].force()) is tensor.requires_grad:
-        return tensor
-    raise Unsupported(errors.NewLeaf("Tensor.requires_grad_"))
+def _getitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`tensor[index]`."""
+    if len(args) != 2 or kwargs:
+        return None
+    scalar = space.trace.extension(ScalarIndexing).call(args[0].force(), parts_of(space, args[1]))
+    return by_number(space, item_at, args) if scalar is None else record(space, scalar, args, {})
+
+
+def _setitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`tensor[index] = value`."""
+    return None if len(args) != 3 or kwargs else by_number(space, set_item_at, args)
 
 
 def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -149,11 +158,10 @@ def _text(function: Function, name: str) -> Any:
 def install() -> None:
     """Register the models."""
     register(torch.Tensor.__iter__, _iter)
-    register(_Base.__getitem__, indexed(item_at))
-    register(_Base.__setitem__, indexed(set_item_at))
+    register(_Base.__getitem__, _getitem)
+    register(_Base.__setitem__, _setitem)
     register(torch.Tensor.__len__, _len)
     register(_Base.__len__, _len)
-    register(_Base.requires_grad_, _requires_grad)
     register(_Base.new, _new)
     register(_Base.tolist, _tolist)
     for name in ("item", "__int__", "__float__", "__index__", "__bool__", "is_nonzero"):

@@ -1,0 +1,60 @@
+"""How messages name what is written in C: as the program finds it, not as the C code is put together."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from stator.guards.raw import ABSENT, class_dict, full_name, is_heap_type, mro_of, own_name, own_qualname, type_lookup
+
+__all__ = ["INSTANCE_METHOD", "callable_name", "class_name", "function_of", "is_unbound", "place_of"]
+
+#: the type of C functions that are methods where a class has them (`PyInstanceMethod_Type`), which bears no name
+INSTANCE_METHOD: Any = next(
+    cls for cls in object.__subclasses__() if own_name(cls) == "instancemethod" and not is_heap_type(cls)
+)
+
+
+def callable_name(host: Any, cls: type | None = None) -> str:
+    """The name of a C function with its module, or with the class that has it as a method: `cls` or a base of it."""
+    if is_unbound(host):
+        place = place_of(host, cls) if cls is not None else None
+        return f"{host.__module__}.{host.__name__}" if place is None else f"{class_name(place[0])}.{place[1]}"
+    owner = getattr(host, "__objclass__", None)
+    name = getattr(host, "__qualname__", None) or repr(host)
+    module = getattr(owner, "__module__", None) or getattr(host, "__module__", None)
+    return f"{module}.{name}" if module and module != "builtins" else str(name)
+
+
+def class_name(cls: type) -> str:
+    """The name of a class with its module, which its own name may have already (`torch.jit.ScriptFunction`)."""
+    name = own_qualname(cls)
+    return name if name.startswith(f"{cls.__module__}.") else full_name(cls)
+
+
+def is_unbound(host: Any) -> bool:
+    """Whether a C function whose `__self__` is some object is none of the methods of that object (`[].append`).
+
+    pybind11 keeps the record of a function's overloads there, whose class `__qualname__` names.
+    """
+    if type(host) is not types.BuiltinFunctionType:
+        return False
+    kind = type(host.__self__)
+    if issubclass(kind, types.ModuleType | type | types.NoneType):
+        return False
+    return type(host.__module__) is str or type_lookup(kind, host.__name__) is ABSENT
+
+
+def place_of(function: Any, cls: type) -> tuple[type, str] | None:
+    """The class along the MRO that has the function as a method or as the getter of a property, and its name there."""
+    for base in mro_of(cls) or ():
+        for name, found in class_dict(base).items():
+            if function_of(found) is function:
+                return base, name
+    return None
+
+
+def function_of(member: Any) -> Any:
+    """The C function behind a method or the getter of a property."""
+    function: Any = member.fget if type(member) is property else member
+    return function.__func__ if type(function) is INSTANCE_METHOD else function

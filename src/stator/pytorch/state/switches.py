@@ -1,0 +1,89 @@
+"""Switches of torch's kernels, which a program reads and sets: attention's (`sdpa_kernel`), cuDNN's, oneDNN's.
+
+They are parts of the global state, as `no_grad` is (see `global_state`), but no part of what every entry is guarded by:
+few programs depend on them. A trace that reads one, sets one, or computes attention is guarded by those it is about, as
+they were at its beginning.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch.nn.functional
+
+from stator.guards.guard import GlobalState
+from stator.pytorch import internals
+from stator.space.protocol import Handler, register
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Args, Function, Host
+    from stator.space.space import Space
+    from stator.space.value import Value
+
+__all__ = ["ATTENTION", "SWITCHES", "answers", "install", "rely_on_attention"]
+
+#: what is read of each, and what sets it
+_NAMES = {
+    **{f"_get_{kind}_sdp_enabled": f"_set_sdp_use_{kind}" for kind in ("math", "flash", "mem_efficient", "cudnn")},
+    **{f"_get_{kind}_sdp_enabled": f"_set_sdp_use_{kind}" for kind in ("overrideable", "fa3", "fa4")},
+    "_get_math_sdp_allow_fp16_bf16_reduction": "_set_math_sdp_allow_fp16_bf16_reduction",
+    "_get_sdp_priority_order": "_set_sdp_priority_order",
+    **{f"_get_cudnn_{what}": f"_set_cudnn_{what}" for what in ("enabled", "benchmark", "deterministic")},
+    **{f"_get_mkldnn_{what}": f"_set_mkldnn_{what}" for what in ("enabled", "deterministic")},
+}
+
+
+def _pairs() -> dict[str, tuple[Function, Function]]:
+    """The reader and the setter of each switch that this torch has, by the name of the reader."""
+    found = {name: internals.c_functions((name, setter)) for name, setter in _NAMES.items()}
+    return {name: (pair[0], pair[1]) for name, pair in found.items() if len(pair) == 2}
+
+
+SWITCHES = _pairs()
+#: those that say which kernels attention may take
+ATTENTION = tuple(name for name in SWITCHES if "sdp" in name)
+
+
+class _Answers:
+    """Whether a reader still gives the same answer."""
+
+    def __init__(self, host: Host, args: Args, answer: object) -> None:
+        self.host, self.args, self.answer = host, args, answer
+
+    def __call__(self) -> bool:
+        answer = self.host(*self.args)
+        return bool((tuple(answer) if type(answer) is list else answer) == self.answer)
+
+
+@functools.cache
+def answers(host: Host, args: Args, answer: object) -> Callable[[], bool]:
+    """What tells whether `host(*args)` is still this answer: one object each, so that equal guards are kept once."""
+    return _Answers(host, args, answer)
+
+
+def guard_on(name: str, answer: object) -> GlobalState:
+    """The switch is as it was."""
+    return GlobalState(answers(SWITCHES[name][0], (), answer), f"torch._C.{name}() is as it was")
+
+
+def _reading(name: str, reader: Host) -> Handler:
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        space.trace.recorder.state.rely((name,))
+        return space.run_known(reader, args, kwargs)
+
+    return handler
+
+
+def rely_on_attention(space: Space, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """Attention is computed: a backend may choose the kernel while it compiles. The call itself is for others."""
+    space.trace.recorder.state.rely(ATTENTION)
+
+
+def install() -> None:
+    """Register the models."""
+    for name, (reader, _) in SWITCHES.items():
+        register(reader, _reading(name, reader))
+    register(torch.nn.functional.scaled_dot_product_attention, rely_on_attention)
+    register(torch.nn.functional.multi_head_attention_forward, rely_on_attention)
