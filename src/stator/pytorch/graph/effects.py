@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stator.pytorch import internals
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -77,6 +79,8 @@ class GraphEffects:
             self.drawing.add(node)
         if outcome.effectful:
             self.keep.add(node)
+        if operation.function is internals.assert_scalar:
+            self.asserting.add(node)
 
     def note_state(self, node: torch.fx.Node) -> None:
         """A node has been recorded that changes the global state."""

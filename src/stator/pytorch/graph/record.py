@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
-from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
 from stator.pytorch.fake.storage import storage_of
@@ -118,8 +117,6 @@ def _emit(recorder: Recorder, call: Call, operation: Operation, outcome: Outcome
                 rely_on_autograd(root)
     before = effects.random or effects.acts
     effects.note(node, operation, outcome, written)
-    if call.function is internals.assert_scalar:
-        effects.asserting.add(node)
     if unchecked(call):
         effects.fallible[node] = operation
     if (before or effects.written) and not effects.exposed:
