@@ -187,6 +187,12 @@ _STATE = {
     "DispatchModeKey": Name(
         "torch._C._TorchDispatchModeKey", CLASS, "which of its own there are", has=("FAKE", "PROXY", "FUNCTIONAL")
     ),
+    "FunctionalTensorMode": Name(
+        "torch._subclasses.functional_tensor.FunctionalTensorMode", CLASS, "running an operator as AOTAutograd does"
+    ),
+    "FunctionalTensor": Name(
+        "torch._subclasses.functional_tensor.FunctionalTensor", CLASS, "its tensors", has=("to_functional",)
+    ),
     "EnablePythonDispatcher": Name(
         "torch._C._EnablePythonDispatcher", CLASS, "kernels that take symbolic sizes, as AOTAutograd uses them", takes=0
     ),

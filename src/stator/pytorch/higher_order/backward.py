@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from stator.pytorch import internals
 from stator.pytorch.nesting import tensors_in
 from stator.pytorch.tensors.lowering import Call, fill
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
@@ -30,13 +31,14 @@ def failure_of_backward(recorder: Recorder, call: Call) -> str | None:
     if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in tensors_among(call.operands)):
         return None
     env = recorder.shapes.env if recorder.shapes.begun else None
-    mode = recorder.fakes.executor.mode
     try:
-        with mode, nullcontext() if env is None else env.ignore_fresh_unbacked_symbols():
-            leaves = [_leaf(operand) for operand in call.operands]
-            result = call.function(*fill(call.args, leaves), **fill(call.kwargs, leaves))
-            made = [tensor for tensor in tensors_in(result) if tensor.requires_grad]
-            torch.autograd.backward(made, [torch.empty_like(tensor) for tensor in made])
+        # As AOTAutograd runs it: some operators check there what their functions do.
+        with recorder.fakes.executor.mode, internals.EnablePythonDispatcher(), internals.FunctionalTensorMode():
+            with nullcontext() if env is None else env.ignore_fresh_unbacked_symbols():
+                leaves = [_leaf(operand) for operand in call.operands]
+                result = call.function(*fill(call.args, leaves), **fill(call.kwargs, leaves))
+                made = [tensor for tensor in tensors_in(result) if tensor.requires_grad]
+                torch.autograd.backward(made, [torch.empty_like(tensor) for tensor in made])
     except Exception as e:  # whatever it is, the backend would meet it
         return str(e).partition("\n")[0][:200]
     return None
@@ -45,4 +47,6 @@ def failure_of_backward(recorder: Recorder, call: Call) -> str | None:
 def _leaf(operand: Value) -> FakeOperand:
     """A fake operand that gradients are accumulated in."""
     fake: FakeOperand = operand.fake  # type: ignore[attr-defined]
-    return fake.detach().requires_grad_(fake.requires_grad) if isinstance(operand, TensorValue) else fake
+    if not isinstance(operand, TensorValue):
+        return fake
+    return internals.FunctionalTensor.to_functional(fake.detach()).requires_grad_(fake.requires_grad)
