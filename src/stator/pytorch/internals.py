@@ -187,12 +187,6 @@ _STATE = {
     "DispatchModeKey": Name(
         "torch._C._TorchDispatchModeKey", CLASS, "which of its own there are", has=("FAKE", "PROXY", "FUNCTIONAL")
     ),
-    "FunctionalTensorMode": Name(
-        "torch._subclasses.functional_tensor.FunctionalTensorMode", CLASS, "running an operator as AOTAutograd does"
-    ),
-    "FunctionalTensor": Name(
-        "torch._subclasses.functional_tensor.FunctionalTensor", CLASS, "its tensors", has=("to_functional",)
-    ),
     "EnablePythonDispatcher": Name(
         "torch._C._EnablePythonDispatcher", CLASS, "kernels that take symbolic sizes, as AOTAutograd uses them", takes=0
     ),
@@ -346,6 +340,9 @@ _FUNCTIONS = {
 
 #: what torch does not load by itself
 LATER = {
+    "aot_function": Name(
+        "torch._functorch.aot_autograd.aot_function", FUNCTION, "whether a backward pass can be traced", takes=2
+    ),
     "refs": Name("torch._refs", MODULE, "`torch.tensor` of what is known", has=("tensor",)),
     "numpy": Name("torch._numpy", MODULE, "NumPy's functions on tensors", has=("ndarray",)),
     "LocalSource": Name(
