@@ -351,12 +351,12 @@ def test_gradients_of_a_leaf_with_two_memories(backend: str) -> None:
 
 
 @backends
-def test_one_that_existed_before_breaks(backend: str) -> None:
+def test_a_tensor_of_another_kind_that_existed_before_breaks(backend: str) -> None:
     def program(x: Any) -> Any:
         x.requires_grad_()
-        return x * 2
+        return (x * x).real
 
-    stats = alike(lambda: (program, []), plain, backend=backend, sizes=(3,), calls=1)
+    stats = alike(lambda: (program, []), lambda n: (torch.ones(3).to(torch.complex64).conj(),), backend=backend)
     assert {found.code for found in stats.breaks} == {"SB0209"}
 
 
@@ -501,3 +501,221 @@ def test_a_copied_module(backend: str) -> None:
         return program, list(model.parameters())
 
     alike(make, rows, backend=backend, sizes=(3,))
+
+
+@backends
+def test_a_copy_has_what_the_tensor_has(backend: str) -> None:
+    buffer = torch.ones(3)
+    buffer.mark = ["a"]  # type: ignore[attr-defined]
+
+    def program(x: Any) -> Any:
+        listed = copy.deepcopy([buffer, x * 2, buffer])
+        listed[0].add_(1)
+        return listed[0] is listed[2], listed, buffer, listed[0].mark is buffer.mark, listed[0].mark
+
+    alike(lambda: (program, []), plain, backend=backend, breaks=0)
+
+
+@pytest.mark.parametrize("make", [lambda t: [t[:2], t[2:]], lambda t: [t, t.view(-1)], lambda t: [t.view(-1)[::2]]])
+def test_a_storage_that_several_tensors_have(make: Any) -> None:
+    tensors = make(torch.arange(6.0).view(2, 3))
+
+    def program(x: Any) -> Any:
+        copied = copy.deepcopy(tensors)
+        copied[0].add_(1)
+        return copied, x + 1
+
+    alike(lambda: (program, []), plain)
+
+
+def test_storages_that_are_one_in_another_call() -> None:
+    def program(a: Any, b: Any) -> Any:
+        first, second = copy.deepcopy([a, b])
+        first.add_(1)
+        return second
+
+    compiled = stator.compile(program, backend="eager")
+    one, other = torch.zeros(3), torch.zeros(3)
+    assert compiled(one, other).tolist() == [0, 0, 0]
+    assert compiled(one, one.view(3)).tolist() == [1, 1, 1]
+
+
+# -- what is asked about a tensor -------------------------------------------------------------------------------------
+
+
+def places(x: Any) -> Any:
+    y = x * 2
+    node = y.grad_fn
+    named = node.name(), type(node).__name__, node is y.grad_fn, node is not None
+    z = y.sin().split(1)[1]
+    return y, named, x.grad_fn, y.detach().grad_fn, z.output_nr, y.is_leaf, z.grad_fn.name()
+
+
+def versions(x: Any) -> Any:
+    y = x * 2
+    before = y._version
+    y.add_(1)
+    view = y[:1]
+    view.mul_(2)
+    return y, before, y._version, view._version
+
+
+def version_of_an_argument(x: Any) -> Any:
+    before = x._version
+    x.add_(1)
+    x.mul_(2)
+    return x * 2, x._version - before
+
+
+@backends
+def test_the_node_of_a_tensor(backend: str) -> None:
+    alike(lambda: (places, []), vector, backend=backend, breaks=0)
+
+
+@backends
+@pytest.mark.parametrize("program", [versions, version_of_an_argument])
+def test_how_often_a_tensor_was_written(program: Any, backend: str) -> None:
+    alike(lambda: (program, []), plain, backend=backend, breaks=0)
+
+
+@backends
+def test_a_tensor_that_grows(backend: str) -> None:
+    def program(x: Any) -> Any:
+        y, z = torch.empty(0), torch.zeros(1)
+        y.resize_(2, 3)
+        y.fill_(2)
+        z.resize_as_(x).copy_(x)
+        return y, z * 2
+
+    alike(lambda: (program, []), plain, backend=backend, breaks=0)
+
+
+# -- arguments that become leaves -------------------------------------------------------------------------------------
+
+
+def argument_flagged(x: Any) -> Any:
+    y = x * 2
+    x.requires_grad_()
+    return y, x * 3, x
+
+
+def argument_flagged_at_the_end(x: Any) -> Any:
+    x.requires_grad_()
+    return x
+
+
+def argument_differentiated(x: Any) -> Any:
+    x.requires_grad_(True)
+    y = (x.sin() * x).sum()
+    (gradient,) = torch.autograd.grad(y, x, create_graph=True)
+    return gradient, y
+
+
+def argument_flagged_for_a_while(x: Any) -> Any:
+    x.requires_grad = True
+    y = x * 2
+    x.requires_grad = False
+    return y, x * 3
+
+
+def argument_written(x: Any) -> Any:
+    x.add_(1)
+    x.requires_grad_()
+    return x * 2, x
+
+
+@backends
+@pytest.mark.parametrize(
+    "program",
+    [
+        argument_flagged,
+        argument_flagged_at_the_end,
+        argument_differentiated,
+        argument_flagged_for_a_while,
+        argument_written,
+    ],
+)
+def test_an_argument_becomes_a_leaf(program: Any, backend: str) -> None:
+    if (program, backend) == (argument_differentiated, "aot_eager"):
+        pytest.skip("AOTAutograd has no second derivative")
+    alike(lambda: (program, []), plain, backend=backend, breaks=0)
+    if program is not argument_written:
+        alike(lambda: (program, []), lambda n: (torch.linspace(0, 1, n + 2)[2:],), backend=backend, breaks=0)
+
+
+@backends
+def test_a_view_that_becomes_a_leaf_is_written(backend: str) -> None:
+    def program(x: Any) -> Any:
+        x.requires_grad_()
+        try:
+            x.add_(1)
+        except RuntimeError as e:
+            return [str(e)]
+        return None
+
+    alike(lambda: (program, []), lambda n: (torch.ones(6)[:n],), backend=backend, sizes=(3,), calls=1)
+
+
+@backends
+def test_the_gradient_of_a_new_leaf_is_assigned(backend: str) -> None:
+    def program(x: Any) -> Any:
+        leaf = nn.Parameter(x * 2)
+        leaf.grad = x * 3
+        first = leaf.grad
+        leaf.grad = None
+        other = nn.Parameter(x)
+        other.grad = first * 2
+        return leaf, other, first, other.grad, [leaf.grad]
+
+    alike(lambda: (program, []), plain, backend=backend, breaks=0)
+
+
+@backends
+def test_parameters_that_are_frozen_no_more(backend: str) -> None:
+    def make() -> Any:
+        torch.manual_seed(0)
+        model = nn.Linear(3, 3).requires_grad_(False)
+
+        def program(x: Any) -> Any:
+            for parameter in model.parameters():
+                parameter.requires_grad_(True)
+            return model(x)
+
+        return program, list(model.parameters())
+
+    alike(make, rows, backend=backend, breaks=0)
+
+
+@backends
+def test_a_graph_that_fails_leaves_the_argument_as_it_was(backend: str) -> None:
+    def program(x: Any, i: Any) -> Any:
+        x.requires_grad_()
+        return (x * 2)[i]
+
+    x = torch.ones(3)
+    with pytest.raises(IndexError):
+        stator.compile(program, backend=backend)(x, torch.tensor([5]))
+    assert x.requires_grad  # the frame has been executed again
+
+
+@backends
+def test_an_array_keeps_the_memory_that_it_was_made_of(backend: str) -> None:
+    def program(p: Any, x: Any) -> Any:
+        array = p.numpy()
+        p.data = x * 2
+        p.add_(1)
+        return p, array.sum()
+
+    alike(lambda: (program, []), two, backend=backend)
+
+
+@backends
+def test_a_leaf_after_a_break(backend: str) -> None:
+    def program(x: Any) -> Any:
+        leaf = nn.Parameter(x * 2)
+        y = (leaf * x).sum()
+        stator.graph_break()
+        y.backward()
+        return leaf.grad, leaf
+
+    alike(lambda: (program, []), plain, backend=backend)

@@ -208,6 +208,60 @@ def test_gradient(backend: str) -> None:
     agree(lambda x: (x * 2).exp(), lambda n: (pair(n).requires_grad_(),), backend=backend, grad=True)
 
 
+class Paired(torch.autograd.Function):
+    """Makes a wrapper of two tensors, which get gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        return Pair(a, b)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad.a, grad.b
+
+
+class Added(torch.autograd.Function):
+    """Takes a wrapper apart."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.a + x.b
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return Pair(grad, grad * 2)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_autograd_functions(backend: str) -> None:
+    def leaves(n: int) -> Any:
+        return plain(n).requires_grad_(), plain(n).requires_grad_()
+
+    agree(lambda a, b: Added.apply(Paired.apply(a, b) * 2) * 3, leaves, backend=backend, grad=True)
+    agree(lambda x: Added.apply(x * 2) * 3, lambda n: (pair(n).requires_grad_(),), backend=backend, grad=True)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_training(backend: str) -> None:
+    def steps(compile_: Callable[[Any], Any]) -> Any:
+        torch.manual_seed(0)
+        layer = torch.nn.Linear(3, 4)
+        layer.weight = torch.nn.Parameter(Pair(torch.randn(4, 3), torch.randn(4, 3)))
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        run, found = compile_(layer), []
+        for n in (5, 5, 2):
+            loss = run(plain(n)).sum()
+            loss.backward()
+            found.append(parts([loss.detach(), layer.weight.grad, layer.bias.grad]))
+            optimizer.step()
+            optimizer.zero_grad()
+        return found
+
+    expected = steps(lambda layer: layer)
+    stator.reset()
+    assert_same(steps(lambda layer: stator.compile(layer, backend=backend, fullgraph=True)), expected, "steps")
+
+
 def test_inductor() -> None:
     agree(lambda x: (x * 2 + 1).a, lambda n: (pair(n),), backend="inductor")
 
@@ -318,3 +372,95 @@ def test_jagged_tensors_of_common_offsets() -> None:
     assert program(x, x * 2) is True
     assert program(x, jagged(2)) is False
     assert program(x, x * 2) is True
+
+
+# -- what __torch_dispatch__ does besides computing -------------------------------------------------------------------
+
+CALLS: list[Any] = []
+SETTINGS = {"factor": 1}
+
+
+class Acting(torch.Tensor):
+    """A wrapper of one tensor; `act` is called for each operation."""
+
+    act: Callable[[Any], Any] = staticmethod(lambda func: None)
+
+    @staticmethod
+    def __new__(cls, inner: Any) -> Any:
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return f"Acting({self.inner!r})"
+
+    def __tensor_flatten__(self) -> Any:
+        return ["inner"], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner: Any, context: Any, size: Any, stride: Any) -> Any:
+        return Acting(inner["inner"])
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.act(func)
+        inner = [arg.inner if isinstance(arg, Acting) else arg for arg in args]
+        return Acting(func(*inner, **(kwargs or {})) * SETTINGS["factor"])
+
+
+def local_list(func: Any) -> None:
+    names: list[str] = []
+    names.append(func.__name__ + str(func) + func._schema.name)
+
+
+def appending(func: Any) -> None:
+    CALLS.append(func)
+
+
+def printing(func: Any) -> None:
+    print("performing", func)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("act", [local_list, appending, printing])
+def test_what_dispatch_does_is_done_as_in_eager(act: Any, backend: str, capsys: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(Acting, "act", staticmethod(act))
+
+    def program(x: Any) -> Any:
+        return (x * 2 + 1).inner
+
+    def outcome(run: Any) -> Any:
+        CALLS.clear()
+        results = [run(Acting(torch.arange(3.0))) for _ in range(3)]
+        return results, [str(func) for func in CALLS], capsys.readouterr().out
+
+    expected = outcome(program)
+    stator.reset()
+    assert_same(list(outcome(stator.compile(program, backend=backend))), list(expected), "outcome")
+    assert (stator.stats().graph_breaks == 0) is (act is local_list)
+    if act is not local_list:
+        with pytest.raises(stator.GraphBreakError, match="SB0207: .*'Acting'.* does more than compute"):
+            stator.compile(program, backend=backend, fullgraph=True)(Acting(torch.arange(3.0)))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_what_dispatch_reads_is_guarded(backend: str, monkeypatch: Any) -> None:
+    run = stator.compile(lambda x: (x + 1).inner, backend=backend, fullgraph=True)
+    x = Acting(torch.arange(3.0))
+    for factor in (1, 3, 2):
+        monkeypatch.setitem(SETTINGS, "factor", factor)
+        assert_same(run(x), (x + 1).inner, "result")
+
+
+SCALE = torch.full((), 3.0)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_tensors_that_dispatch_is_not_given(backend: str, monkeypatch: Any) -> None:
+    monkeypatch.setitem(SETTINGS, "factor", SCALE)
+    run = stator.compile(lambda x: (x + 1).inner, backend=backend)
+    x = Acting(torch.arange(3.0))
+    for number in (3.0, 4.0):
+        SCALE.fill_(number)
+        assert_same(run(x), (x + 1).inner, "result")

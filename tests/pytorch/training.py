@@ -18,7 +18,7 @@ SIZES = (3, 3, 5, 2)
 
 def rows(n: int) -> tuple[torch.Tensor, ...]:
     """The arguments of most programs: data, of another kind in each call."""
-    return (torch.linspace(0.5, 1.5, 3 * n).reshape(n, 3) * n,)
+    return ((torch.arange(3.0 * n) * n).sin().reshape(n, 3),)
 
 
 def trains_alike(
@@ -78,7 +78,7 @@ def _again(result: torch.Tensor) -> str:
     """What `backward()` says of a result that leaves the program with a history."""
     if result.requires_grad and not result.is_leaf:
         try:
-            result.backward(torch.ones_like(result), retain_graph=True)
+            result.backward(torch.ones_like(result))
         except RuntimeError as error:
             return _first_line(error)
     return ""

@@ -38,11 +38,11 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
         return None
     if compile_region is None:
         return None  # a region that no compile() call has made
+    if compile_region.root is None:
+        compile_region.root = code
     other = other_at_work()
     if other is not None:
         return compile_region.leave_to(other, code)
-    if compile_region.root is None:
-        compile_region.root = code
     if code is not compile_region.root and runs_whole(code):
         set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
         return ALONE

@@ -327,13 +327,14 @@ class PrintOfTensor(Break):
 
 
 class UnsupportedTensorSubclass(Break):
-    """A tensor subclass overrides operations below autograd (`__torch_dispatch__`)."""
+    """An operation on tensors of a subclass does what no graph can do in its place."""
 
     code = "SB0207"
-    title = "tensor subclass with __torch_dispatch__"
-    template = "tensor subclass '{type_name}' defines __torch_dispatch__"
-    hint = "unwrap it before the compiled function, or define __torch_function__ instead"
+    title = "tensor subclass that is not traced"
+    template = "an operation on '{type_name}' is not traced: {why}"
+    hint = "let its __torch_dispatch__ only compute, or unwrap the tensors before the compiled function"
     type_name: str
+    why: str
 
 
 class HigherOrderOperatorCall(Break):

@@ -44,6 +44,7 @@ _OF_TENSORS = {
     "dispatch_keys": Name("torch._C._dispatch_keys", FUNCTION, "what kind of tensor it is, in one number"),
     "functorch_level": Name("torch._C._functorch.maybe_get_level", FUNCTION, "the transform a tensor belongs to"),
     "creation_meta": Name("torch._C._autograd._get_creation_meta", FUNCTION, "how a view was made, to autograd"),
+    "storage_users": Name("torch._C._storage_Use_Count", FUNCTION, "whether a storage has other tensors"),
     "make_subclass": Name("torch._C.TensorBase._make_subclass", FUNCTION, "a leaf that is made before the graph runs"),
     "set_versions": Name(
         "torch._C._autograd._unsafe_set_version_counter",
@@ -79,6 +80,16 @@ _CLASSES = {
     "TorchDispatchMode": Name(
         "torch.utils._python_dispatch.TorchDispatchMode", CLASS, "sees what an operation writes", has=("__enter__",)
     ),
+    "CachingMode": Name(
+        "torch.utils.checkpoint._CachingTorchDispatchMode", CLASS, "one of the contexts of a selective checkpoint"
+    ),
+    "infer_parameters": Name(
+        "torch.nn.modules.lazy.LazyModuleMixin._infer_parameters", FUNCTION, "lazy modules become others", takes=4
+    ),
+    "sac_ignored_ops": Name(
+        "torch.utils.checkpoint.SAC_IGNORED_OPS", OBJECT, "operators that no policy of a checkpoint is asked about"
+    ),
+    "TorchFunctionMode": Name("torch.overrides.TorchFunctionMode", CLASS, "what a mode is given", has=("__enter__",)),
     "DeviceContext": Name("torch.utils._device.DeviceContext", CLASS, "a default device", public="torch.device"),
     "InferenceMode": Name("torch._C._InferenceMode", CLASS, "inference mode, as long as a trace wants it", takes=None),
     "GlobalStateGuard": Name(
@@ -178,11 +189,13 @@ _STATE = {
     "exit_inference_mode": Name(
         "torch.autograd.grad_mode._exit_inference_mode", FUNCTION, "inference mode in a graph", takes=1
     ),
-    "push_function_mode": Name("torch._C._push_on_torch_function_stack", FUNCTION, "a TorchFunctionMode is entered"),
-    "pop_function_mode": Name("torch._C._pop_torch_function_stack", FUNCTION, "a TorchFunctionMode is left"),
     "len_function_stack": Name("torch._C._len_torch_function_stack", FUNCTION, "the active TorchFunctionModes"),
     "function_mode_at": Name("torch._C._get_function_stack_at", FUNCTION, "one of them"),
+    "push_function_mode": Name("torch._C._push_on_torch_function_stack", FUNCTION, "a call that is modelled", takes=1),
+    "pop_function_mode": Name("torch._C._pop_torch_function_stack", FUNCTION, "a call that is modelled"),
+    "is_function_mode_enabled": Name("torch._C._is_torch_function_mode_enabled", FUNCTION, "a call that is modelled"),
     "len_dispatch_stack": Name("torch._C._len_torch_dispatch_stack", FUNCTION, "the active TorchDispatchModes"),
+    "dispatch_mode_at": Name("torch._C._get_dispatch_stack_at", FUNCTION, "one of them"),
     "dispatch_mode": Name("torch._C._get_dispatch_mode", FUNCTION, "one of torch's own"),
     "DispatchModeKey": Name(
         "torch._C._TorchDispatchModeKey", CLASS, "which of its own there are", has=("FAKE", "PROXY", "FUNCTIONAL")
@@ -226,6 +239,12 @@ _FUNCTIONS = {
     "clone_all": Name("torch._foreach_clone", FUNCTION, "copies of what a graph writes, quickly"),
     "sym_sqrt": Name("torch._sym_sqrt", FUNCTION, "the root of a symbolic size", takes=1),
     "assume": Name("torch._check", FUNCTION, "a bound of a symbolic size", takes=1),
+    "assert_async": Name("torch._assert_async", FUNCTION, "a condition that a tensor holds"),
+    "assert_async_op": Name("torch.ops.aten._assert_async", FUNCTION, "the same, as an operator", has=("default",)),
+    "assert_async_msg": Name("torch.ops.aten._assert_async.msg", FUNCTION, "the same with a message", has=("_schema",)),
+    "assert_scalar": Name(
+        "torch.ops.aten._assert_scalar.default", FUNCTION, "a condition on a number in a tensor", has=("_schema",)
+    ),
     "is_all_true": Name("torch._is_all_true", FUNCTION, "a call that is modelled"),
     "is_any_true": Name("torch._is_any_true", FUNCTION, "a call that is modelled"),
     "without_dynamo": Name("torch._disable_dynamo", FUNCTION, "functions that wear it are traced through", takes=1),
@@ -251,6 +270,12 @@ _FUNCTIONS = {
         FUNCTION,
         "what torch.profiler.record_function calls",
         has=("_schema",),
+    ),
+    "correct_aliasing": Name(
+        "torch.utils._python_dispatch.return_and_correct_aliasing",
+        FUNCTION,
+        "what __torch_dispatch__ makes views with",
+        takes=4,
     ),
     "reparametrized": Name(
         "torch.nn.utils.stateless._reparametrize_module",
@@ -355,6 +380,12 @@ LATER = {
         "torch._dynamo.source.TensorProperty", CLASS, "the origin of a size", has=("SIZE", "STRIDE", "STORAGE_OFFSET")
     ),
     "TensorPropertySource": Name("torch._dynamo.source.TensorPropertySource", CLASS, "the origin of a size", takes=3),
+    "evaluated": Name(
+        "torch.fx.experimental.symbolic_shapes.ShapeEnv._inner_evaluate_expr",
+        FUNCTION,
+        "what torch remembers of its answers about symbols is forgotten",
+        has=("cache_clear",),
+    ),
     "TensorifyState": Name(
         "torch._dynamo.symbolic_convert.TensorifyState", CLASS, "numbers that AOTAutograd must not make tensors of"
     ),
@@ -504,6 +535,12 @@ def checkpoints_are_debugged() -> bool:
     """Whether `set_checkpoint_debug_enabled` has been told so."""
     module: Any = sys.modules["torch.utils.checkpoint"]
     return bool(module._checkpoint_debug_enabled)
+
+
+def checkpoint_impl() -> Any:
+    """What runs a function that `checkpoint(…)` has decorated; None up to torch 2.13, which knows no such decorator."""
+    module: Any = sys.modules["torch.utils.checkpoint"]
+    return getattr(module, "_checkpoint_impl", None)
 
 
 def backward_class(function: Any) -> Any:

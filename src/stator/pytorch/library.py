@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
+from stator.pytorch.tensors.subclass import let_modes_override
+
 __all__ = ["install"]
 
 #: package → its files that register models, each in its `install()`
@@ -14,8 +16,10 @@ _PARTS = {
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("optim", "recurrent", "scripted"),
-    "state": ("random_state",),
-    "tensors": ("checks", "construction", "new_wrapper", "subclass"),
+    "shapes": ("functions",),
+    "state": ("random_state", "generators"),
+    "subclasses": ("construction", "examination", "new_wrapper"),
+    "tensors": ("checks", "subclass"),
 }
 
 
@@ -26,6 +30,7 @@ def install() -> None:
             _install(package, part)
     if "numpy" in sys.modules:  # torch has imported it, if it is there: else its models cannot be imported
         _install("numpy", "arrays")
+    let_modes_override()
 
 
 def _install(package: str, part: str) -> None:

@@ -321,6 +321,9 @@ class ExtensibleValue(ObjectValue):
             self._attrs = space.own_attr_dict(self)
         return self._attrs
 
+    def held(self) -> Iterable[Value]:
+        return () if self._attrs is None else self._attrs.held()
+
 
 class Null(Value):
     """The NULL that CPython puts on the value stack around calls."""

@@ -303,6 +303,10 @@ class ExceptionValue(LateDictValue):
 
     # -- the value protocol -----------------------------------------------------------------------------------------
 
+    def held(self) -> list[Value]:
+        slots = (item for item in self.slots.values() if item is not None)
+        return [*super().held(), *slots, *self.fields.values(), *(self.args or ())]
+
     def describe(self) -> str:
         return f"a {self.cls.__name__} exception"
 

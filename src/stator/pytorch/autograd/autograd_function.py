@@ -18,6 +18,7 @@ from stator.guards.raw import type_lookup
 from stator.interp import policy
 from stator.pytorch import internals
 from stator.pytorch.autograd.autograd_module import FunctionModule, Plan
+from stator.pytorch.autograd.backward_graph import as_in_backward, gradient_of
 from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
@@ -60,7 +61,7 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
 def _refuse_wrapper(value: Value) -> None:
     """A tensor of a class with `__torch_dispatch__` (a DTensor) may want gradients, which the trace cannot see."""
     if value.isa(torch.Tensor) and not isinstance(value, TensorValue):
-        raise Unsupported(errors.UnsupportedTensorSubclass(value.cls.__qualname__))
+        raise Unsupported(errors.UnsupportedTensorSubclass(value.cls.__qualname__, "a Function is given one"))
 
 
 class _Application:
@@ -146,8 +147,9 @@ class _Application:
         outputs = tensors_among(parts)
         if not outputs or len({id(o) for o in outputs}) < len(outputs):
             raise self.refusal("it gives no tensor, or one twice")
-        if space.known(self.context.fields.get("materialize_grads", TRUE)) is not True:
-            raise self.refusal("it takes gradients that may be None")
+        plan.takes_none = space.known(self.context.fields.get("materialize_grads", TRUE)) is not True
+        if plan.takes_none and len(self.differentiable(outputs)) != 1:
+            raise self.refusal("it takes gradients of several results, some of which may be None")
         backward, gradients = self.backward(parts)
         tensors = tensors_among(self.inputs)
         used = backward.free([g for g in gradients if g is not None])
@@ -172,6 +174,11 @@ class _Application:
         made = record_module(self.recorder, self.cls.__name__, module, operands)
         self.note_views(space.unpack(made))
         return self.answer(result, parts, outputs, space.unpack(made))
+
+    def differentiable(self, outputs: list[TensorValue]) -> list[TensorValue]:
+        """The results that gradients may come from."""
+        marked = self.context.listed(self.space, "non_differentiable")
+        return [o for o in outputs if is_differentiable(o.dtype) and not any(o is other for other in marked)]
 
     def note_views(self, made: list[Value]) -> None:
         """A result that shares its argument's memory has another gradient than a view of it."""
@@ -200,13 +207,14 @@ class _Application:
         space, recorder = self.space, self.recorder
         function = self.user_backward()
         graph = Subgraph(recorder)
-        grads: list[Value] = [
-            self.gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in parts
-        ]
+        grads: list[Value] = [gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in parts]
+        if self.plan.takes_none:
+            wanted = self.differentiable(tensors_among(parts))
+            grads = [g if any(part is w for w in wanted) else NONE for g, part in zip(grads, parts, strict=True)]
         effects = space.trace.effects
         before = effects.count
         try:
-            with graph.recording(), _as_in_backward(recorder):
+            with graph.recording(), as_in_backward(recorder):
                 result = space.call(function, [self.context, *grads], {}).force()
         except Raised as e:
             raise self.refusal(f"its backward raises {e.value.cls.__name__}") from None
@@ -230,16 +238,6 @@ class _Application:
             raise self.refusal("it has no single backward")
         return self.space.getattr(self.cls_value, own[0])
 
-    def gradient_of(self, graph: Subgraph, output: TensorValue) -> TensorValue:
-        """What backward is given for a result: a tensor like it, of which nothing more is known."""
-        fake = output.fake
-        with self.recorder.fakes.executor.mode, torch.no_grad():
-            like = torch.empty_like(fake, requires_grad=False, memory_format=torch.contiguous_format)
-        value = TensorValue(self.recorder, torch.Tensor, self.recorder.fakes.describe(like))
-        value._fake = like
-        graph.input(f"grad_{len(graph.given)}", value)
-        return value
-
     # -- the node ---------------------------------------------------------------------------------------------------
 
     def answer(self, result: Value, parts: list[Value], outputs: list[TensorValue], made: list[Value]) -> Value:
@@ -252,26 +250,13 @@ class _Application:
         return Unsupported(errors.UnsupportedTensorOperation(f"{self.cls.__qualname__}.apply", why))
 
 
+def is_differentiable(dtype: torch.dtype) -> bool:
+    """Whether tensors of the type can have gradients."""
+    return dtype.is_floating_point or dtype.is_complex
+
+
 def _index(value: GraphValue, values: Sequence[GraphValue]) -> Any:
     return next((i for i, other in enumerate(values) if other is value), None)
-
-
-class _as_in_backward:
-    """The state in which the engine calls backward: no gradients, and autocast off as outside of its block."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-
-    def __enter__(self) -> None:
-        self.before = global_state.snapshot()
-        self.recorder.state.switch(internals.set_grad_enabled, [False])
-        for device in ("cpu", "cuda"):
-            if torch.is_autocast_enabled(device):
-                self.recorder.state.switch(torch.set_autocast_enabled, [device, False])
-
-    def __exit__(self, *exc: object) -> None:
-        for function, args in global_state.changes(global_state.snapshot(), self.before):
-            self.recorder.state.switch(function, list(args))
 
 
 def apply_function() -> Function:

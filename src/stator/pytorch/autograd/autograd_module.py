@@ -42,6 +42,8 @@ class Plan:
         self.gradients: list[int | None] = []
         self.dirty: list[int] = []
         self.non_differentiable: list[int] = []
+        #: whether there is one gradient alone, which backward is given as it is: a tensor, or None
+        self.takes_none = False
         #: for each result, whether backward takes its gradient to be contiguous
         self.contiguous: list[bool] = []
 
@@ -101,6 +103,7 @@ def _changes_state(graph: torch.fx.GraphModule) -> bool:
 
 
 def _note_flags(ctx: torch.autograd.function.FunctionCtx, plan: Plan, operands: Operands, outputs: Operands) -> None:
+    ctx.set_materialize_grads(not plan.takes_none)
     if plan.dirty:
         ctx.mark_dirty(*[operands[i] for i in plan.dirty])
     if plan.non_differentiable:
@@ -130,9 +133,13 @@ class _Applied(torch.autograd.Function):
     def backward(ctx: torch.autograd.function.FunctionCtx, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         module = ctx.module
         plan = module.plan
+        if plan.takes_none and all(g is None for g in grads):  # no gradient leads to none
+            return (None,) * (ctx.count + 1)
         saved, others = iter(ctx.saved_tensors), iter(ctx.others)
         used = [next(saved) if is_saved else next(others) for is_saved in ctx.is_saved]
-        given = [g.contiguous() if dense else g for g, dense in zip(grads, plan.contiguous, strict=True)]
+        given = [
+            g.contiguous() if dense and g is not None else g for g, dense in zip(grads, plan.contiguous, strict=True)
+        ]
         found = module.run(module.backward_graph, [*given, *used])
         parts = [None if i is None else found[i] for i in plan.gradients]
         return (None, *parts, *[None] * (ctx.count - plan.tensors))

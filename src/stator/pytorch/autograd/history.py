@@ -81,32 +81,36 @@ def rest_of(fake: Fake) -> Rest:
         if node in found:
             waiting.pop()
             continue
-        before = [] if _is_freed(node) else _before(node)
+        before = _before(node)
         unknown = [other for other in before if other not in found]
         if unknown:
             waiting += unknown
             continue
-        found[waiting.pop()] = Rest.SPENT if _is_freed(node) else _joined([found[other] for other in before])
+        found[waiting.pop()] = _rest(node, [found[other] for other in before])
     return found[fake.grad_fn]
 
 
-def _joined(rests: list[Rest]) -> Rest:
-    """What is left of a history that goes on in several places; nothing comes after a leaf."""
-    kinds = set(rests) or {Rest.WHOLE}
-    return kinds.pop() if len(kinds) == 1 else Rest.PARTS
+def _rest(node: Node, before: list[Rest]) -> Rest:
+    """What is left of a history that ends with this node, if that much is left before it; nothing is before a leaf."""
+    kinds = set(before) or {Rest.WHOLE}
+    left = kinds.pop() if len(kinds) == 1 else Rest.PARTS
+    if left is Rest.SPENT or not _is_freed(node):
+        return left
+    # A Function of the program's need not look at what it has saved, and then it does not fail.
+    return Rest.PARTS if hasattr(type(node), "saved_tensors") else Rest.SPENT
 
 
 def _is_freed(node: Node) -> bool:
-    """Whether what the node saved for its backward is gone. (A Function of the program's decides that for itself.)"""
-    saved = next((name for name in dir(type(node)) if name.startswith(_RAW)), None)
-    if saved is None:
+    """Whether the tensors that the node has saved are gone. `_saved_self` is one, if there is a `_raw_saved_self`."""
+    raw = next((name for name in dir(type(node)) if name.startswith(_RAW)), None)
+    if raw is None:
         return False
+    name = raw.removeprefix("_raw_")
     try:
-        getattr(node, saved.replace(_RAW, "_saved_"))
+        getattr(node, f"_{name}" if hasattr(type(node), f"_{name}") else name)
     except RuntimeError as error:
         return "second time" in str(error)  # else it was kept, and has been written since
     return False
 
 
-#: what a node has saved are attributes of it: `_saved_self` for who has a `_raw_saved_self`
 _RAW = "_raw_saved_"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -51,9 +51,11 @@ class Watcher(internals.TorchDispatchMode):
     #: whether the operators run on tensors that hold something
     real = False
 
-    def __init__(self, observed: OpObservation) -> None:
+    def __init__(self, observed: OpObservation, on_wrapper: Callable[..., None] | None = None) -> None:
         super().__init__()
         self.observed = observed
+        #: is told of each call of the `__torch_dispatch__` of a wrapper's class before it is made
+        self.on_wrapper = on_wrapper
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -62,8 +64,11 @@ class Watcher(internals.TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Operator, types: Sequence[type], args: Args = (), kwargs: Kwargs | None = None
     ) -> Nested:
-        if any(map(is_wrapper, types)):
-            return NotImplemented  # what the wrapper does to the tensors inside is seen when it does it
+        wrapper = next(filter(is_wrapper, types), None)
+        if wrapper is not None:
+            if self.on_wrapper is not None:
+                self.on_wrapper(wrapper, func, types, args, kwargs or {})
+            return NotImplemented  # what it does to the tensors inside is seen when it does it
         kwargs = kwargs or {}
         if isinstance(func, internals.HigherOrderOperator):  # says nothing of itself; what it calls does
             self.observed.fallible = True

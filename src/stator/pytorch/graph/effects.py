@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stator.pytorch import internals
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,8 +21,8 @@ class GraphEffects:
     """The effects of one graph."""
 
     __slots__ = (
-        *("acting", "exposed", "fallible", "keep", "random", "rewritten", "state_nodes", "writes", "writing"),
-        "written",
+        *("acting", "asserting", "drawing", "exposed", "fallible", "keep", "random", "rewritten", "state_nodes"),
+        *("writes", "writing", "written"),
     )
 
     def __init__(self) -> None:
@@ -32,14 +34,18 @@ class GraphEffects:
         self.writes: dict[torch.fx.Node, dict[TracedTensor, int]] = {}
         #: the nodes that write existing tensors: one that fails may have written part of it
         self.writing: set[torch.fx.Node] = set()
-        #: whether the graph draws random numbers, and the nodes that do anything else than that, computing and writing
+        #: whether the graph draws random numbers, the nodes that do, and those that do anything else than that,
+        #: computing and writing
         self.random = False
+        self.drawing: set[torch.fx.Node] = set()
         self.acting: set[torch.fx.Node] = set()
         #: the nodes that change the global state
         self.state_nodes: set[torch.fx.Node] = set()
         #: all nodes that are there for more than their results; and those that may fail when they run
         self.keep: set[torch.fx.Node] = set()
         self.fallible: dict[torch.fx.Node, Operation] = {}
+        #: those that check what the trace has assumed of numbers in tensors
+        self.asserting: set[torch.fx.Node] = set()
         #: whether more than tensors may show that an operation has failed when something had been written or drawn
         self.exposed = False
 
@@ -69,8 +75,12 @@ class GraphEffects:
         if outcome.fallible:
             self.fallible[node] = operation
         self.random |= outcome.random
+        if outcome.random:
+            self.drawing.add(node)
         if outcome.effectful:
             self.keep.add(node)
+        if operation.function is internals.assert_scalar:
+            self.asserting.add(node)
 
     def note_state(self, node: torch.fx.Node) -> None:
         """A node has been recorded that changes the global state."""

@@ -37,7 +37,7 @@ class FakePropagation:
     def executor(self) -> FakeExecutor:
         """Where operations are run."""
         if self._executor is None:
-            self._executor = FakeExecutor(self.shapes.used_env)
+            self._executor = FakeExecutor(self.shapes.used_env, self.shapes.recorder.examine)
         return self._executor
 
     def admit_symbols(self, env: ShapeEnv) -> None:
@@ -62,6 +62,15 @@ class FakePropagation:
         """The description of a real or fake tensor of this trace."""
         with internals.DisableTorchFunctionSubclass():
             return meta_of(tensor, self.symbolic if internals.has_symbolic_sizes(tensor) else None)
+
+    @staticmethod
+    def outline(wrapper: torch.Tensor) -> tuple[object, ...]:
+        """A wrapper's own metadata."""
+        with internals.DisableTorchFunctionSubclass():
+            if wrapper.is_nested:
+                return ()
+            sizes = (*wrapper.shape, *wrapper.stride(), wrapper.storage_offset())
+            return wrapper.dim(), *map(str, sizes), wrapper.dtype, wrapper.device, wrapper.requires_grad
 
     def example(self, value: TracedTensor) -> FakeOperand:
         """A fake tensor to show for a value."""

@@ -7,35 +7,36 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
-from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.outcome import Outcome, outcome_of, versions_of
 from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
-from stator.pytorch.graph.unread import refuse_lost, unchecked
-from stator.pytorch.nesting import tensors_in
+from stator.pytorch.graph.unread import refuse_read, unchecked
+from stator.pytorch.state.generators import draw, drawn_from
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
-from stator.pytorch.tensors.leaves import begin_leaf_of
 from stator.pytorch.tensors.lowering import Call, fill
-from stator.pytorch.tensors.tensor import TensorValue, tensors_among
+from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Unsupported, Value
 from stator.space.warning_trap import left_to_run_time
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
-    from stator.space.space import Space
 
 __all__ = ["record_call"]
 
 
 def record_call(recorder: Recorder, call: Call) -> Value:
     """Record a call, and return the traced value of its result."""
-    refuse_lost(recorder, call)
+    refuse_read(recorder, call)
     space = recorder.trace.space
     operation = Operation(recorder, call)
     outcome = _outcome(recorder, call, operation)
+    if outcome.random:
+        generator = drawn_from(recorder.trace, call)
+        if generator is not None:
+            return draw(space, call, outcome, generator)
     if outcome.warned:
         outcome.warned = real_warnings(call, outcome.warned)
         left_to_run_time(space, outcome.warned, describe_callable(call.function))
@@ -48,15 +49,8 @@ def record_call(recorder: Recorder, call: Call) -> Value:
         rely_on_all(call.operands)
     result = outcome.result.build(space, operation, ())
     if outcome.makes_leaf and not recorder.keeps_order:
-        _keep_leaf(space, call, result)
+        recorder.slots.keep_leaf(space, result, describe_callable(call.function))
     return result
-
-
-def _keep_leaf(space: Space, call: Call, result: Value) -> None:
-    """A backend that rewrites the graph would make another tensor of a new leaf than the one that gradients go to."""
-    if not isinstance(result, TensorValue) or internals.are_transforms_active():
-        raise Unsupported(errors.NewLeaf(describe_callable(call.function)))
-    begin_leaf_of(space, result)
 
 
 def _outcome(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
@@ -83,11 +77,11 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     operation.bindings = recorder.shapes.bindings(observed.result, call.function)
     outcome = outcome_of(observed, fakes, before, describe_callable(call.function), recorder.fakes.symbolic)
     operation.made_already(observed.result)
-    recorder.tracked.in_order |= any(tensor.is_nested for tensor in tensors_in(observed.result))
+    recorder.tracked.note_result(observed.result)
     if outcome.written:
         recorder.tracked.refresh(observed.written)
-        written = [call.operands[index] for index in outcome.written]
-        recorder.tracked.note_wrapper(written, observed.written)  # type: ignore[arg-type]
+        written = tensors_among(call.operands[index] for index in outcome.written)
+        recorder.tracked.note_wrapper(written, observed.written)
     return outcome
 
 

@@ -90,15 +90,14 @@ class Subgraph:
         """The values of the outside that the graph uses, or that are among its results."""
         values = self.recorder.nodes.values
         found: dict[GraphValue, None] = {}
+        outside = [value for value in results if not self.holds(value)]  # some get their nodes only when asked
         for node in self.graph.nodes:
             for used in node.all_input_nodes:
                 if used.graph is not self.graph:
                     if used not in values:
                         raise Unsupported(errors.NotReconstructible("a part of the graph without a value"))
                     found[values[used]] = None
-        for value in results:
-            if not self.holds(value):
-                found[value] = None
+        found.update(dict.fromkeys(outside))
         return list(found)
 
     def close(self, results: Sequence[Nested], free: list[GraphValue], bare: bool = False) -> torch.fx.GraphModule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -9,20 +10,24 @@ import torch
 from stator import errors
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
-from stator.pytorch.autograd.onlookers import only_accumulate
+from stator.pytorch.autograd.onlookers import is_all_known, only_accumulate
 from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.fake.storage import storage_of, storages_of
+from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism
+from stator.pytorch.subclasses.wrappers import guard_class, sharing_guard, wrapper_guards
 from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
 from stator.pytorch.tensors.reader import tensor_spec
-from stator.pytorch.tensors.wrappers import sharing_guard, wrapper_guards
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from stator.pytorch.autograd.traced_hook import TracedHook
+    from stator.pytorch.fake.metadata import TensorMeta
     from stator.pytorch.graph.propagation import FakePropagation
     from stator.pytorch.traced import Operation, Rebound, TracedTensor
+    from stator.pytorch.types import Nested
     from stator.space.interfaces import Trace
 
 __all__ = ["TrackedTensors"]
@@ -45,10 +50,20 @@ class TrackedTensors:
         self.accumulating: dict[TracedTensor, None] = {}
         #: the instructions at which gradients were computed
         self.backward_steps: list[int] = []
+        #: new tensors that are no leaves and accumulate gradients all the same
+        self.retaining: dict[TracedTensor, None] = {}
+        #: the leaves whose gradients meet hooks that the trace knows
+        self.hooked_leaves: dict[TracedTensor, None] = {}
+        #: the hooks that the graph registers on what it makes
+        self.traced_hooks: list[TracedHook] = []
         #: results of autograd Functions that share memory with an argument
         self.own_gradients: dict[TracedTensor, Operation] = {}
-        #: tensor objects that have become other tensors than they were, and how (see `tensors.rebinding`)
+        #: tensor objects that have become other tensors than they were, and how (see `objects.rebinding`)
         self.rebound: dict[TracedTensor, Rebound] = {}
+        #: what an existing tensor was, that is an input of the graph as a leaf as well, by that leaf
+        self.lent: dict[TracedTensor, TracedTensor] = {}
+        #: new tensors whose storages have been copied, as if nothing else lay in them; and the steps at which
+        self.copied: dict[TracedTensor, int] = {}
         #: whether gradients of a leaf come from several places of the graph, as it has had several memories
         self.scattered = False
         #: whether the graph must be run in the order of the program, by no backend that works otherwise
@@ -61,7 +76,7 @@ class TrackedTensors:
         dims = dynamism.dims(self.trace, value)
         if is_wrapper(value.cls):
             self._open(value)
-        self.in_order |= value.host.is_nested  # AOTAutograd knows ragged sizes as symbols only
+        self.note_result(value.host)
         self.existing.append(value)
         if not dims:
             self._guard(value)
@@ -78,11 +93,16 @@ class TrackedTensors:
 
     def _open(self, wrapper: TracedTensor) -> None:
         """The trace depends on what an existing wrapper holds, and finds that in it."""
+        guard_class(self.trace.space, wrapper.cls)
         if wrapper.source is not None:
             for guard in wrapper_guards(wrapper.host, wrapper.source):
                 self.trace.guard(guard)
         for name, inner in inner_tensors(wrapper.host).items():
             self.trace.recorder.nodes.inner.setdefault(id(inner), (wrapper, name))
+
+    def note_result(self, result: Nested) -> None:
+        """An operation has given this: AOTAutograd knows ragged sizes as symbols only, of which there are none here."""
+        self.in_order |= any(tensor.is_nested for tensor in tensors_in(result))
 
     def note(self, value: TracedTensor) -> None:
         """A new tensor has got its fake tensor: writes to the storage it shares must be seen in it."""
@@ -98,6 +118,7 @@ class TrackedTensors:
             if value.meta is None:
                 continue
             meta = self.fakes.describe(value._fake)
+            self.in_order |= meta is not value.meta and _has_grown(value._fake, value.meta)
             if meta is not value.meta and value.host is not None:
                 self._restructure(value)
             value.meta = meta
@@ -111,7 +132,8 @@ class TrackedTensors:
 
     def refuse_hooked(self, written: Iterable[TracedTensor]) -> None:
         """A tensor that is written gets another place in autograd's graph: its hooks belong to the one before."""
-        if self.hooked and any(root in self.hooked for root in written):
+        hooked = self.hooked | {value.root for value in self.retaining}
+        if hooked and any(root in hooked for root in written):
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor with a hook"))
 
     def note_wrapper(self, operands: Sequence[TracedTensor], written: set[int]) -> None:
@@ -132,15 +154,15 @@ class TrackedTensors:
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that got another's data"))
 
     def guards(self) -> list[Guard]:
-        """Gradients are accumulated and no more; and what wrappers have in common they have still.
-
-        And no other tensor lies in the storage of one whose metadata the program changes: its own might change too.
+        """Gradients are accumulated and no more; what wrappers have in common they have still; and no other tensor lies
+        in the storage of one whose metadata the program changes: its own might change too.
         """
         found: list[Guard] = []
-        waiting = [leaf.source for leaf in self.accumulating if leaf.source is not None]
-        if waiting:
-            text = f"gradients of {', '.join(s.expr() for s in waiting[:3])} … go to `.grad` alone"
-            found.append(Predicate(tuple(waiting), only_accumulate, text))
+        for leaves, check in ((self.accumulating, only_accumulate), (self.hooked_leaves, is_all_known)):
+            waiting = [leaf.source for leaf in leaves if leaf.source is not None]
+            if waiting:
+                text = f"gradients of {', '.join(s.expr() for s in waiting[:3])} … are accumulated as they were"
+                found.append(Predicate(tuple(waiting), check, text))
         for value in self.restructured.values():
             others = [other.source for other in self.existing if other is not value and other.source is not None]
             if others and value.source is not None:
@@ -157,6 +179,12 @@ def _apart(tensor: torch.Tensor, *others: torch.Tensor) -> bool:
 
 def _shares_memory() -> Unsupported:
     return Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that shares memory"))
+
+
+def _has_grown(tensor: torch.Tensor, before: TensorMeta) -> bool:
+    """Whether a tensor has more elements than before (`resize_`), which AOTAutograd takes for those of another."""
+    counts = [math.prod(map(hint_of, shape)) for shape in (tensor.shape, before.shape)]
+    return counts[0] > counts[1]
 
 
 def _geometry(tensor: torch.Tensor) -> tuple[object, ...] | None:

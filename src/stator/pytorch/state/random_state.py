@@ -1,4 +1,4 @@
-"""Seeding and reading torch's random generators: left to Python, which keeps their order with the graphs' draws."""
+"""Seeding and reading the generators of devices: left to Python, which keeps their order with the graphs' draws."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ _NAMES = (
     *("manual_seed", "manual_seed_all", "seed", "seed_all", "initial_seed"),
     *("get_rng_state", "set_rng_state", "get_rng_state_all", "set_rng_state_all"),
 )
+#: of the default generator, these are traced (see `generators`)
+_TRACED = frozenset({torch.initial_seed, torch.get_rng_state, torch.set_rng_state})
 
 
 def saved() -> tuple[object, ...]:
@@ -46,5 +48,5 @@ def install() -> None:
     for module in (torch, torch.random, torch.cuda, torch.cuda.random):
         for name in _NAMES:
             host = getattr(module, name, None)
-            if host is not None:
+            if host is not None and host not in _TRACED:
                 register(host, _refusing(host))

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
+from stator.pytorch.autograd.nodes import grad_fn
 from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.objects.reassigned import assign_data, set_requires_grad
 from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.reassigned import assign_data, set_requires_grad
 from stator.pytorch.tensors.recording import record, record_method
 from stator.space.facts import attribute
 from stator.space.protocol import FALSE, NONE, TRUE
@@ -52,17 +53,44 @@ def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
         return data(space, tensor)
     if name in ("grad", "_grad"):
         return gradient(space, tensor)
+    if name == "retains_grad" and tensor.operation is not None:
+        return truth(tensor in tensor.recorder.tracked.retaining)
     if name == "grad_fn":
-        return NONE if is_known_leaf(tensor) else refuse(tensor, name)
+        return node(tensor)
     if tensor.root in tensor.recorder.tracked.hooked and name in _HOOKED:
         return refuse(tensor, name)
     if name in ("_backward_hooks", "_post_accumulate_grad_hooks") and tensor.source is None:
         return NONE
-    if name == "_version" and tensor.recorder.effects.rewritten:
-        tensor.recorder.tracked.in_order = True  # a backend that gathers writes counts others
-    if name in ("_version", "_base", "_cdata", "output_nr", "_grad_fn", "_python_dispatch") or tensor.source is None:
+    if name == "_version":
+        return version(space, tensor)
+    if name == "output_nr" and tensor.source is None:
+        return Constant(tensor.fake.output_nr)
+    if name in ("_base", "_cdata", "output_nr", "_grad_fn", "_python_dispatch") or tensor.source is None:
         return refuse(tensor, name)
     return None
+
+
+def node(tensor: TensorValue) -> Value:
+    """`tensor.grad_fn`."""
+    if is_known_leaf(tensor):
+        return NONE
+    return grad_fn(tensor) if tensor.source is None else refuse(tensor, "grad_fn")
+
+
+def version(space: Space, tensor: TensorValue) -> Value:
+    """`tensor._version`: how often it had been written before the trace, and how often the trace has written it."""
+    effects, tracked, root = tensor.recorder.effects, tensor.recorder.tracked, tensor.root
+    if tensor in tracked.rebound or root in tracked.rebound or (root.host is not None and root.source is None):
+        return refuse(tensor, "_version")
+    if tensor.root.host is not None and tensor.root.host.is_inference():
+        return refuse(tensor, "_version")
+    if effects.rewritten:
+        tracked.in_order = True  # a backend that gathers writes counts others
+    count = sum(counts.get(root, 0) for counts in effects.writes.values())
+    if root.host is None:
+        return Constant(count)
+    before: Any = attribute(space, root, "_version")
+    return space.binary("+", before, Constant(count)) if count else before
 
 
 def refuse(tensor: TensorValue, name: str) -> Value:
@@ -108,6 +136,8 @@ def gradient(space: Space, tensor: TensorValue) -> Value:
     """`tensor.grad`: what it was before the trace, unless that has changed it."""
     if "grad" in tensor.fields:
         return tensor.fields["grad"]
+    if tensor in tensor.recorder.tracked.retaining:
+        return NONE
     if tensor.source is not None:
         return attribute(space, tensor, "grad")
     return NONE if is_known_leaf(tensor) else refuse(tensor, "grad")
@@ -115,7 +145,7 @@ def gradient(space: Space, tensor: TensorValue) -> Value:
 
 def assign(space: Space, tensor: TensorValue, name: str, value: Value | None) -> bool:
     """`tensor.name = value`, or its deletion; False where that has no model."""
-    if name == "grad" and tensor.source is not None:
+    if name == "grad" and (tensor.source is not None or is_known_leaf(tensor)):
         return _assign_grad(space, tensor, value)
     if name == "data" and value is not None:
         return assign_data(space, tensor, value.force())
@@ -128,7 +158,8 @@ def _assign_grad(space: Space, tensor: TensorValue, value: Value | None) -> bool
     value = NONE if value is None else value.force()
     if value is not NONE and not _fits(space, tensor, value):
         return False
-    space.mark_mutated(tensor)
+    if tensor.source is not None:
+        space.mark_mutated(tensor)
     tensor.fields["grad"] = value
     return True
 

@@ -14,12 +14,12 @@ from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.higher_order.leaf import handler_of as leaf_handler
-from stator.pytorch.shapes import symbols
+from stator.pytorch.shapes import functions, symbols
 from stator.pytorch.state.global_state import SETTERS
 from stator.pytorch.tensors import tables
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
-from stator.pytorch.tensors.subclass import dispatched
+from stator.pytorch.tensors.subclass import dispatched, heeding_modes
 from stator.space.protocol import Handler
 from stator.space.value import Unsupported, Value
 
@@ -61,7 +61,7 @@ def classify(host: Host) -> Handler | None:
         return method_handler(host, host.__name__)
     if isinstance(host, types.BuiltinFunctionType):
         if id(host) in SETTERS:
-            return _state_handler(host)
+            return heeding_modes(host, _state_handler(host))
         if id(host) in tables.operator_ids():
             return function_handler(host)
     return None
@@ -73,9 +73,9 @@ def intercept(host: Host) -> Handler | None:
     name = getattr(host, "__qualname__", "")
     if "_stator_allow_in_graph" in host.__dict__ or _allowed_by_torch(host):
         return function_handler(host)
-    leaf = leaf_handler(host)
-    if leaf is not None:
-        return leaf
+    model = leaf_handler(host) or functions.model_of(host)
+    if model is not None:
+        return model
     if module == "torch._tensor" and name.startswith("Tensor."):
         return _tensor_function(host, name[7:])
     if host in tables.tensor_functions():

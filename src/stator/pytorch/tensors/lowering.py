@@ -51,7 +51,7 @@ class Call:
     """
 
     __slots__ = (
-        *("acts", "args", "exact", "function", "key", "kind", "kwargs"),
+        *("acts", "args", "exact", "function", "generator", "key", "kind", "kwargs"),
         *("metas", "only_raises", "operands", "reads_history", "swap", "target"),
     )
 
@@ -66,6 +66,8 @@ class Call:
         #: it goes through what autograd has recorded of its operands, and uses it up
         self.reads_history = False
         self.exact = True
+        #: the random generator that it is given to draw from
+        self.generator: Value | None = None
         self.args: Args = ()
         self.kwargs: Kwargs = {}
         self.operands: list[Value] = []
@@ -193,6 +195,10 @@ def lower_call(space: Space, call: Call, args: list[Value], kwargs: dict[str, Va
     """Fill in the arguments of a call."""
     lowering = Lowering(space, call)
     parts = [lowering.value(arg) for arg in args]
+    generator = kwargs.get("generator")
+    if generator is not None and issubclass(generator.force().cls, torch.Generator):
+        call.generator = generator.force()
+        kwargs = {name: arg for name, arg in kwargs.items() if name != "generator"}
     named = [(name, *lowering.value(arg)) for name, arg in kwargs.items()]
     call.args = tuple([template for template, _ in parts])
     call.kwargs = {name: template for name, template, _ in named}

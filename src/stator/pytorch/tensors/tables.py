@@ -85,7 +85,7 @@ REFUSED: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(
         (
             *("data_ptr", "storage", "untyped_storage", "_typed_storage", "is_pinned", "is_shared", "share_memory_"),
-            *("is_set_to", "__hash__", "__reduce_ex__", "_reduce_ex_internal", "__setstate__", "__deepcopy__"),
+            *("is_set_to", "__hash__", "__reduce_ex__", "_reduce_ex_internal", "__setstate__"),
             *("__dlpack_device__", "const_data_ptr", "mutable_data_ptr", "_storage", "_use_count", "_is_view"),
             *("_clear_non_serializable_cached_data", "module_load", "_fix_weakref", "map_", "map2_", "apply_"),
             *("storage_type", "record_stream", "_view_func"),

@@ -44,7 +44,9 @@ def wrapper_guards(tensor: Host, source: Source) -> Iterator[Guard]:
         if is_traceable(type(inner)):
             yield from wrapper_guards(inner, inner_source)
         elif type(inner) not in PLAIN_CLASSES:
-            raise Unsupported(errors.UnsupportedTensorSubclass(f"{type(inner).__qualname__}, in a wrapper"))
+            raise Unsupported(
+                errors.UnsupportedTensorSubclass(type(tensor).__qualname__, f"it holds a {type(inner).__qualname__}")
+            )
         yield TensorMatch(inner_source, tensor_spec(inner))
 
 

@@ -37,7 +37,7 @@ def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     cls = space.known(args[0].force()) if args else None
     given = [arg.force() for arg in args[1:]]
     if not isinstance(cls, type) or has_dispatch(cls) or space.trace.classes.is_fresh(cls) or kwargs:
-        raise Unsupported(errors.UnsupportedTensorSubclass("an argument of Tensor.__new__"))
+        raise Unsupported(errors.UnsupportedTensorSubclass("Tensor", "an argument of Tensor.__new__ is not known"))
     made = _made(space, given).force()
     assert isinstance(made, TensorValue)
     return made if cls is torch.Tensor else as_subclass(space, made, cls)
@@ -53,7 +53,7 @@ def _made(space: Space, given: list[Value]) -> Value:
         return _recorded(space, torch.empty, given, _options(space))
     if len(given) == 1 and is_sequence(given[0]):
         return space.call(space.existing(torch.tensor), given, _options(space))
-    raise Unsupported(errors.UnsupportedTensorSubclass("an argument of Tensor.__new__"))
+    raise Unsupported(errors.UnsupportedTensorSubclass("Tensor", "an argument of Tensor.__new__ is not known"))
 
 
 def _recorded(space: Space, function: Function, args: list[Value], options: dict[str, Value]) -> Value:

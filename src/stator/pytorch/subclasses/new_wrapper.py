@@ -57,11 +57,13 @@ class WrapperMaker(torch.nn.Module):
 class NewWrapper(TensorValue):
     """A wrapper that the program has made: `given` are the arguments after the class, `call` is the same lowered."""
 
-    __slots__ = ("call", "given")
+    __slots__ = ("call", "given", "graph")
 
     def __init__(self, space: Space, cls: type, args: list[Value], kwargs: dict[str, Value]) -> None:
         super().__init__(space.trace.recorder, cls, None)
         self.given = args, kwargs
+        #: where it is made: the body of an operation may give it
+        self.graph = self.recorder.nodes.graph
         self.call = lower_call(space, Call(internals.make_wrapper, "call_function", ""), args, kwargs)
         numbers = [operand.fake for operand in self.call.operands]  # type: ignore[attr-defined]
         host_args, host_kwargs = fill(self.call.args, numbers), fill(self.call.kwargs, numbers)
@@ -101,8 +103,8 @@ class NewWrapper(TensorValue):
         try:
             return item.as_host(self.recorder.trace.space)
         except NotKnown:
-            name = f"{self.cls.__qualname__} with {item.describe()}"
-            raise Unsupported(errors.UnsupportedTensorSubclass(name)) from None
+            why = f"{item.describe()} cannot be an attribute in a graph"
+            raise Unsupported(errors.UnsupportedTensorSubclass(self.cls.__qualname__, why)) from None
 
     def _record(self) -> None:
         """Add the node that makes it."""
@@ -115,7 +117,12 @@ class NewWrapper(TensorValue):
         attributes = {name: self._held(item, place) for name, item in self._items()}
         module = WrapperMaker(self.cls, self.call, attributes)
         fake = self.fake
-        made: Any = record_module(self.recorder, "wrapper", module, operands, observed=lambda *given: fake)
+        nodes = self.recorder.nodes
+        current, nodes.graph = nodes.graph, self.graph
+        try:
+            made: Any = record_module(self.recorder, "wrapper", module, operands, observed=lambda *given: fake)
+        finally:
+            nodes.graph = current
         self.operation, self.path, self.root = made.operation, made.path, made.root
         self._node = made.node
         self.recorder.nodes.values[made.node] = self
@@ -149,7 +156,9 @@ def _make(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`Tensor._make_wrapper_subclass(cls, size, strides=None, …)`."""
     cls: Host = space.known(args[0].force()) if args else None
     if not isinstance(cls, type) or space.trace.classes.is_fresh(cls):
-        raise Unsupported(errors.UnsupportedTensorSubclass("an argument of _make_wrapper_subclass"))
+        raise Unsupported(
+            errors.UnsupportedTensorSubclass("Tensor", "an argument of _make_wrapper_subclass is not known")
+        )
     space.host_lookup(cls, "__torch_dispatch__")
     return NewWrapper(space, cls, args[1:], kwargs)
 

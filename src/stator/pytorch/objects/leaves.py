@@ -20,20 +20,20 @@ from stator import errors
 from stator.guards.source import CallSource, ConstSource
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.objects.rebinding import Rebound, become, hand_over
 from stator.pytorch.shapes.computed import computed_sizes
 from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.rebinding import Rebound, become, hand_over
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.value import Constant, Unsupported
+from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Nested
     from stator.space.space import Space
 
-__all__ = ["begin_leaf", "begin_leaf_of", "data_of", "move_leaf", "with_data"]
+__all__ = ["begin_leaf", "begin_leaf_of", "data_of", "keep_leaf", "lend", "move_leaf", "with_data"]
 
 
 class _WithData(torch.autograd.Function):
@@ -81,17 +81,26 @@ Sizes: TypeAlias = Callable[[torch.Tensor], tuple[int, ...]] | tuple[int, ...]
 
 def _input(recorder: Recorder, cls: type, data: TensorValue, wanted: bool) -> TensorValue:
     """The leaf as an input of the graph, in which its elements are not looked at."""
-    numbers = (*data.shape, *(data.fake.stride() if data.meta is None else data.meta.stride))
-    leaf = TensorValue(recorder, cls, None)
+    leaf, numbers = _example(recorder, cls, data, wanted)
     hints = tuple([hint_of(number) for number in numbers])
     if hints == numbers:
         leaf.source = CallSource(LeafMaker(cls, data, wanted, hints), ConstSource(None, "a new leaf"), "make")
-    else:
-        found = computed_sizes(recorder, numbers)
-        if found is None or None in hints:
-            raise Unsupported(errors.NewLeaf("making a tensor that requires gradients, of sizes that are computed,"))
-        base, sizes = found
-        leaf.source = CallSource(LeafMaker(cls, data, wanted, sizes), base, "leaf like")
+        return leaf
+    found = computed_sizes(recorder, numbers)
+    if found is None:
+        raise Unsupported(errors.NewLeaf("making a tensor that requires gradients, of sizes that are computed,"))
+    base, sizes = found
+    leaf.source = CallSource(LeafMaker(cls, data, wanted, sizes), base, "leaf like")
+    return leaf
+
+
+def _example(recorder: Recorder, cls: type, data: TensorValue, wanted: bool) -> tuple[TensorValue, tuple[Any, ...]]:
+    """A leaf of the sizes of `data`, for the backend to see; with its sizes and strides."""
+    numbers = (*data.shape, *(data.fake.stride() if data.meta is None else data.meta.stride))
+    hints = tuple([hint_of(number) for number in numbers])
+    if None in hints:
+        raise Unsupported(errors.NewLeaf("making a tensor that requires gradients, of sizes that are computed,"))
+    leaf = TensorValue(recorder, cls, None)
     leaf.host = LeafMaker(torch.Tensor, data, wanted, hints)(None)
     with recorder.fakes.executor.mode, torch.no_grad():
         fake = torch.empty_strided(numbers[: len(data.shape)], numbers[len(data.shape) :], **_options(data))
@@ -99,7 +108,28 @@ def _input(recorder: Recorder, cls: type, data: TensorValue, wanted: bool) -> Te
     leaf.meta = recorder.fakes.describe(leaf._fake)
     if hints != numbers:
         recorder.shapes.made_like(leaf)
+    return leaf, numbers
+
+
+def _same(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
+
+
+def lend(space: Space, value: TensorValue, before: TensorValue, data: TensorValue) -> TensorValue:
+    """An existing tensor, which requires no gradients yet, as an input that does (see `compiled_graph.lending`)."""
+    recorder = value.recorder
+    _refuse_inside(recorder)
+    leaf, _ = _example(recorder, value.cls, data, True)
+    assert value.source is not None
+    leaf.source = CallSource(_same, value.source, "leaf")
+    recorder.tracked.lent[leaf] = before
+    move_leaf(space, value, leaf, data)
     return leaf
+
+
+def _refuse_inside(recorder: Recorder) -> None:
+    if torch.is_inference_mode_enabled() or recorder.nodes.graph is not recorder.nodes.whole:
+        raise Unsupported(errors.NewLeaf("making a tensor in inference mode, or inside of another operation,"))
 
 
 def _options(data: TensorValue) -> dict[str, Any]:
@@ -118,11 +148,17 @@ def begin_leaf_of(space: Space, value: TensorValue) -> None:
     begin_leaf(space, value, data, True)
 
 
+def keep_leaf(space: Space, made: Value, name: str) -> None:
+    """What an operation of this name has made is a leaf: a new tensor."""
+    if not isinstance(made, TensorValue) or internals.are_transforms_active():
+        raise Unsupported(errors.NewLeaf(name))
+    begin_leaf_of(space, made)
+
+
 def begin_leaf(space: Space, value: TensorValue, data: TensorValue, wanted: bool) -> None:
     """The object, which is in no graph of autograd, becomes a leaf in the memory of `data`, which has no gradients."""
     recorder = value.recorder
-    if torch.is_inference_mode_enabled() or recorder.nodes.graph is not recorder.nodes.whole:
-        raise Unsupported(errors.NewLeaf("making a tensor in inference mode, or inside of another operation,"))
+    _refuse_inside(recorder)
     rebound: Any = recorder.tracked.rebound.get(value)
     if rebound is not None and rebound.leaf is not None:
         rebound.is_leaf = True
@@ -162,7 +198,10 @@ def move_leaf(space: Space, value: TensorValue, origin: TensorValue, data: Tenso
         return
     recorder = value.recorder
     with recorder.fakes.executor.mode, internals.DisableTorchFunctionSubclass():
-        fake = data.fake.detach().requires_grad_()
+        fake = data.fake.detach()
+        if value.meta is not None and value.meta.is_view:
+            fake = fake.view_as(fake)  # it stays a view, as which eager words errors
+        fake.requires_grad_()
     value._node, value._fake, value.root = state.node, fake, state.root
     value.operation, value.path = None, ()
     value.meta = recorder.fakes.describe(fake)

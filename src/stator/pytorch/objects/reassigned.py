@@ -14,10 +14,10 @@ import torch.utils
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import bits_of, is_describable
+from stator.pytorch.objects.leaves import begin_leaf, begin_leaf_of, data_of, lend, move_leaf
+from stator.pytorch.objects.rebinding import Rebound, become, hand_over
 from stator.pytorch.tensors.classes import PLAIN_CLASSES, is_plain_class
 from stator.pytorch.tensors.latent import is_known_leaf, rely_on_autograd
-from stator.pytorch.tensors.leaves import begin_leaf, begin_leaf_of, data_of, move_leaf
-from stator.pytorch.tensors.rebinding import Rebound, become, hand_over
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import FALSE, TRUE, register
@@ -126,7 +126,7 @@ def _set(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     assert isinstance(tensor, TensorValue) and isinstance(other, TensorValue)
     if _is_view(tensor):
         raise _refusal(name, "it changes what a view is")
-    if tensor.requires_grad or other.requires_grad or _kind(tensor) != _kind(other):
+    if _kind(tensor) != _kind(other) or (torch.is_grad_enabled() and (tensor.requires_grad or other.requires_grad)):
         raise _refusal(name, "the tensors require gradients, or are of different types")
     rely_on_autograd(tensor)
     if other is not tensor:
@@ -163,11 +163,20 @@ def set_requires_grad(space: Space, tensor: TensorValue, wanted: object) -> bool
         _as_eager(space, torch.Tensor.requires_grad_, example if leaf else example.clone(), False)
         _leave_autograd(space, tensor)
         return True
-    rebound = tensor.recorder.tracked.rebound.get(tensor)
-    if tensor.source is not None:
-        return rebound is not None and _back_to_first(tensor, rebound)
     _as_eager(space, torch.Tensor.requires_grad_, _small(tensor))
-    begin_leaf_of(space, tensor)
+    if tensor.source is None:
+        begin_leaf_of(space, tensor)
+        return True
+    rebound = tensor.recorder.tracked.rebound.get(tensor)
+    return _lend(space, tensor) if rebound is None else _back_to_first(tensor, rebound)
+
+
+def _lend(space: Space, tensor: TensorValue) -> bool:
+    """A tensor that existed before becomes a leaf."""
+    rely_on_autograd(tensor)
+    data = data_of(space, tensor)
+    before = hand_over(tensor, "Tensor.requires_grad_")
+    _rebound(space, tensor, before).leaf = lend(space, tensor, before, data)
     return True
 
 

@@ -44,8 +44,8 @@ class WrapperAttrs(AttrDict):
 
     def get_str(self, space: Space, name: str) -> Value | None:
         owner = self.dict_owner
-        if owner is not None and owner.host is not None and _has_symbol(vars(owner.host).get(name)):
-            if name not in self.given:  # as the sizes of a fake one are others
+        if owner is not None and owner.host is not None and _has_symbol(vars(owner.fake).get(name)):
+            if name not in self.given:  # the symbols of the trace are others than those of the existing wrapper
                 self.given[name] = _attribute(space, owner, name, vars(owner.fake)[name])
             return self.given[name]
         return super().get_str(space, name)

@@ -60,7 +60,9 @@ class Rebound:
         if self.data is not None:
             data = writer.expr(self.data)
             found.append(f"{name}.set_({data})" if self.method == "set_" else f"{name}.data = {data}")
-        if self.first is not None and self.first.requires_grad and not wanted:
+        if self.first is not None and self.leaf is not None:
+            found.append(f"{name}.requires_grad_({wanted})")
+        elif self.first is not None and self.first.requires_grad and not wanted:
             found.append(f"{name}.detach_()")
         return found
 
