@@ -72,6 +72,8 @@ class Operation(Protocol):
     step: int
     effectful: bool
     operands: list[Value]
+    #: the symbols that are made by it, with where in its result they are found
+    bindings: Any
 
     @property
     def recorder(self) -> Any:

@@ -10,21 +10,24 @@ import torch
 from stator import errors
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
-from stator.pytorch.autograd.onlookers import only_accumulate
+from stator.pytorch.autograd.onlookers import is_all_known, only_accumulate
 from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.fake.storage import storage_of, storages_of
+from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism
+from stator.pytorch.subclasses.wrappers import guard_class, sharing_guard, wrapper_guards
 from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
 from stator.pytorch.tensors.reader import tensor_spec
-from stator.pytorch.tensors.wrappers import sharing_guard, wrapper_guards
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from stator.pytorch.autograd.traced_hook import TracedHook
     from stator.pytorch.fake.metadata import TensorMeta
     from stator.pytorch.graph.propagation import FakePropagation
     from stator.pytorch.traced import Operation, Rebound, TracedTensor
+    from stator.pytorch.types import Nested
     from stator.space.interfaces import Trace
 
 __all__ = ["TrackedTensors"]
@@ -47,6 +50,12 @@ class TrackedTensors:
         self.accumulating: dict[TracedTensor, None] = {}
         #: the instructions at which gradients were computed
         self.backward_steps: list[int] = []
+        #: new tensors that are no leaves and accumulate gradients all the same
+        self.retaining: dict[TracedTensor, None] = {}
+        #: the leaves whose gradients meet hooks that the trace knows
+        self.hooked_leaves: dict[TracedTensor, None] = {}
+        #: the hooks that the graph registers on what it makes
+        self.traced_hooks: list[TracedHook] = []
         #: results of autograd Functions that share memory with an argument
         self.own_gradients: dict[TracedTensor, Operation] = {}
         #: tensor objects that have become other tensors than they were, and how (see `objects.rebinding`)
@@ -67,7 +76,7 @@ class TrackedTensors:
         dims = dynamism.dims(self.trace, value)
         if is_wrapper(value.cls):
             self._open(value)
-        self.in_order |= value.host.is_nested  # AOTAutograd knows ragged sizes as symbols only
+        self.note_result(value.host)
         self.existing.append(value)
         if not dims:
             self._guard(value)
@@ -84,11 +93,16 @@ class TrackedTensors:
 
     def _open(self, wrapper: TracedTensor) -> None:
         """The trace depends on what an existing wrapper holds, and finds that in it."""
+        guard_class(self.trace.space, wrapper.cls)
         if wrapper.source is not None:
             for guard in wrapper_guards(wrapper.host, wrapper.source):
                 self.trace.guard(guard)
         for name, inner in inner_tensors(wrapper.host).items():
             self.trace.recorder.nodes.inner.setdefault(id(inner), (wrapper, name))
+
+    def note_result(self, result: Nested) -> None:
+        """An operation has given this: AOTAutograd knows ragged sizes as symbols only, of which there are none here."""
+        self.in_order |= any(tensor.is_nested for tensor in tensors_in(result))
 
     def note(self, value: TracedTensor) -> None:
         """A new tensor has got its fake tensor: writes to the storage it shares must be seen in it."""
@@ -118,7 +132,8 @@ class TrackedTensors:
 
     def refuse_hooked(self, written: Iterable[TracedTensor]) -> None:
         """A tensor that is written gets another place in autograd's graph: its hooks belong to the one before."""
-        if self.hooked and any(root in self.hooked for root in written):
+        hooked = self.hooked | {value.root for value in self.retaining}
+        if hooked and any(root in hooked for root in written):
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor with a hook"))
 
     def note_wrapper(self, operands: Sequence[TracedTensor], written: set[int]) -> None:
@@ -143,10 +158,11 @@ class TrackedTensors:
         in the storage of one whose metadata the program changes: its own might change too.
         """
         found: list[Guard] = []
-        waiting = [leaf.source for leaf in self.accumulating if leaf.source is not None]
-        if waiting:
-            text = f"gradients of {', '.join(s.expr() for s in waiting[:3])} … go to `.grad` alone"
-            found.append(Predicate(tuple(waiting), only_accumulate, text))
+        for leaves, check in ((self.accumulating, only_accumulate), (self.hooked_leaves, is_all_known)):
+            waiting = [leaf.source for leaf in leaves if leaf.source is not None]
+            if waiting:
+                text = f"gradients of {', '.join(s.expr() for s in waiting[:3])} … are accumulated as they were"
+                found.append(Predicate(tuple(waiting), check, text))
         for value in self.restructured.values():
             others = [other.source for other in self.existing if other is not value and other.source is not None]
             if others and value.source is not None:

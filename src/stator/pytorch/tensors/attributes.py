@@ -53,6 +53,8 @@ def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
         return data(space, tensor)
     if name in ("grad", "_grad"):
         return gradient(space, tensor)
+    if name == "retains_grad" and tensor.operation is not None:
+        return truth(tensor in tensor.recorder.tracked.retaining)
     if name == "grad_fn":
         return node(tensor)
     if tensor.root in tensor.recorder.tracked.hooked and name in _HOOKED:
@@ -134,6 +136,8 @@ def gradient(space: Space, tensor: TensorValue) -> Value:
     """`tensor.grad`: what it was before the trace, unless that has changed it."""
     if "grad" in tensor.fields:
         return tensor.fields["grad"]
+    if tensor in tensor.recorder.tracked.retaining:
+        return NONE
     if tensor.source is not None:
         return attribute(space, tensor, "grad")
     return NONE if is_known_leaf(tensor) else refuse(tensor, "grad")
