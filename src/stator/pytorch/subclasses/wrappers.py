@@ -76,7 +76,10 @@ class _Shares:
 
 
 class _Holds:
-    """Whether a wrapper holds tensors of these names, which begin where they did, in the same context."""
+    """Whether a wrapper holds tensors of these names, which begin where they did, in the same context.
+
+    What it holds besides tensors is what it was.
+    """
 
     def __init__(self, tensor: Host) -> None:
         self.expected = self._read(tensor)
@@ -85,8 +88,10 @@ class _Holds:
     def _read(tensor: Host) -> tuple[object, ...]:
         with internals.DisableTorchFunctionSubclass():
             names, context = tensor.__tensor_flatten__()
-            inner = [getattr(tensor, name) for name in names]
-            return list(names), [t.storage_offset() for t in inner if t.layout is torch.strided], context
+            inner = inner_tensors(tensor)
+            opaque = [getattr(tensor, name) for name in names if name not in inner]
+            begins = [t.storage_offset() for t in inner.values() if t.layout is torch.strided]
+            return list(names), begins, opaque, context
 
     def __call__(self, tensor: Host) -> bool:
         try:
