@@ -21,7 +21,6 @@ from stator.pytorch.autograd.autograd_module import FunctionModule, Plan
 from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
-from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import NONE, TRUE, register
@@ -246,8 +245,8 @@ class _Application:
         with torch.no_grad():
             executor = self.recorder.fakes.executor
             like = executor.run(torch.empty_like, (output.fake,), options, [], lambda given, _: given).result
-        cls = type(like) if is_wrapper(type(like)) else torch.Tensor
-        value = TensorValue(self.recorder, cls, self.recorder.fakes.describe(like))
+        fakes = self.recorder.fakes
+        value = TensorValue(self.recorder, fakes.class_of(like), self.recorder.fakes.describe(like))
         value._fake = like
         graph.input(f"grad_{len(graph.given)}", value)
         return value

@@ -74,7 +74,7 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     executor = recorder.fakes.executor
     run = executor.run_once if call.reads_history else executor.run
     observed = run(call.function, call.args, call.kwargs, fakes, fill)
-    operation.bindings = recorder.shapes.bindings(observed.result, call.function)
+    operation.bindings = recorder.shapes.bindings(observed.result, describe_callable(call.function))
     outcome = outcome_of(observed, fakes, before, describe_callable(call.function), recorder.fakes.symbolic)
     operation.made_already(observed.result)
     recorder.tracked.note_result(observed.result)

@@ -17,7 +17,6 @@ from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
-from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.metadata import expression_of, is_symbol
 from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism
@@ -305,7 +304,7 @@ class Shapes:
         """Forget what AOTAutograd has noted about floats: it knows them by names that other traces use as well."""
         internals.TensorifyState.clear()
 
-    def bindings(self, result: Nested, function: Function) -> object:
+    def bindings(self, result: Nested, name: str) -> object:
         """Where in the result of an operation the symbols are found that are known only when it runs."""
         if self._env is None or not self._env.pending_fresh_unbacked_symbols:
             return None
@@ -316,7 +315,7 @@ class Shapes:
         except PendingUnbackedSymbolNotFound:
             # The operation has read a number from a tensor for its own use: that must be a node of its own.
             self.env.pending_fresh_unbacked_symbols.clear()
-            raise Unsupported(errors.DataDependentValue(describe_callable(function))) from None
+            raise Unsupported(errors.DataDependentValue(name)) from None
 
     # -- guards -------------------------------------------------------------------------------------------------
 

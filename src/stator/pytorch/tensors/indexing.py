@@ -9,6 +9,7 @@ mode is never one of a graph break.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,12 +21,13 @@ from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.protocol import NONE, register
+from stator.space.protocol import NONE, amend
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function, Nested
     from stator.space.interfaces import Trace
+    from stator.space.protocol import Handler
     from stator.space.space import Space
 
 __all__ = ["ScalarIndexing", "install"]
@@ -70,6 +72,8 @@ def _entered(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
     mode = args[0].force()
     if mode.cls.__name__ != "TransformGetItemToIndex" or not mode.cls.__module__.startswith("torch._dynamo."):
         return None
+    if space.trace.recorder.state.modes.entered:  # which would be asked after this one
+        raise Unsupported(errors.UnsupportedObject("indexing by vmap inside of another TorchFunctionMode"))
     indexing = space.trace.extension(ScalarIndexing)
     indexing.targets.append(elements)
     indexing.modes.append(mode)
@@ -79,7 +83,7 @@ def _entered(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
 def _left(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`_pop_torch_function_stack()`."""
     indexing = space.trace.extension(ScalarIndexing)
-    if not indexing.modes:
+    if not indexing.modes or space.trace.recorder.state.modes.entered:
         return None
     indexing.targets.pop()
     return indexing.modes.pop()
@@ -87,5 +91,15 @@ def _left(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
 
 def install() -> None:
     """Register the models."""
-    register(internals.push_function_mode, _entered)
-    register(internals.pop_function_mode, _left)
+    for host, first in ((internals.push_function_mode, _entered), (internals.pop_function_mode, _left)):
+        amend(host, functools.partial(_in_turn, first))
+
+
+def _in_turn(first: Handler, other: Handler) -> Handler:
+    """The first model; where it gives None, the other."""
+
+    def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        found: Value | None = first(space, args, kwargs)
+        return other(space, args, kwargs) if found is None else found
+
+    return handler
