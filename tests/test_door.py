@@ -44,7 +44,6 @@ EXCEPTIONS = {
     "pytorch/state/generators.py: GeneratorValue.now": "wraps what it reads: the tensor of the state",
     "pytorch/numpy/array_value.py: _existing": "from_host has guarded it",
     "pytorch/graph/contract.py: in_context": _TENSOR,
-    "pytorch/graph/tracked.py: TrackedTensors.adopt": _TENSOR,
     "pytorch/shapes/dynamism.py: _note": _VARYING,
     "pytorch/shapes/dynamism.py: dims": _TENSOR,
     "pytorch/shapes/dynamism.py: contents_stay": "compared between traces only",
