@@ -276,6 +276,12 @@ def all_returned(w: Any, x: Any) -> Any:
     return {"loss": loss, "h": h}["loss"], h, h.detach(), h[0], loss.detach()
 
 
+def product_returned(w: Any, x: Any) -> Any:
+    h = x @ w  # only `x` is saved for the gradient of `w`
+    h.sum().backward()
+    return h
+
+
 def kept(w: Any, x: Any) -> Any:
     loss = (x @ w).sin().sum()
     loss.backward(retain_graph=True)
@@ -298,7 +304,10 @@ def another_is_whole(w: Any, v: Any, x: Any) -> Any:
 @pytest.mark.parametrize(
     ("program", "breaks"),
     # A graph that lives on holds the nodes that accumulate, which hooks might be on.
-    [(loss_returned, 0), (all_returned, 0), (kept, None), (nothing_saved, None), (another_is_whole, None)],
+    [
+        *((loss_returned, 0), (product_returned, 0), (all_returned, 0)),
+        *((kept, None), (nothing_saved, None), (another_is_whole, None)),
+    ],
 )
 def test_a_result_says_that_its_history_is_used_up(program: Any, breaks: Any, backend: str) -> None:
     if backend == "aot_eager" and program is kept:
