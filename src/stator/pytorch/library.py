@@ -16,8 +16,10 @@ _PARTS = {
     "fake": ("data_readers",),
     "higher_order": ("functorch", "higher_order", "vmap"),
     "modules": ("optim", "recurrent", "scripted"),
+    "shapes": ("functions",),
     "state": ("random_state", "generators"),
-    "tensors": ("checks", "construction", "examination", "new_wrapper", "subclass"),
+    "subclasses": ("construction", "examination", "new_wrapper"),
+    "tensors": ("checks", "subclass"),
 }
 
 

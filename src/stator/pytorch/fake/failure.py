@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 from stator import errors
 from stator.pytorch import internals
 from stator.space.value import Unsupported
 
-__all__ = ["Failure", "describe_callable", "first_line", "translated"]
+__all__ = ["Failure", "describe_callable", "first_line", "translated", "undecided_in"]
 
 
 class Failure(Exception):
@@ -24,21 +25,37 @@ class Failure(Exception):
 def translated(function: object, error: Exception, warned: set[type]) -> Exception:
     """What a failure on fake tensors means: a break of a known kind, or the program's own error."""
     fake_tensor = internals.fake_tensor
-    symbols = sys.modules.get("torch.fx.experimental.symbolic_shapes")
-    undecided = () if symbols is None else (symbols.GuardOnDataDependentSymNode,)
+    undecided = _undecided()
     name = describe_callable(function)
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in causes_of(error):
         if isinstance(cause, fake_tensor.DynamicOutputShapeException):
             return Unsupported(errors.DynamicOutputShape(name))
         if isinstance(cause, (fake_tensor.DataDependentOutputException, *undecided)):
             return Unsupported(errors.DataDependentValue(name))
         if isinstance(cause, fake_tensor.UnsupportedFakeTensorException | fake_tensor.UnsupportedOperatorException):
             return Unsupported(errors.UnsupportedTensorOperation(name, first_line(cause)))
-        cause = cause.__cause__ or cause.__context__
     if _is_about_fakes(error):
         return Unsupported(errors.UnsupportedTensorOperation(name, first_line(error)))
     return Failure(error, warned)
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """The error, what it was raised from or while handling, and so on."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _undecided() -> tuple[type[BaseException], ...]:
+    """The class of the error about a symbol that nobody can decide on, if there may be any."""
+    symbols = sys.modules.get("torch.fx.experimental.symbolic_shapes")
+    return () if symbols is None else (symbols.GuardOnDataDependentSymNode,)
+
+
+def undecided_in(error: BaseException) -> BaseException | None:
+    """The error about a symbol that nobody can decide on, among the causes of another."""
+    return next((cause for cause in causes_of(error) if isinstance(cause, _undecided())), None)
 
 
 def _is_about_fakes(error: Exception) -> bool:

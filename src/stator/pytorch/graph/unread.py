@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from stator import errors
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.operator_facts import AS_OTHER, LOST, OVERWRITES, UNCHECKED, makes_like
+from stator.pytorch.fake.operator_facts import AS_OTHER, BY_NUMBER, KEPT, OVERWRITES, UNCHECKED, makes_like
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.tensors.tables import METADATA
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stator.pytorch.tensors.lowering import Call
     from stator.pytorch.traced import Operation, TracedTensor
 
-__all__ = ["refuse_inside", "refuse_lost", "unchecked", "unread_results"]
+__all__ = ["refuse_inside", "refuse_read", "unchecked", "unread_results"]
 
 
 def unchecked(call: Call) -> bool:
@@ -63,14 +63,11 @@ def refuse_inside(recorder: Recorder, graph: torch.fx.Graph) -> None:
             raise Unsupported(errors.UnsupportedTensorOperation(name, _WHY))
 
 
-def refuse_lost(recorder: Recorder, call: Call) -> None:
-    """An operation that a backend takes apart, and checks nothing of what the operation does."""
-    lost = LOST.get(getattr(call.function, "__name__", ""))
-    if lost is None or recorder.keeps_order:
-        return
-    most, why = lost
-    if tensors_among(call.operands[most:]):
-        raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
+def refuse_read(recorder: Recorder, call: Call) -> None:
+    """An operation that must be given the numbers it reads: what it checks of others a backend drops."""
+    by_number = getattr(call.function, "__name__", "") in BY_NUMBER and not recorder.keeps_order
+    if by_number and tensors_among(call.operands[1:]):
+        raise Unsupported(errors.DataDependentValue(describe_callable(call.function)))
 
 
 _WHY = "it may fail, and a backend drops it, as nothing reads its result"
@@ -95,7 +92,7 @@ class _Reading:
         written = self.effects.writes.get(node, ())
         made = self._memory(node)
         # What acts on something else is there for that, and a backend leaves it there.
-        used = node.op == "output" or node in self.effects.acting or made in self.live
+        used = node.op == "output" or node in self.effects.acting or _name(node) in KEPT or made in self.live
         used = used or any(self._survives(root) for root in written)
         if not used and node in self.effects.fallible:
             self.unread.add(node)
@@ -121,7 +118,8 @@ class _Reading:
 
 
 def _name(node: torch.fx.Node) -> str:
-    return node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+    return name.partition(".")[0]  # without that of an overload
 
 
 def _reads(node: torch.fx.Node, other: torch.fx.Node) -> bool:

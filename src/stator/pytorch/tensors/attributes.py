@@ -9,9 +9,9 @@ import torch
 from stator import errors
 from stator.pytorch.autograd.nodes import grad_fn
 from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.objects.reassigned import assign_data, set_requires_grad
 from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.lowering import Call
-from stator.pytorch.tensors.reassigned import assign_data, set_requires_grad
 from stator.pytorch.tensors.recording import record, record_method
 from stator.space.facts import attribute
 from stator.space.protocol import FALSE, NONE, TRUE
@@ -145,7 +145,7 @@ def gradient(space: Space, tensor: TensorValue) -> Value:
 
 def assign(space: Space, tensor: TensorValue, name: str, value: Value | None) -> bool:
     """`tensor.name = value`, or its deletion; False where that has no model."""
-    if name == "grad" and tensor.source is not None:
+    if name == "grad" and (tensor.source is not None or is_known_leaf(tensor)):
         return _assign_grad(space, tensor, value)
     if name == "data" and value is not None:
         return assign_data(space, tensor, value.force())
@@ -158,7 +158,8 @@ def _assign_grad(space: Space, tensor: TensorValue, value: Value | None) -> bool
     value = NONE if value is None else value.force()
     if value is not NONE and not _fits(space, tensor, value):
         return False
-    space.mark_mutated(tensor)
+    if tensor.source is not None:
+        space.mark_mutated(tensor)
     tensor.fields["grad"] = value
     return True
 
