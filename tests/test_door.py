@@ -48,7 +48,6 @@ EXCEPTIONS = {
     "pytorch/shapes/dynamism.py: dims": _TENSOR,
     "pytorch/shapes/dynamism.py: contents_stay": "compared between traces only",
     "pytorch/shapes/dynamism.py: number_varies": _VARYING,
-    "pytorch/autograd/engine.py: _is_whole": _ITSELF,
     "pytorch/tensors/known.py: _Search.member": "guarded by _same_contents",
     "pytorch/tensors/known.py: _same_contents": _ITSELF,
     "pytorch/tensors/latent.py: rely_on_offset": _TENSOR,

@@ -41,7 +41,8 @@ def in_the_way(recorder: Recorder, ends: list[TensorValue], until: list[TensorVa
 
 def _from_before(recorder: Recorder) -> str:
     """The names of the tensors which autograd has operations before the trace for."""
-    found = [name_of(value) for value in recorder.tracked.existing if value.requires_grad and not value.host.is_leaf]
+    existing = [value for value in recorder.tracked.existing if value.requires_grad]
+    found = [name_of(value) for value in existing if value.meta is None or not value.meta.is_leaf]
     return ", ".join(found[:3])
 
 
