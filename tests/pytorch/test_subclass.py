@@ -177,3 +177,45 @@ def test_causal_bias() -> None:
         return torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=bias)
 
     agree(lambda: (attention, (torch.randn(1, 2, 3, 4, requires_grad=True),)), grad=True)
+
+
+class Derived(Plain):
+    pass
+
+
+class Unhelpful(torch.Tensor):
+    """Leaves all operations to others."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return NotImplemented
+
+
+class Taking(torch.Tensor):
+    """Takes all operations, whatever else is among the arguments."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func not in (torch.add, torch.mul):
+            return super().__torch_function__(func, types, args, kwargs or {})
+        names = sorted(t.__name__ for t in types)
+        with torch._C.DisableTorchFunctionSubclass():
+            result = func(*(arg.as_subclass(torch.Tensor) for arg in args), **(kwargs or {}))
+        return result, names
+
+
+def test_several_classes() -> None:
+    agree(lambda: (lambda x, y: (x + y, y + x, torch.stack([x, y])), (of(Plain), of(Derived))))
+
+    def mixed(x: Any, y: Any) -> Any:
+        unhelpful = x.as_subclass(Unhelpful)
+        return torch.add(unhelpful, y), torch.mul(y, unhelpful)
+
+    agree(lambda: (mixed, (torch.randn(3), torch.randn(3).as_subclass(Taking))))
+    agree(lambda: (lambda x, y: torch.add(x, torch.mul(y, 2)[0]), (of(Plain), of(Taking))), breaks=None)
+
+
+def test_no_class_takes_it() -> None:
+    run = stator.compile(lambda x: torch.sin(x), backend="eager")
+    with pytest.raises(TypeError, match="handlers returned NotImplemented"):
+        run(of(Unhelpful))

@@ -18,7 +18,8 @@ _PARTS = {
     "modules": ("optim", "recurrent", "scripted"),
     "shapes": ("functions",),
     "state": ("random_state", "generators"),
-    "tensors": ("checks", "construction", "examination", "new_wrapper", "subclass"),
+    "subclasses": ("construction", "examination", "new_wrapper"),
+    "tensors": ("checks", "subclass"),
 }
 
 

@@ -154,6 +154,13 @@ def register(host: Host, handler: Handler) -> None:
     _KEEP.append(host)
 
 
+def amend(host: Host, change: Callable[[Handler], Handler]) -> None:
+    """Put what `change` makes of the model of a host callable in its place, if one has been registered."""
+    handler = HANDLERS.get(id(host))
+    if handler is not None:
+        HANDLERS[id(host)] = change(handler)
+
+
 def models(*classes: type) -> Callable[[V], V]:
     """Class decorator: the Value class models instances of these host types.
 

@@ -13,7 +13,6 @@ from stator.pytorch.fake.storage import storage_of
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.graph.operation import Operation
 from stator.pytorch.graph.unread import refuse_read, unchecked
-from stator.pytorch.nesting import tensors_in
 from stator.pytorch.state.generators import draw, drawn_from
 from stator.pytorch.tensors.failures import real_warnings
 from stator.pytorch.tensors.latent import rely_on_all, rely_on_autograd, rely_on_place_in_storage, told_by_guard
@@ -78,7 +77,7 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
     operation.bindings = recorder.shapes.bindings(observed.result, call.function)
     outcome = outcome_of(observed, fakes, before, describe_callable(call.function), recorder.fakes.symbolic)
     operation.made_already(observed.result)
-    recorder.tracked.in_order |= any(tensor.is_nested for tensor in tensors_in(observed.result))
+    recorder.tracked.note_result(observed.result)
     if outcome.written:
         recorder.tracked.refresh(observed.written)
         written = tensors_among(call.operands[index] for index in outcome.written)

@@ -62,7 +62,7 @@ class Recorder:
         return record_call(self, call)
 
     def examine(self, cls: type, *call: Any) -> None:
-        """Torch is about to call the `__torch_dispatch__` of a class (see `tensors.examination`)."""
+        """Torch is about to call the `__torch_dispatch__` of a class (see `subclasses.examination`)."""
         self.slots.examine(self, cls, *call)
 
     # -- the end ----------------------------------------------------------------------------------------------------

@@ -13,10 +13,11 @@ from stator.guards.guard import Predicate, TensorMatch
 from stator.pytorch.autograd.onlookers import only_accumulate
 from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.fake.storage import storage_of, storages_of
+from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism
+from stator.pytorch.subclasses.wrappers import guard_class, sharing_guard, wrapper_guards
 from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
 from stator.pytorch.tensors.reader import tensor_spec
-from stator.pytorch.tensors.wrappers import sharing_guard, wrapper_guards
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from stator.pytorch.fake.metadata import TensorMeta
     from stator.pytorch.graph.propagation import FakePropagation
     from stator.pytorch.traced import Operation, Rebound, TracedTensor
+    from stator.pytorch.types import Nested
     from stator.space.interfaces import Trace
 
 __all__ = ["TrackedTensors"]
@@ -67,7 +69,7 @@ class TrackedTensors:
         dims = dynamism.dims(self.trace, value)
         if is_wrapper(value.cls):
             self._open(value)
-        self.in_order |= value.host.is_nested  # AOTAutograd knows ragged sizes as symbols only
+        self.note_result(value.host)
         self.existing.append(value)
         if not dims:
             self._guard(value)
@@ -84,11 +86,16 @@ class TrackedTensors:
 
     def _open(self, wrapper: TracedTensor) -> None:
         """The trace depends on what an existing wrapper holds, and finds that in it."""
+        guard_class(self.trace.space, wrapper.cls)
         if wrapper.source is not None:
             for guard in wrapper_guards(wrapper.host, wrapper.source):
                 self.trace.guard(guard)
         for name, inner in inner_tensors(wrapper.host).items():
             self.trace.recorder.nodes.inner.setdefault(id(inner), (wrapper, name))
+
+    def note_result(self, result: Nested) -> None:
+        """An operation has given this: AOTAutograd knows ragged sizes as symbols only, of which there are none here."""
+        self.in_order |= any(tensor.is_nested for tensor in tensors_in(result))
 
     def note(self, value: TracedTensor) -> None:
         """A new tensor has got its fake tensor: writes to the storage it shares must be seen in it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stator.pytorch.autograd.spent import graph_output
+from stator.pytorch.subclasses.examination import examine
 from stator.pytorch.tensors.attributes import assign, read
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
 from stator.pytorch.tensors.leaves import keep_leaf
@@ -48,8 +49,6 @@ class Slots:
 
     def examine(self, recorder: Recorder, cls: type, *call: Any) -> None:
         """Torch is about to call the `__torch_dispatch__` of a class."""
-        from stator.pytorch.tensors.examination import examine
-
         examine(recorder, cls, *call)
 
     def graph_output(self, writer: Writer, tensor: TensorValue) -> str:

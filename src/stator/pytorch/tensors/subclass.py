@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,20 +16,19 @@ import torch.overrides
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.nesting import items_of, rebuilt, value_of
+from stator.pytorch.nesting import items_of, rebuilt
+from stator.pytorch.subclasses.probing import ModeProbe, Probing, probe_classes
 from stator.pytorch.tensors.classes import has_dispatch
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.attributes import MISSING
-from stator.space.protocol import FALSE, HANDLERS, MODELS, NONE, NOT_IMPLEMENTED, PURE, TRUE, builtin, pure, register
-from stator.space.value import NotKnown, Raised, Unsupported, Value
+from stator.space.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, amend, builtin, pure, register
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager as ContextManager
-
     from stator.pytorch.state.function_modes import FunctionModes
-    from stator.pytorch.types import Function, Host
+    from stator.pytorch.types import Function
     from stator.space.interfaces import Trace
     from stator.space.protocol import Handler
     from stator.space.space import Space
@@ -43,10 +42,18 @@ _DEFAULT = torch.Tensor.__dict__["__torch_function__"]
 class FunctionState:
     """Whether overrides are in force, at the point that the trace has reached."""
 
-    __slots__ = ("enabled",)
+    __slots__ = ("_probes", "enabled")
 
     def __init__(self, trace: Trace) -> None:
         self.enabled: bool = trace.recorder.state.hooks.overrides == internals.TorchFunctionState.ENABLED
+        self._probes: dict[frozenset[type], dict[type, Any]] = {}
+
+    def probes_of(self, classes: set[type]) -> dict[type, Any]:
+        """Classes of probes for these classes."""
+        key = frozenset(classes)
+        if key not in self._probes:
+            self._probes[key] = probe_classes(classes)
+        return self._probes[key]
 
 
 @contextmanager
@@ -102,33 +109,43 @@ def dispatched(space: Space, host: Function, args: list[Value], kwargs: dict[str
     modes: FunctionModes = space.trace.recorder.state.modes
     if not found and not modes.entered:
         return None
-    classes = {value.cls for value in found}
-    if len(classes) > 1:
-        raise Unsupported(
-            errors.UnsupportedTensorSubclass(
-                " and ".join(sorted(c.__qualname__ for c in classes)), "several classes override it"
-            )
-        )
-    probing = _Probing(space, found[0].cls if found else None)
+    probing = Probing(space, space.trace.extension(FunctionState).probes_of({value.cls for value in found}))
     if modes.entered:
-        seen = probing.ask(host, args, kwargs, _Mode())
-        if seen is not None:
+        asked = probing.ask(host, args, kwargs, ModeProbe())
+        if asked is not None:
             with modes.within_innermost() as mode:
-                return _answer(space, mode, seen)
-        if not found:
+                result = _answer(space, mode, asked[0])
+                return _refused(mode) if result is None else result
+    return _first_answer(space, probing, found, host, args, kwargs)
+
+
+def _first_answer(
+    space: Space, probing: Probing, found: list[Value], host: Function, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """What the first class gives that implements the operation, as torch asks them; None if it asks none."""
+    for _ in probing.classes:
+        asked = probing.ask(host, args, kwargs)
+        if asked is None:
             return None
-    seen = probing.ask(host, args, kwargs)
-    return None if seen is None else _answer(space, found[0], seen)
+        seen, cls = asked
+        first = next(value for value in found if value.cls is cls)
+        result = _answer(space, first, seen)
+        if result is not None:
+            return result
+        probing.refuse(cls)
+    return _refused(found[0]) if found else None
 
 
-def _answer(space: Space, asked: Value, seen: list[Value]) -> Value:
-    """What the override of an argument's class, or of a mode, gives."""
+def _answer(space: Space, asked: Value, seen: list[Value]) -> Value | None:
+    """What the override of an argument's class, or of a mode, gives; None for NotImplemented."""
     result = space.call(space.getattr(asked, "__torch_function__"), seen, {})
-    if space.is_not_implemented(result.force()):
-        # torch words the error, from the names and types of the arguments.
-        why = "its __torch_function__ gives NotImplemented"
-        raise Unsupported(errors.UnsupportedTensorSubclass(asked.cls.__qualname__, why))
-    return result
+    return None if space.is_not_implemented(result.force()) else result
+
+
+def _refused(asked: Value) -> Value:
+    """torch words the error, from the names and types of the arguments."""
+    why = "its __torch_function__ gives NotImplemented"
+    raise Unsupported(errors.UnsupportedTensorSubclass(asked.cls.__qualname__, why))
 
 
 def heeding_modes(host: Function, handler: Handler) -> Handler:
@@ -152,110 +169,6 @@ def overridden_attribute(space: Space, tensor: TensorValue, name: str) -> Value 
 @functools.cache
 def _getter(name: str) -> Function:
     return lambda tensor: getattr(tensor, name)
-
-
-# -- asking torch -----------------------------------------------------------------------------------------------------
-
-
-class _Asked(BaseException):
-    """A probe's override was called, with these arguments."""
-
-    def __init__(self, given: tuple[Any, ...]) -> None:
-        super().__init__()
-        self.given = given
-
-
-class _TensorProbe(torch.Tensor):
-    """Stands for the tensors whose class is asked."""
-
-    @classmethod
-    def __torch_function__(cls, *given: object) -> Any:
-        raise _Asked(given)
-
-
-class _Probe:
-    """Stands for an object that is no tensor and overrides torch's functions."""
-
-    @classmethod
-    def __torch_function__(cls, *given: object) -> Any:
-        raise _Asked(given)
-
-
-_NO_MODE = nullcontext()
-
-
-class _Mode(internals.TorchFunctionMode):
-    """Stands for the innermost mode."""
-
-    def __torch_function__(self, *given: object) -> Any:
-        raise _Asked(given)
-
-
-class _Probing:
-    """One question to torch: what would the override be called with?"""
-
-    def __init__(self, space: Space, cls: type | None) -> None:
-        self.space = space
-        #: the class of the arguments that override the operation
-        self.cls = cls
-        #: id of a probe → the value it stands for
-        self.values: dict[int, Value] = {}
-        self.kept: list[Any] = []
-
-    def ask(
-        self, host: Function, args: list[Value], kwargs: dict[str, Value], mode: ContextManager[object] = _NO_MODE
-    ) -> list[Value] | None:
-        """The arguments for `__torch_function__`, of the mode if there is one; None if torch does not call it."""
-        probes = [self.probe(arg) for arg in args]
-        named = {name: self.probe(arg) for name, arg in kwargs.items()}
-        try:
-            with internals.EnableTorchFunction(), torch.no_grad(), mode:
-                host(*probes, **named)
-        except _Asked as asked:
-            return [self.value(part) for part in asked.given]
-        except Exception as e:
-            raise Raised(self.space.exception(e)) from None
-        return None
-
-    def probe(self, value: Value) -> Any:
-        """A host object like the value, of which nobody else knows."""
-        value = value.force()
-        made = self._make(value)
-        self.kept.append(made)
-        self.values.setdefault(id(made), value)
-        return made
-
-    def _make(self, value: Value) -> Any:
-        if value.cls is self.cls and not isinstance(value, TensorValue):
-            return _Probe()
-        if isinstance(value, TensorValue):
-            plain = torch.empty(0, device="meta")
-            return plain.as_subclass(_TensorProbe) if value.cls is self.cls else plain
-        if value.symbolic and value.cls is not bool:
-            return value.cls(_MANY + len(self.kept))  # a number that is an object of its own
-        items = items_of(self.space, value)
-        if items is not None:
-            made = [self.probe(item) for item in items]
-            return made if value.isa(list) else tuple(made)
-        try:
-            return value.as_host(self.space)
-        except NotKnown:
-            name = "Tensor" if self.cls is None else self.cls.__qualname__
-            raise Unsupported(errors.UnsupportedTensorSubclass(name, "an argument is not known")) from None
-
-    def value(self, host: Host) -> Value:
-        """The value that a part of the answer stands for."""
-        return value_of(self.space, host, self.known)
-
-    def known(self, host: Host) -> Value | None:
-        """That of what is no structure, and is not made anew."""
-        if self.cls is not None and (host is _TensorProbe or host is _Probe):
-            return self.space.class_value(self.cls)
-        found = self.values.get(id(host))
-        return self.space.existing(host) if found is None and callable(host) else found
-
-
-_MANY = 1 << 40
 
 
 # -- the default override ---------------------------------------------------------------------------------------------
@@ -352,11 +265,11 @@ def install() -> None:
 def let_modes_override() -> None:
     """All models that there are of torch's functions heed modes, as the functions do."""
     ignored = torch.overrides.get_ignored_functions()
-    owners = (torch.Tensor, torch, internals.VariableFunctions)
-    hosts = {id(host): host for owner in owners for host in (getattr(owner, name, None) for name in dir(owner))}
-    for key, host in hosts.items():
-        if (key in HANDLERS or key in PURE) and callable(host) and host not in ignored:
-            register(host, heeding_modes(host, HANDLERS.get(key, _as_ever)))
+    owners = (torch.Tensor, internals.VariableFunctions)
+    hosts = [getattr(owner, name, None) for owner in owners for name in dir(owner)]
+    for host in {id(host): host for host in (*hosts, *vars(torch).values())}.values():
+        if callable(host) and host not in ignored:
+            amend(host, functools.partial(heeding_modes, host))
     register(torch.device, heeding_modes(torch.device, _as_ever))
 
 

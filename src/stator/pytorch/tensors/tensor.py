@@ -10,9 +10,8 @@ from stator import errors
 from stator.models.classes.attr_dict import AttrDict
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch.fake.metadata import TensorMeta
+from stator.pytorch.subclasses.wrapper_attrs import WrapperAttrs
 from stator.pytorch.tensors.classes import PLAIN_CLASSES, has_dispatch, is_traceable, is_wrapper
-from stator.pytorch.tensors.wrapper_attrs import WrapperAttrs
-from stator.pytorch.tensors.wrappers import guard_class
 from stator.space.identity.aliasing import used_as_key
 from stator.space.identity.keys import IdentityKey
 from stator.space.value import Unsupported, Value
@@ -61,10 +60,8 @@ class TensorValue(Value):
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         """An existing tensor: its class and metadata are guarded."""
-        if type(host) not in PLAIN_CLASSES and has_dispatch(type(host)):
-            if not is_traceable(type(host)):
-                return InstanceValue.from_host(space, host, source)
-            guard_class(space, type(host))
+        if type(host) not in PLAIN_CLASSES and has_dispatch(type(host)) and not is_traceable(type(host)):
+            return InstanceValue.from_host(space, host, source)
         recorder = space.trace.recorder
         self = cls(recorder, type(host), None)
         self.source = source
