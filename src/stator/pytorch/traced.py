@@ -98,7 +98,7 @@ class Operation(Protocol):
 
 
 class Rebound(Protocol):
-    """What a tensor object has become; see `stator.pytorch.tensors.rebinding.Rebound`."""
+    """What a tensor object has become; see `stator.pytorch.objects.rebinding.Rebound`."""
 
     data: Any
     first: Any
