@@ -13,6 +13,8 @@ import stator
 from tests.pytorch.gradients import BACKENDS, alike
 
 SIZES = (4, 7, 5)
+#: fake tensors of torch 2.13 take no tensor as an index, which it must stay in the body of an operation
+NO_TENSOR_INDEX = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 14)
 
 
 def table(n: int) -> torch.Tensor:
@@ -119,7 +121,8 @@ PROGRAMS |= {f"list: {name}": (program, listed) for name, program in BY_LIST.ite
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_one_graph_for_all_contents(name: str, backend: str) -> None:
     program, inputs = PROGRAMS[name]
-    stats = alike(lambda: (program, []), inputs, backend=backend, sizes=SIZES, breaks=0)
+    breaks = None if NO_TENSOR_INDEX and name.startswith("mapped") else 0
+    stats = alike(lambda: (program, []), inputs, backend=backend, sizes=SIZES, breaks=breaks)
     assert stats.graphs <= len(SIZES)
 
 
