@@ -8,6 +8,7 @@ So a model imports nothing above it, and one can read here what a trace is to a 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
