@@ -106,6 +106,7 @@ BY_LIST = {
     "of no dimension": lambda x, s: (s[0].tolist(), x * s[1].tolist()),
     "of floats": lambda x, s: (x * (s * 0.5).tolist()[1], (s / 4).tolist()),
     "of bools": lambda x, s: ((s > 1).tolist(), x),
+    "sum of bools": lambda x, s: (sum((x[0] > 0).tolist()), x * ((s > 1).tolist()[0] + (s > 2).tolist()[1] * 2)),
     "of gradients": lambda x, s: x[0].tolist(),
     "none": lambda x, s: (s[:0].tolist(), s[:0, None].tolist(), x),
     "means": lambda x, s: [x[: s.tolist()[0]].mean(0), x[s.tolist()[0] :].mean(0)],
