@@ -17,7 +17,7 @@ from stator import errors
 from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
-from stator.pytorch.fake.failure import describe_callable
+from stator.pytorch.fake.failure import describe_callable, first_line
 from stator.pytorch.fake.metadata import is_symbol
 from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism
@@ -190,7 +190,7 @@ class Shapes:
             assert self.env is not None  # the mode knows of it now
         mode = self.recorder.fakes.executor.mode
         if not dims:
-            return mode.of(value.host)
+            return _made(lambda: mode.of(value.host))
         if internals.is_view(value.host):
             # A view's symbols would be entangled with those of its base: a plain tensor of the same shape is none.
             from torch.fx.experimental.symbolic_shapes import DimDynamic
@@ -198,7 +198,7 @@ class Shapes:
             dims = {i: kind for i, kind in dims.items() if kind is not DimDynamic.DUCK} or dims
         context = self.context(value, dims)
         origin = self.origin(value)
-        fake = mode.from_tensor(value.host, symbolic_context=context, source=origin)
+        fake = _made(lambda: mode.from_tensor(value.host, symbolic_context=context, source=origin))
         with torch.no_grad():
             asfound = fake.detach()  # the program may change the sizes of the tensor itself
         self._tracked.append((asfound, origin, context))
@@ -351,10 +351,22 @@ class Shapes:
         return match is not None and match.group(1) in self._plain
 
 
+def _made(make: Callable[[], Fake]) -> Fake:
+    """A fake tensor; of some kinds of tensors torch can make none."""
+    refusals = internals.fake_tensor.UnsupportedFakeTensorException, internals.fake_tensor.UnsupportedOperatorException
+    try:
+        return make()
+    except (RuntimeError, *refusals) as e:
+        what = "what is done to a tensor of such a kind"
+        raise Unsupported(errors.UnsupportedTensorOperation(what, first_line(e))) from e
+
+
 def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:
     """The sizes, strides and offset of a fake tensor; a number itself."""
     if is_symbol(operand):
         return (operand,)
+    if operand.layout is not torch.strided:
+        return tuple(operand.shape)
     return (*operand.shape, *operand.stride(), operand.storage_offset())
 
 
