@@ -228,6 +228,8 @@ $(VENV)/.demo: constraints.txt | $(VENV)/.deps
 	@$(STEP) setup-zoo-torch ".venv-zoo: torch $(ZOO_TORCH)" .venv-zoo/bin/python $(PIP) torch==$(ZOO_TORCH)
 	@$(STEP) setup-zoo-libraries ".venv-zoo: the zoo's libraries" .venv-zoo/bin/python $(PIP) \
 	  -c build/constraints-zoo.txt -r $(RULERS)/zoo/requirements.txt
+	@# Some libraries bring these for another torch; transformers fails at import with them, and does without them.
+	@.venv-zoo/bin/python -m pip uninstall -q -y torchvision torchaudio
 	@touch $@
 
 .venv-torch-%/.deps: constraints.txt

@@ -1,8 +1,10 @@
 """Forms of `typing` and generic aliases, compared, subscripted and put into unions."""
 
+import functools
 import sys
 import types
 import typing
+from collections.abc import Callable
 
 from apptests.marks import expected_break
 
@@ -74,6 +76,20 @@ def test_calls_of_aliases():
     assert made[0].__orig_class__ is TOLD and vars(made[1]) == {"__orig_class__": TOLD}
     Told.made = 5
     return made, TOLD.count(), TOLD.__origin__ is Told, TOLD.__args__, hasattr(TOLD, "missing")
+
+
+def test_callable_types():
+    told, open_ended = Callable[[int, str], float], Callable[..., int]
+    assert repr(told) == "collections.abc.Callable[[int, str], float]" and told.__args__ == (int, str, float)
+    assert told == Callable[[int, str], float] and told is not Callable[[int, str], float]
+    assert hash(told) == hash(Callable[[int, str], float]) and told.__origin__ is Callable
+    assert typing.get_args(told) == ([int, str], float) and repr(open_ended) == "collections.abc.Callable[..., int]"
+    return told, open_ended
+
+
+def test_module_of_a_bound_builtin():
+    parts = []
+    assert parts.append.__module__ is None and functools.wraps(parts.append)(lambda x: x).__name__ == "append"
 
 
 if sys.version_info >= (3, 12):

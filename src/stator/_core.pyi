@@ -133,7 +133,7 @@ class CodePolicy(enum.IntEnum):
     """Run it, and all that it calls, without the hook."""
 
 def set_code_policy(code: CodeType, policy: CodePolicy, /) -> None: ...
-def tail(function: Callable[..., Any], /, *args: Any) -> Any:
+def tail_call(function: Callable[..., Any], /, *args: Any) -> Any:
     """What an entry's target returns to have the call made when its own frame, and all it keeps alive, is gone."""
 
 def get_code_policy(code: CodeType, /) -> int: ...
@@ -197,7 +197,7 @@ def put_contents_back(plan: bytes, tensors: tuple[object, ...], kept: bytes, /) 
 def call_within(depth: int, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The result of the call, which may nest only so many others (from 3.12 on: of Python functions)."""
 
-def call_seen(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def call_with_tracing(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The result of the call, which profilers and debuggers see, as they do not see what the miss handler calls."""
 
 def calls_left() -> int:

@@ -77,6 +77,11 @@ class Config:
         "End a graph wherever one of its differentiable results is made from another, so that autograd knows of it; "
         "otherwise only where what follows in the compiled function asks (see docs/gradients.md).",
     )
+    trace_backward: bool = _option(
+        True,
+        "Make `backward()` and `torch.autograd.grad` operations of the graph, where all that gradients go through was "
+        "recorded in it and nobody sees them on their way; otherwise they break the graph (see docs/gradients.md).",
+    )
     trace_step_limit: int = _option(
         500_000, "Instructions one trace may execute before the frame is given up and runs eagerly.", minimum=1
     )

@@ -31,3 +31,17 @@ def test_a_comparison_of_too_much_ends_the_trace():
     with pytest.raises(stator.GraphBreakError, match="instructions"):
         stator.compile(lambda a, b: a == b, backend="eager", fullgraph=True)(many, same)
     assert stator.compile(lambda a, b: a == b, backend="eager")(many, same)
+
+
+def test_the_id_of_the_context_of_an_exception():
+    def f():
+        try:
+            try:
+                raise KeyError(1)
+            except KeyError:
+                raise ValueError(2)  # noqa: B904 (the context is meant)
+        except ValueError as e:
+            seen = {id(e)}
+            return id(e.__context__) in seen, id(e.__context__) == id(e.__context__)
+
+    assert stator.compile(f, backend="eager", fullgraph=True)() == f() == (False, True)

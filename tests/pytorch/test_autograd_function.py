@@ -132,6 +132,34 @@ class MaybeNone(Function):
         return (a if a is not None else 0) * 2 + (b * 3 if b is not None else 0)
 
 
+class Sorted(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        values, places = x.sort()
+        ctx.mark_non_differentiable(places)
+        ctx.save_for_backward(places)
+        return values, places
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any, none: Any) -> Any:
+        assert none is None
+        if grad is None:
+            return None
+        (places,) = ctx.saved_tensors
+        return torch.zeros_like(grad).scatter(0, places, grad)
+
+
+class Stopped(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return None
+
+
 class UsesParameter(Function):
     scale = torch.full((3,), 2.0, requires_grad=True)
 
@@ -238,3 +266,20 @@ def test_autocast() -> None:
 
     agree(lambda: (run, (leaf(2, 3), leaf(3, 2))), grad=True)
     assert not torch.is_autocast_enabled("cpu")
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_gradient_that_may_be_none(stop: bool, backend: str) -> None:
+    def program(x: Any) -> Any:
+        values, places = Sorted.apply(x * 2)
+        return (Stopped.apply(values) if stop else values) * 3, places
+
+    for n in (3, 5, 4):
+        ours, theirs = (torch.linspace(1, 0, n, requires_grad=True) for _ in range(2))
+        expected, compiled = program(theirs), stator.compile(program, backend=backend, fullgraph=True)(ours)
+        assert all(map(torch.equal, expected, compiled)) and not compiled[1].requires_grad
+        expected[0].sum().backward()
+        compiled[0].sum().backward()
+        assert (ours.grad is None) is (theirs.grad is None) is stop
+        assert stop or torch.equal(ours.grad, theirs.grad)

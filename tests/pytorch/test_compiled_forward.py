@@ -14,7 +14,7 @@ from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import stator
-from stator.pytorch.modules.compiled_module import is_stand_in
+from stator.pytorch.modules.compiled_module import is_compiled_module
 from stator.testing import CountingBackend
 
 
@@ -177,7 +177,7 @@ def test_copies() -> None:
     compiled.forward(x)
     for made in (copy.copy(compiled), copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
         before = stator.stats().graphs
-        assert is_stand_in(made) and torch.equal(made.forward(x), plain(x))
+        assert is_compiled_module(made) and torch.equal(made.forward(x), plain(x))
         assert stator.stats().graphs == before + 1 and made.forward is not compiled.forward
         assert list(made.state_dict()) == list(plain.state_dict())
     made.load_state_dict(plain.state_dict())

@@ -211,3 +211,23 @@ def test_torchs_own_mark_is_heeded():
 
     compiled = stator.compile(lambda x: theirs(x)[0] + 1, backend="eager", fullgraph=True)
     assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 3.0)) and LOG == [[1.0, 1.0]]
+
+
+def test_a_parameter_that_the_module_gets_later_has_gradients_too():
+    model = torch.nn.Linear(3, 3)
+
+    @stator.leaf_function
+    def run(module, x):
+        result = module(x)
+        return result * module.scale if hasattr(module, "scale") else result
+
+    @run.register_fake
+    def _(module, x):
+        return torch.empty_like(x)
+
+    compiled = stator.compile(lambda x: run(model, x).sum(), backend="aot_eager")
+    x = torch.randn(2, 3)
+    compiled(x).backward()
+    model.scale = torch.nn.Parameter(torch.full((3,), 2.0))
+    compiled(x).backward()
+    assert torch.allclose(model.scale.grad, model(x).sum(0))

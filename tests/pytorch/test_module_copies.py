@@ -14,7 +14,7 @@ from torch import nn
 
 import stator
 from stator._core import Compiled
-from stator.pytorch.modules.compiled_module import is_stand_in
+from stator.pytorch.modules.compiled_module import is_compiled_module
 
 
 def activation(x: Any) -> Any:
@@ -57,7 +57,7 @@ def test_a_copy_shares_nothing(way: Callable[[Any], Any], compiled: bool, backen
     x = torch.randn(3, 2, requires_grad=True)
     expected = model(x)
     made = way(model)
-    assert type(made) is type(model) and is_stand_in(made) is compiled and is_stand_in(made.inner)
+    assert type(made) is type(model) and is_compiled_module(made) is compiled and is_compiled_module(made.inner)
     assert type(made.activation) is Compiled and made.activation is not model.activation
     assert torch.equal(made(x), expected) and torch.equal(made.own(x), model.own(x))
     assert list(made.state_dict()) == list(model.state_dict())
@@ -74,14 +74,14 @@ def test_a_copy_shares_nothing(way: Callable[[Any], Any], compiled: bool, backen
 def test_a_shallow_copy_shares_parameters() -> None:
     model = stator.compile(Net(), backend="eager")
     made = copy.copy(model)
-    assert is_stand_in(made) and made._orig_mod is not model._orig_mod
+    assert is_compiled_module(made) and made._orig_mod is not model._orig_mod
     assert [*map(id, made.parameters())] == [*map(id, model.parameters())]
     x = torch.ones(1, 2)
     assert torch.equal(made(x), model(x))
     assert made._stator_region is not model._stator_region
 
 
-def test_a_module_that_refers_to_its_own_stand_in() -> None:
+def test_a_module_that_refers_to_its_own_compiled_module() -> None:
     model = nn.Linear(2, 2)
     compiled = stator.compile(model, backend="eager")
     object.__setattr__(model, "compiled", compiled)

@@ -41,10 +41,10 @@ def check(module_class: Any, *args: Any, **expected: Any) -> Any:
     return agree(lambda: (module_class(), tuple(x(*shape) for shape in (args or ((2, 4),)))), **expected)
 
 
-# -- the stand-in ---------------------------------------------------------------------------------------------------
+# -- the compiled module --------------------------------------------------------------------------------------------
 
 
-def test_stand_in_is_the_module() -> None:
+def test_compiled_module_is_the_module() -> None:
     module = Counting()
     compiled = stator.compile(module, backend="eager")
     assert isinstance(compiled, Counting)
@@ -63,7 +63,7 @@ def test_stand_in_is_the_module() -> None:
     assert dir(compiled) == dir(module) or set(dir(module)) <= set(dir(compiled))
 
 
-def test_stand_in_runs_no_hook_of_class_creation() -> None:
+def test_compiled_module_runs_no_hook_of_class_creation() -> None:
     made = []
 
     class Registered(nn.Module):
@@ -74,7 +74,7 @@ def test_stand_in_runs_no_hook_of_class_creation() -> None:
     assert made == []
 
 
-def test_copies_of_a_stand_in() -> None:
+def test_copies_of_a_compiled_module() -> None:
     compiled = stator.compile(Counting(), backend="eager")
     copied = copy.deepcopy(compiled)
     assert copied._orig_mod is not compiled._orig_mod
@@ -87,7 +87,7 @@ def test_copies_of_a_stand_in() -> None:
     assert torch.equal(restored(given), compiled(given))
 
 
-def test_stand_in_keeps_nothing_alive() -> None:
+def test_compiled_module_keeps_nothing_alive() -> None:
     module = Counting()
     compiled = stator.compile(module, backend="eager")
     watch = weakref.ref(module)
@@ -99,7 +99,7 @@ def test_stand_in_keeps_nothing_alive() -> None:
         gc.enable()
 
 
-def test_stand_in_as_part_of_another_module() -> None:
+def test_compiled_module_as_part_of_another_module() -> None:
     def make() -> Any:
         outer = layers(2)
         outer[1] = stator.compile(outer[1], backend="eager")

@@ -133,3 +133,89 @@ class WithoutOptions(torch.Tensor):
 
 def test_the_default_takes_none_for_no_options() -> None:
     agree(lambda: (lambda x: (x + 1, x.sum(dim=0) if x.ndim > 5 else x.exp()), (of(WithoutOptions),)))
+
+
+class Sized(torch.Tensor):
+    """Made of its sizes, which are all that matters."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self.rows = rows
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.nn.functional.linear:
+            return func(args[0], torch.ones(args[1].rows, 3))
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+class Tagged(torch.Tensor):
+    def __new__(cls, data: Any, tag: Any) -> Any:
+        return super().__new__(cls, data)
+
+    def __init__(self, data: Any, tag: Any) -> None:
+        self.tag = tag
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_construction(backend: str) -> None:
+    def sized(x: Any) -> Any:
+        weight = Sized(4, 3)
+        return torch.nn.functional.linear(x, weight), weight.shape, weight.dtype
+
+    for rows in (2, 5):
+        agree(lambda rows=rows: (sized, (torch.randn(rows, 3),)), backend=backend)
+    agree(lambda: (lambda x: (Tagged(x, 1) + 1, Tagged(x, 2).tag, type(Tagged(x, 3))), (torch.randn(3),)))
+    agree(lambda: (lambda x: (torch.Tensor([1, 2]) + x, torch.Tensor(x), torch.Tensor().shape), (torch.randn(2),)))
+    agree(lambda: (lambda x: Tagged(x, 1) * 2, (torch.randn(3, requires_grad=True),)), grad=True, backend=backend)
+
+
+def test_causal_bias() -> None:
+    from torch.nn.attention.bias import causal_lower_right
+
+    def attention(q: Any) -> Any:
+        bias = causal_lower_right(q.shape[-2], q.shape[-2])
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=bias)
+
+    agree(lambda: (attention, (torch.randn(1, 2, 3, 4, requires_grad=True),)), grad=True)
+
+
+class Derived(Plain):
+    pass
+
+
+class Unhelpful(torch.Tensor):
+    """Leaves all operations to others."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return NotImplemented
+
+
+class Taking(torch.Tensor):
+    """Takes all operations, whatever else is among the arguments."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func not in (torch.add, torch.mul):
+            return super().__torch_function__(func, types, args, kwargs or {})
+        names = sorted(t.__name__ for t in types)
+        with torch._C.DisableTorchFunctionSubclass():
+            result = func(*(arg.as_subclass(torch.Tensor) for arg in args), **(kwargs or {}))
+        return result, names
+
+
+def test_several_classes() -> None:
+    agree(lambda: (lambda x, y: (x + y, y + x, torch.stack([x, y])), (of(Plain), of(Derived))))
+
+    def mixed(x: Any, y: Any) -> Any:
+        unhelpful = x.as_subclass(Unhelpful)
+        return torch.add(unhelpful, y), torch.mul(y, unhelpful)
+
+    agree(lambda: (mixed, (torch.randn(3), torch.randn(3).as_subclass(Taking))))
+    agree(lambda: (lambda x, y: torch.add(x, torch.mul(y, 2)[0]), (of(Plain), of(Taking))), breaks=None)
+
+
+def test_no_class_takes_it() -> None:
+    run = stator.compile(lambda x: torch.sin(x), backend="eager")
+    with pytest.raises(TypeError, match="handlers returned NotImplemented"):
+        run(of(Unhelpful))

@@ -10,6 +10,7 @@ import torch
 import stator
 from tests.pytorch.programs import agree
 
+backends = pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 WEIGHT = torch.arange(12.0).view(3, 4)
 
 
@@ -22,6 +23,12 @@ def nested(a: Any) -> Any:
     return causal(torch.arange(4), torch.arange(5))
 
 
+def filled(row: Any) -> Any:
+    made = row.clone()
+    made[0] = 1.0
+    return made.mul_(2)
+
+
 MAPPED: dict[str, Any] = {
     "a reduction": lambda a: torch.vmap(lambda row: (row * 2).sum())(a),
     "a function of torch's": lambda a: torch.vmap(torch.dot)(a, a + 1),
@@ -32,11 +39,19 @@ MAPPED: dict[str, Any] = {
     "outer tensors": lambda a: torch.vmap(lambda r: r @ WEIGHT.t() + a.sum())(a),
     "a result of the outside": lambda a: torch.vmap(lambda r: WEIGHT[0])(a),
     "keywords": lambda a: torch.vmap(lambda r, s: r * s)(a, s=2.0),
+    "dicts": lambda a: torch.vmap(lambda d: {"sum": d["p"].sum() + d["q"]})({"p": a, "q": a[:, 0]}),
+    "dicts with dimensions": lambda a: torch.vmap(lambda d: d["p"] * d["q"], ({"p": 0, "q": None},))({"p": a, "q": a}),
+    "random numbers": lambda a: torch.vmap(lambda r: r + torch.rand(4), randomness="different")(a),
+    "the same random numbers": lambda a: torch.vmap(lambda r: torch.dropout(r, 0.5, True), randomness="same")(a),
+    "a write to an example": lambda a: torch.vmap(lambda r: r.add_(1))(a * 1),
+    "writes to what it makes": lambda a: torch.vmap(filled)(a),
+    "chunks": lambda a: torch.vmap(lambda r: r.sum(), chunk_size=2)(a),
+    "cond": lambda a: torch.vmap(lambda r: torch.cond(r.sum() > 0, lambda r: r * 2, lambda r: r - 1, (r,)))(a),
     "nested": nested,
 }
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@backends
 @pytest.mark.parametrize("name", MAPPED)
 def test_mapped_functions(name: str, backend: str) -> None:
     agree(lambda: (MAPPED[name], (x(),)), backend=backend, graphs=1, rtol=1e-5)
@@ -58,27 +73,55 @@ def test_sizes_may_vary_and_be_zero() -> None:
 
 
 LEFT: dict[str, Any] = {
-    "random numbers": lambda a: torch.vmap(lambda r: r + torch.rand(4), randomness="different")(a),
     "a branch": lambda a: torch.vmap(lambda r: r.sum() if r.sum() > 0 else r.mean())(a),
-    "a write": lambda a: torch.vmap(lambda r: r.add_(1))(a * 1),
     "sizes that differ": lambda a: torch.vmap(torch.dot)(a, a[:2]),
     "a number": lambda a: torch.vmap(lambda r: 3)(a),
-    "chunks": lambda a: torch.vmap(lambda r: r.sum(), chunk_size=2)(a),
+    "no random numbers allowed": lambda a: torch.vmap(lambda r: r + torch.rand(4))(a),
+    "dimensions of other structures": lambda a: torch.vmap(lambda r: r, in_dims=((0, 1),))(a),
 }
 
 
 @pytest.mark.parametrize("name", LEFT)
 def test_what_is_left_to_torch(name: str) -> None:
-    agree(lambda: (LEFT[name], (x(),)), breaks=1)
+    stats = agree(lambda: (LEFT[name], (x(),)), breaks=1)
+    assert stats.breaks[0].code == "SB0208" and "torch.func.vmap" in stats.breaks[0].reason
 
 
-def test_effects_are_left_to_torch() -> None:
+@backends
+def test_the_function_is_called_once_so_its_effects_are_performed(backend: str) -> None:
     def make() -> Any:
         seen: list[int] = []
 
         def program(a: Any) -> Any:
-            return torch.vmap(lambda r: (seen.append(1), r + 1)[1])(a), list(seen)
+            return torch.vmap(lambda r: (seen.append(r.shape[0]), r + 1)[1])(a), list(seen)
 
         return program, (x(),)
 
-    agree(make, breaks=1)
+    agree(make, backend=backend)
+
+
+@backends
+def test_writes_reach_the_tensors_outside(backend: str) -> None:
+    def make() -> Any:
+        total = torch.zeros(())
+        return lambda a: (torch.vmap(lambda r: (total.add_(1), r * total)[1])(a), total), (x(),)
+
+    agree(make, backend=backend, graphs=1)
+    agree(lambda: (lambda a: torch.vmap(lambda r: r.add_(1))(a), (x(),)), backend=backend, graphs=1)
+
+
+def test_a_tensor_that_escapes_leaves_the_call_to_torch() -> None:
+    def make() -> Any:
+        seen: list[Any] = []
+
+        def program(a: Any) -> Any:
+            result = torch.vmap(lambda r: (seen.append(r * 2), r + 1)[1])(a)
+            return result, len(seen), type(seen[0])
+
+        return program, (x(),)
+
+    agree(make, breaks=None)
+
+
+def test_inductor() -> None:
+    agree(lambda: (MAPPED["outer tensors"], (x(),)), backend="inductor", rtol=1e-5)

@@ -6,7 +6,7 @@
 #include "dicts.h"
 #include "dispatch.h"
 #include "state.h"
-#include "tail.h"
+#include "tail_call.h"
 #include "tracebacks.h"
 
 namespace stator {
@@ -58,8 +58,8 @@ Outcome call_directly(Compiled* self, PyObject* const* args, Py_ssize_t nargs, P
     Outcome outcome = find_entry(context, code_entries, bound.call(), outputs, entry);
     if (outcome == Outcome::kHit) {
         *result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
-        if (is_tail(*result)) outputs.clear();
-        *result = finish_tail(context, self->region, *result);
+        if (is_tail_call(*result)) outputs.clear();
+        *result = finish_tail_calls(context, self->region, *result);
         if (!*result) tidy_traceback(nullptr);
     }
     return outcome;

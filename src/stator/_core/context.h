@@ -8,13 +8,13 @@
 namespace stator {
 
 struct Region;
-struct Tail;
+struct TailCall;
 
 inline constexpr int kUnlimited = INT_MAX;
 
 struct Context {
     Region* region = nullptr;         // borrowed: whoever entered it holds it
-    Tail* tail = nullptr;             // borrowed: the call about to begin its frame, see tail.h
+    TailCall* tail_call = nullptr;        // borrowed: the call about to begin its frame, see tail_call.h
     int calls_remaining = kUnlimited; // of the program, where generated code or the tracer stands for a frame of it
     Frame* passed_on = nullptr;       // the frame that the next evaluation function is about to run
     const char* stack_low = nullptr;  // below this address little C stack is left; null: not yet looked up

@@ -6,7 +6,7 @@
 #include "recursion.h"
 #include "shortcut.h"
 #include "state.h"
-#include "unseen.h"
+#include "tracing_suspended.h"
 
 namespace stator {
 
@@ -148,7 +148,7 @@ Ref call_miss_handler(Context& context, PyObject* region, PyObject* code, const 
     if (!list) return Ref();
     Ref handler = Ref::borrow(state.miss_handler);
     PyObject* args[] = {region, call.function, code, list.get()};
-    Unseen unseen;
+    TracingSuspended suspended;
     StandsForFrame counted(context);
     MoreDepth more(PyThreadState_Get(), kTracerDepth);
     Ref entry = Ref::steal(PyObject_Vectorcall(handler.get(), args, 4, nullptr));

@@ -39,9 +39,9 @@ PyObject* const* frame_values(Frame* frame, Py_ssize_t count, ValueRoom& room);
 void set_frame_value(Frame* frame, Py_ssize_t index, PyObject* value);
 
 // Makes a frame that has not started return `result` (stolen), or raise what is set if it is null, exactly as if
-// its own bytecode had done so; what the evaluation function has to return comes back.  `stand_in` caches, per
+// its own bytecode had done so; what the evaluation function has to return comes back.  `return_stub` caches, per
 // code object, what the version needs for it.
-PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in);
+PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** return_stub);
 
 // Puts a frame at the instruction at a byte offset.
 void place_frame(Frame* frame, int offset);

@@ -9,7 +9,7 @@ extern "C" {
 
 #include "frames_common.h"
 #include "frames_standing.h"
-#include "stand_in.h"
+#include "return_stub.h"
 
 namespace stator {
 
@@ -18,14 +18,14 @@ PyObject* frame_function(Frame* frame) { return frame->f_funcobj; }
 bool frame_is_on_thread_stack(Frame* frame) { return frame->owner == FRAME_OWNED_BY_THREAD; }
 
 // The evaluation function owns clearing the frame: let the default one do it, at a RETURN or at an exception.
-PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in) {
+PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** return_stub) {
     PyCodeObject* code = frame_code(frame);
-    if (result && !make_stand_in(code, stand_in)) Py_CLEAR(result);
+    if (result && !make_return_stub(code, return_stub)) Py_CLEAR(result);
     if (result) {
-        auto* leaving = reinterpret_cast<PyCodeObject*>(*stand_in);
+        auto* leaving = reinterpret_cast<PyCodeObject*>(*return_stub);
         frame->localsplus[frame->stacktop++] = result;
-        frame->f_executable = Py_NewRef(*stand_in);
-        frame->instr_ptr = _PyCode_CODE(leaving) + kStandInReturn;
+        frame->f_executable = Py_NewRef(*return_stub);
+        frame->instr_ptr = _PyCode_CODE(leaving) + kStubReturn;
         Py_DECREF(code);
         return _PyEval_EvalFrameDefault(thread, frame, 0);
     }

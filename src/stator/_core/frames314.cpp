@@ -11,7 +11,7 @@ extern "C" {
 #pragma GCC diagnostic pop
 #include "frames_common.h"
 #include "frames_standing.h"
-#include "stand_in.h"
+#include "return_stub.h"
 
 namespace stator {
 
@@ -20,12 +20,12 @@ PyObject* frame_function(Frame* frame) { return PyStackRef_AsPyObjectBorrow(fram
 bool frame_is_on_thread_stack(Frame* frame) { return frame->owner == FRAME_OWNED_BY_THREAD; }
 
 // The evaluation function owns clearing the frame: let the default one do it, at a RETURN or at an exception.
-PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in) {
-    if (result && !make_stand_in(frame_code(frame), stand_in)) Py_CLEAR(result);
+PyObject* leave_frame(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** return_stub) {
+    if (result && !make_return_stub(frame_code(frame), return_stub)) Py_CLEAR(result);
     if (result) {
         _PyFrame_StackPush(frame, PyStackRef_FromPyObjectSteal(result));
-        assign(frame->f_executable, Py_NewRef(*stand_in));
-        frame->instr_ptr = _PyFrame_GetBytecode(frame) + kStandInReturn;
+        assign(frame->f_executable, Py_NewRef(*return_stub));
+        frame->instr_ptr = _PyFrame_GetBytecode(frame) + kStubReturn;
         return _PyEval_EvalFrameDefault(thread, frame, 0);
     }
     prepare_to_raise(frame);

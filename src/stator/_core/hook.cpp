@@ -4,7 +4,7 @@
 #include "dispatch.h"
 #include "region.h"
 #include "state.h"
-#include "tail.h"
+#include "tail_call.h"
 #include "tracebacks.h"
 
 namespace stator {
@@ -12,17 +12,17 @@ namespace stator {
 namespace {
 
 // Leaves the frame with the result of what stood in for it, or with the exception that is set.
-PyObject* leave(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** stand_in, bool from_tail = false) {
+PyObject* leave(PyThreadState* thread, Frame* frame, PyObject* result, PyObject** return_stub, bool from_tail_call = false) {
     Ref code = Ref::borrow(as_object(frame_code(frame)));
-    result = leave_frame(thread, frame, result, stand_in);
-    if (!result) tidy_traceback(reinterpret_cast<PyCodeObject*>(code.get()), from_tail);
+    result = leave_frame(thread, frame, result, return_stub);
+    if (!result) tidy_traceback(reinterpret_cast<PyCodeObject*>(code.get()), from_tail_call);
     return result;
 }
 
 // Runs the entry's target in place of the frame. A tail call is made by whoever called the frame if that was one too.
 PyObject* run_and_leave(Context& context, PyThreadState* thread, Frame* frame, CodeCache* cache, Ref entry,
-                        OutputArray& outputs, bool in_tail) {
-    if (in_tail && reinterpret_cast<Entry*>(entry.get())->drops_arguments) {
+                        OutputArray& outputs, bool in_tail_call) {
+    if (in_tail_call && reinterpret_cast<Entry*>(entry.get())->drops_arguments) {
         for (Py_ssize_t i = argument_slots(frame_code(frame)); i-- > 0;) set_frame_value(frame, i, nullptr);
     }
     PyObject* result = run_target(context, reinterpret_cast<Entry*>(entry.get()), outputs);
@@ -30,13 +30,13 @@ PyObject* run_and_leave(Context& context, PyThreadState* thread, Frame* frame, C
         QuietScope quiet(context);
         entry = Ref();
     }
-    bool has_tail = is_tail(result) && !in_tail;
-    if (has_tail) {
+    bool has_tail_call = is_tail_call(result) && !in_tail_call;
+    if (has_tail_call) {
         outputs.clear();
         Ref region = Ref::borrow(as_object(context.region));
-        result = finish_tail(context, context.region, result);
+        result = finish_tail_calls(context, context.region, result);
     }
-    return leave(thread, frame, result, &cache->stand_in, has_tail);
+    return leave(thread, frame, result, &cache->return_stub, has_tail_call);
 }
 
 PyObject* run_without_hook(Context& context, PyThreadState* thread, Frame* frame) {
@@ -70,13 +70,13 @@ Outcome make_entry(Context& context, PyObject* region, PyObject* code, const Cal
 
 // The entry that the miss handler makes is run on this very frame.
 PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache* cache, const Call& call,
-               bool in_tail) {
+               bool in_tail_call) {
     Ref region = Ref::borrow(as_object(context.region));
     Ref entry;
     OutputArray outputs;
     Outcome outcome = make_entry(context, region.get(), as_object(frame_code(frame)), call, outputs, entry);
     if (outcome == Outcome::kHit) {
-        return run_and_leave(context, thread, frame, cache, std::move(entry), outputs, in_tail);
+        return run_and_leave(context, thread, frame, cache, std::move(entry), outputs, in_tail_call);
     }
     {
         QuietScope quiet(context);
@@ -84,14 +84,14 @@ PyObject* miss(Context& context, PyThreadState* thread, Frame* frame, CodeCache*
     }
     if (outcome == Outcome::kNative) return evaluate_next(context, thread, frame, 0);
     if (outcome == Outcome::kAlone) return run_without_hook(context, thread, frame);
-    return leave(thread, frame, nullptr, &cache->stand_in);
+    return leave(thread, frame, nullptr, &cache->return_stub);
 }
 
 }  // namespace
 
 PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
     Context& context = thread_context();
-    bool in_tail = context.tail && take_over_tail(context, frame_function(frame));
+    bool in_tail_call = context.tail_call && take_over_tail_call(context, frame_function(frame));
     if (state.hooked_threads == 0) remove_hook();  // another evaluation function was over it when it should have gone
     if (!context.region || throwflag || !frame_is_on_thread_stack(frame)) return evaluate_next(context, thread, frame, throwflag);
     PyCodeObject* code = frame_code(frame);
@@ -109,17 +109,17 @@ PyObject* eval_frame_hook(PyThreadState* thread, Frame* frame, int throwflag) {
     Ref entry;
     switch (find_entry(context, cache->code_entries(context.region), call, outputs, entry)) {
         case Outcome::kMiss:
-            return miss(context, thread, frame, cache, call, in_tail);
+            return miss(context, thread, frame, cache, call, in_tail_call);
         case Outcome::kNative:
             return evaluate_next(context, thread, frame, 0);
         case Outcome::kAlone:
             return run_without_hook(context, thread, frame);
         case Outcome::kError:
-            return leave(thread, frame, nullptr, &cache->stand_in);
+            return leave(thread, frame, nullptr, &cache->return_stub);
         case Outcome::kHit:
             break;
     }
-    return run_and_leave(context, thread, frame, cache, std::move(entry), outputs, in_tail);
+    return run_and_leave(context, thread, frame, cache, std::move(entry), outputs, in_tail_call);
 }
 
 }  // namespace stator

@@ -21,10 +21,10 @@
 #include "region.h"
 #include "sets.h"
 #include "state.h"
-#include "tail.h"
+#include "tail_call.h"
 #include "tensors.h"
 #include "tracebacks.h"
-#include "unseen.h"
+#include "tracing_suspended.h"
 #include "versions.h"
 
 namespace stator {
@@ -154,9 +154,9 @@ PyMethodDef functions[] = {
     {"call_within", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_within)),
      METH_FASTCALL | METH_KEYWORDS,
      "call_within(depth, function, *args, **kwargs): the call, with a RecursionError beyond so many nested ones"},
-    {"call_seen", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_seen)),
+    {"call_with_tracing", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call_with_tracing)),
      METH_FASTCALL | METH_KEYWORDS,
-     "call_seen(function, *args, **kwargs): the call, shown to profilers and debuggers even while tracing"},
+     "call_with_tracing(function, *args, **kwargs): the call, shown to profilers and debuggers even while tracing"},
     {"called_from", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(called_from)),
      METH_FASTCALL | METH_KEYWORDS,
      "called_from(frames, values, function, *args, **kwargs): the call, as if made by frames (function, offset, slots)"},
@@ -195,8 +195,8 @@ PyMethodDef functions[] = {
      METH_VARARGS | METH_KEYWORDS, "Tell where a TensorImpl keeps its metadata; see stator.pytorch.tensors.reader"},
     {"set_thread_local_symbol", set_thread_local_symbol, METH_VARARGS,
      "Name the thread-local variable that probes read; is there one of that name?"},
-    {"tail", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_tail)), METH_FASTCALL,
-     "tail(function, *args): what a target returns to have the call made when its own frame is gone"},
+    {"tail_call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_tail_call)), METH_FASTCALL,
+     "tail_call(function, *args): what a target returns to have the call made when its own frame is gone"},
     {"read_tensor", read_tensor, METH_O, "(keys, requires_grad, sizes, strides) as the core reads them, or None"},
     {"plan_keeping", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plan_keeping)), METH_FASTCALL,
      "plan_keeping(tensors, itemsizes): what keep_contents() needs to know of tensors in the CPU's memory, or None"},
@@ -300,7 +300,7 @@ int exec_module(PyObject* module) {
                 add_type(module, &entry_spec, &state.entry_type) &&
                 add_type(module, &compiled_spec, &state.compiled_type) &&
                 add_type(module, &probe_spec, &state.probe_type) &&
-                add_type(module, &tail_spec, &state.tail_type) && add_unbound(module) && add_limit(module) &&
+                add_type(module, &tail_call_spec, &state.tail_call_type) && add_unbound(module) && add_limit(module) &&
                 add_operations(module) && add_enums(module);
     return done ? 0 : -1;
 }

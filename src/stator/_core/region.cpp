@@ -25,7 +25,7 @@ CodeCache::~CodeCache() {
         auto chain = std::move(code_entries->chain);
         forget_entries(code_entries);
     }
-    Py_CLEAR(stand_in);
+    Py_CLEAR(return_stub);
 }
 
 CodeEntries* CodeCache::code_entries(Region* region) {

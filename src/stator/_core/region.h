@@ -23,7 +23,7 @@ enum class Policy { kTrace = 0, kSkip = 1, kRunRecursively = 2 };
 // What hangs from a code object (co_extra); freed with it.
 struct CodeCache {
     Policy policy = Policy::kTrace;
-    PyObject* stand_in = nullptr;  // see frames.h
+    PyObject* return_stub = nullptr;  // see frames.h
     std::unordered_map<Region*, CodeEntries*> by_region;
 
     ~CodeCache();

@@ -16,7 +16,7 @@ struct State {
     PyTypeObject* program_type = nullptr;
     PyTypeObject* compiled_type = nullptr;
     PyTypeObject* probe_type = nullptr;
-    PyTypeObject* tail_type = nullptr;
+    PyTypeObject* tail_call_type = nullptr;
     PyObject* unbound = nullptr;       // stands for an empty argument slot
     PyObject* miss_handler = nullptr;  // set_miss_handler()
     PyObject* deque_type = nullptr;

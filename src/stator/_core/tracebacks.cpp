@@ -52,7 +52,7 @@ bool is_leaving(PyObject* traceback) {
 
 // Where the program's own frames begin (borrowed, null: none has an entry), or `traceback` itself where nothing is to be
 // left out.
-PyObject* tidied(PyObject* traceback, PyCodeObject* own, bool from_tail) {
+PyObject* tidied(PyObject* traceback, PyCodeObject* own, bool from_tail_call) {
     PyObject* step = traceback;
     if (own) {
         Ref code = code_of(step);
@@ -61,8 +61,8 @@ PyObject* tidied(PyObject* traceback, PyCodeObject* own, bool from_tail) {
     }
     PyObject *first = step, *last = nullptr;
     for (; step && is_generated(step); step = next_of(step)) last = step;
-    if (!step) return (last ? is_leaving(last) : from_tail) ? nullptr : traceback;
-    return from_tail || step != first ? step : traceback;
+    if (!step) return (last ? is_leaving(last) : from_tail_call) ? nullptr : traceback;
+    return from_tail_call || step != first ? step : traceback;
 }
 
 }  // namespace
@@ -83,11 +83,11 @@ PyObject* make_finished_frame(PyCodeObject* code, PyObject* globals, int offset,
     return frame.release();
 }
 
-void tidy_traceback(PyCodeObject* own, bool from_tail) {
+void tidy_traceback(PyCodeObject* own, bool from_tail_call) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     Ref whole = Ref::steal(traceback);
-    PyObject* kept = traceback ? tidied(traceback, own, from_tail) : nullptr;
+    PyObject* kept = traceback ? tidied(traceback, own, from_tail_call) : nullptr;
     // From 3.14 on, PyErr_Restore leaves the exception the traceback that it has where it is given none.
     if (value && !kept && !kExceptionsAreMadeLate) PyException_SetTraceback(value, Py_None);
     PyErr_Restore(type, value, Py_XNewRef(kept));

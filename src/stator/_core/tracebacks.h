@@ -14,7 +14,7 @@ PyObject* make_finished_frame(PyCodeObject* code, PyObject* globals, int offset,
 
 // Takes the frames of generated code, and of what it calls to raise, out of the traceback of the exception that is
 // set; and before them the entry of `own`, the unstarted frame they stood in for (null: none has been made).
-// `from_tail`: the exception comes out of a call that the generated code has left to be made.
-void tidy_traceback(PyCodeObject* own, bool from_tail = false);
+// `from_tail_call`: the exception comes out of a call that the generated code has left to be made.
+void tidy_traceback(PyCodeObject* own, bool from_tail_call = false);
 
 }  // namespace stator

@@ -122,9 +122,9 @@ def _wrap(model: Any, compile_region: CompileRegion) -> Any:
     torch = torch_layer()
     if torch is not None:
         model = torch.innermost(model)
-        stand_in = torch.module_stand_in(model, compile_region)
-        if stand_in is not None:
-            return stand_in
+        compiled = torch.compiled_module(model, compile_region)
+        if compiled is not None:
+            return compiled
     return Compiling(compile_region)(_with_a_frame(model) if isinstance(model, _IN_C) else model)
 
 

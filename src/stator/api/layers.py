@@ -19,7 +19,7 @@ class TorchLayer(NamedTuple):
     resolve: Callable[..., Any]
     list_backends: Callable[[], list[str]]
     innermost: Callable[[Any], Any]
-    module_stand_in: Callable[[Any, Any], Any]
+    compiled_module: Callable[[Any, Any], Any]
     route: Callable[[Callable[..., Any]], None]
     unroute: Callable[[], None]
 
@@ -88,14 +88,14 @@ def _load_torch_layer() -> TorchLayer:
 
     pytorch.install()  # before others are imported that touch a private name of torch
     from stator import backends
-    from stator.pytorch.modules.compiled_module import module_stand_in
+    from stator.pytorch.modules.compiled_module import compiled_module
     from stator.pytorch.state import other_tracers, torch_compile
 
     return TorchLayer(
         resolve=backends.resolve,
         list_backends=backends.list_backends,
         innermost=other_tracers.innermost,
-        module_stand_in=module_stand_in,
+        compiled_module=compiled_module,
         route=torch_compile.install,
         unroute=torch_compile.uninstall,
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from stator.bytecode import argument_count
 from stator.errors import InternalError
 from stator.guards.intern import sources_of
-from stator.guards.source import CellSource, LocalSource, Source
+from stator.guards.source import CellSource, ConstSource, LocalSource, Source
 
 if TYPE_CHECKING:
     from stator.codegen.program import Residual
@@ -143,10 +143,11 @@ def inputs_are_handed_over(traced: Traced) -> Iterator[str]:
 
 
 def inputs_are_guarded(traced: Traced) -> Iterator[str]:
-    """What an input of the graph is like has been asked under a guard, or what the input is computed from is."""
+    """What an input of the graph is like has been asked under a guard, or what the input is made from, unless that is
+    the program's own."""
     guarded = traced.guarded
     for source in traced.given:
-        if _read_from(source) not in guarded:
+        if (base := _read_from(source)) not in guarded and type(base) is not ConstSource:
             yield f"the graph is given {source.expr()}, of which no guard says anything"
 
 

@@ -6,14 +6,12 @@ import functools
 import itertools
 import linecache
 import sys
-import types
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from stator import errors
-from stator._core import CodePolicy, raise_unchanged, set_code_policy
-from stator._core import tail as tail_call
+from stator._core import CodePolicy, raise_unchanged, set_code_policy, tail_call
 from stator.bytecode import argument_count, runtime
 from stator.codegen.native_calls import NATIVE, Native
 from stator.codegen.resume_functions import (
@@ -82,7 +80,7 @@ class Program:
     def __init__(self, trace: Trace, run: Callable[..., object], name: str) -> None:
         self.trace = trace
         self.writer = Writer(trace)
-        self.writer.namespace |= {"run": run, "tail": tail_call}
+        self.writer.namespace |= {"run": run, "tail_call": tail_call}
         self.name = name
         self.own_name = self.writer.name(name.rpartition(".")[2].strip("<>") or "f")
         self.epilogue: list[str] = []
@@ -129,7 +127,7 @@ class Program:
             if outer and first.code is leaf.frame.code:
                 # A continuation that begins here was inlined: the program would come back to itself for ever.
                 raise Unsupported(errors.FrameGivenUp(first.code.co_qualname, "its first instruction cannot be traced"))
-        self.epilogue.append(f"return tail({go_on})")
+        self.epilogue.append(f"return tail_call({go_on})")
 
     def _native(self, leaf: FrameState, outer: list[FrameState]) -> None:
         """Execute the instruction as ordinary Python, then go on with what it gave, or raised."""
@@ -149,12 +147,12 @@ class Program:
         self.epilogue = self._effects()
         self.epilogue += ["try:", f"    result = {call}", "except BaseException as error:"]
         self.epilogue.append(f"    error = {writer.const(runtime.thrown)}(error)")
-        self.epilogue.append(f"    return tail({on_error})")
+        self.epilogue.append(f"    return tail_call({on_error})")
         if native.unpacks:
             self.epilogue.append(f"{', '.join(p for p in payload)}{',' if payload else '[]'} = result")
         if native.jump is not None:
-            self.epilogue += [f"if {native.jump[0]}:", f"    return tail({jump})"]
-        self.epilogue.append(f"return tail({go_on})")
+            self.epilogue += [f"if {native.jump[0]}:", f"    return tail_call({jump})"]
+        self.epilogue.append(f"return tail_call({go_on})")
 
     def _called_natively(self, native: Native, states: list[FrameState]) -> str:
         """The call of the instruction's operation, with the hook on: it finds the program's frames above it, and the
@@ -263,7 +261,7 @@ class Program:
         writer = self.writer
         saved, passed = writer.name("saved"), writer.name("passed")
         undo = [f"{recovery.undo}({saved})"] if recovery.undo else []
-        again = [*undo, f"return tail({self._again()})"]
+        again = [*undo, f"return tail_call({self._again()})"]
         lines = [f"{saved} = {recovery.save}"] if recovery.save else []
         lines += ["try:", f"    {call}"]
         if checks:
@@ -280,7 +278,7 @@ class Program:
         return lines
 
     def _again(self) -> str:
-        """Arguments for `tail`: the frame's function and arguments, to be executed as ordinary Python."""
+        """Arguments for `tail_call`: the frame's function and arguments, to be executed as ordinary Python."""
         writer, code = self.writer, self.trace.root.code
         slots = code.co_varnames[: argument_count(code)]
         names = [writer.source(LocalSource(i, name)) for i, name in enumerate(slots)]
@@ -322,13 +320,7 @@ _FRAME_READERS = frozenset(map(id, (eval, exec, locals, globals, vars, dir, sys.
 
 def _shows_frame(leaf: FrameState) -> bool:
     """Whether the instruction is a call that must be made by a frame with the variables of the program's own."""
-    if not leaf.instr.op.startswith("CALL"):
-        return False
-    callees = [entry for entry in leaf.stack if type(getattr(entry, "host", None)) in _C_FUNCTIONS]
-    return any(id(entry.host) in _FRAME_READERS for entry in callees)  # type: ignore[attr-defined]
-
-
-_C_FUNCTIONS = (types.BuiltinFunctionType, types.MethodType)
+    return leaf.instr.op.startswith("CALL") and any(id(entry.host) in _FRAME_READERS for entry in leaf.stack)
 
 
 class _Named(Value):

@@ -23,7 +23,7 @@ from stator.bytecode.liveness import live_names
 from stator.guards.source import ItemSource, LocalSource
 from stator.interp.handling import ExcInfo, Lasti
 from stator.models.functions.cell import CellValue
-from stator.space.globals_ import MadeGlobals
+from stator.space.globals_ import made_names
 from stator.space.protocol import is_immutable
 from stator.space.value import NULL, Lazy, Value
 
@@ -150,7 +150,7 @@ def _restored(frame: Frame, live: set[str] | frozenset[str]) -> tuple[str, ...]:
 def _function(writer: Writer, frame: Frame, code: CodeType) -> str:
     """The continuation's function: one object for good where it needs no cells."""
     free = continuation_freevars(code)
-    if not free and type(frame.globals) is not MadeGlobals:
+    if not free and made_names(frame.globals) is None:
         return writer.const(make_function(code, frame.globals), f"resume_{frame.code.co_name}")
     cells = ", ".join(writer.expr(frame.cells.get(name) or CellValue()) for name in free)
     make = writer.const(make_function)
@@ -226,7 +226,7 @@ def _slot_names(code: CodeType) -> tuple[str, ...]:
 def _frame_function(writer: Writer, frame: Frame, code: CodeType) -> str:
     """A function with the code and the globals of a frame."""
     cells = tuple(CellType() for _ in code.co_freevars)
-    if type(frame.globals) is not MadeGlobals:
+    if made_names(frame.globals) is None:
         return writer.const(make_function(code, frame.globals, cells), frame.code.co_name)
     return (
         f"{writer.const(make_function)}({writer.const(code)}, {writer.globals(frame.globals)}, {writer.const(cells)})"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from stator.codegen.resume_functions import suspended_generator
 from stator.guards.source import ConstSource, Source
 from stator.space.cached_results import CachedResults
-from stator.space.globals_ import MadeGlobals
+from stator.space.globals_ import made_names
 from stator.space.identity.aliasing import InternedTexts, ShownAddresses
 from stator.space.value import NotKnown, Unsupported, Value, is_unique
 from stator.space.wrapping import plain_name
@@ -26,7 +26,7 @@ _BUILTINS = dict(vars(builtins))
 _WORD = re.compile(r"\W+")
 #: the types of what `builtins` contains by its own name; the names of other objects are the program's to compute
 _NAMED = (type, types.BuiltinFunctionType)
-_RESERVED = frozenset({"run", "tail", "raising", "graph", "error", "result", "END"})
+_RESERVED = frozenset({"run", "tail_call", "raising", "graph", "error", "result", "END"})
 
 
 class Writer:
@@ -184,9 +184,10 @@ class Writer:
 
     def globals(self, host: dict[str, Any]) -> str:
         """The globals of a function or frame."""
-        if type(host) is not MadeGlobals:
+        made = made_names(host)
+        if made is None:
             return self.const(host)
-        value = host.names.items
+        value = made.items
         holder = value.dict_owner or value
         if holder.source is None and not self.is_made(holder) and id(holder) not in self._making:
             # What it holds may be functions that have it as their globals.

@@ -9,7 +9,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 from stator import errors
-from stator._core import Entry, call_seen
+from stator._core import Entry, call_with_tracing
 from stator.bytecode import ContinuationError
 from stator.bytecode.continuation import is_continuation
 from stator.codegen.program import Program, Residual
@@ -92,7 +92,7 @@ class FrameCompiler:
             if first is not None:
                 done_first.add(first.what)
                 with contextlib.suppress(Exception):
-                    call_seen(first.action)
+                    call_with_tracing(first.action)
 
     def _new_trace(self, done_first: set[object], stop_at: int, reason: Break | None) -> Trace:
         region, dynamic = self.compile_region, self.compile_region.dynamic

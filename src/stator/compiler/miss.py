@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
-from stator._core import CodePolicy, Entry, Region, call_seen, set_code_policy
+from stator._core import CodePolicy, Entry, Region, call_with_tracing, set_code_policy
 from stator.bytecode.continuation import is_continuation
 from stator.compiler import mark_models
 from stator.compiler.compile_frame import FrameCompiler
@@ -38,11 +38,11 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
         return None
     if compile_region is None:
         return None  # a region that no compile() call has made
+    if compile_region.root is None:
+        compile_region.root = code
     other = other_at_work()
     if other is not None:
         return compile_region.leave_to(other, code)
-    if compile_region.root is None:
-        compile_region.root = code
     if runs_whole(code):
         set_code_policy(code, CodePolicy.RUN_RECURSIVELY)
         if code is compile_region.root:
@@ -79,7 +79,7 @@ def on_miss(region: Region, function: FunctionType, code: CodeType, args: list[H
         return None
     compiler = FrameCompiler(compile_region, config, function, code, args)
     if config.show_tracer:
-        return call_seen(compiler.compile)  # type: ignore[no-any-return]
+        return call_with_tracing(compiler.compile)  # type: ignore[no-any-return]
     return compiler.compile()
 
 

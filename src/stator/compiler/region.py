@@ -18,7 +18,7 @@ from stator.controls.dynamo_config import under_torchs
 from stator.guards.guard import Predicate
 from stator.guards.program import compile_guards
 from stator.guards.source import FunctionSource
-from stator.interp.policy import is_left_alone, is_run_as_it_is
+from stator.interp.policy import is_left_alone, is_run_as_it_is, worth_tracing
 from stator.report.stats import STATS, BreakRecord
 from stator.space.host_types import Host, HostCallable
 
@@ -224,7 +224,7 @@ class CompileRegion:
         """
         brk = errors.FrameGivenUp(code.co_qualname, other)
         seen = self.state_of(code).setdefault("left to", set())
-        if other not in seen:
+        if other not in seen and (code is self.root or worth_tracing(code)):
             seen.add(other)
             STATS.broke(BreakRecord(brk.code, brk.reason, f"{code.co_filename}:{code.co_firstlineno}"))
         return None if is_continuation(code) else ALONE

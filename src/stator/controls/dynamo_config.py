@@ -29,12 +29,18 @@ def under_torchs(config: Config, given: Collection[str]) -> Config:
     changes: dict[str, Any] = {}
     for name, options in _MODULES.items():
         module = sys.modules.get(name)
-        changes |= _of_environment(options) if module is None else _of_module(name, module, options)
+        absent = module is None or _is_being_imported(module)
+        changes |= _of_environment(options) if absent else _of_module(name, module, options)
     changes = {name: value for name, value in changes.items() if name not in given}
     return config.replace(**changes) if changes else config
 
 
 _MODULES = {"torch._dynamo.config": DYNAMO, "torch.compiler.config": COMPILER}
+
+
+def _is_being_imported(module: Any) -> bool:
+    """Whether the module has yet to put values in the place of what it says of its options."""
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 def _of_module(module_name: str, module: Any, options: Options) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from stator.errors.catalogue import Break
 __all__ = [
     "AutogradCall",
     "CachedFunction",
+    "CollectiveCall",
     "DataDependentBranch",
     "DataDependentValue",
     "DebuggerCall",
@@ -305,13 +306,14 @@ class UnsupportedTensorOperation(Break):
 
 
 class AutogradCall(Break):
-    """The autograd engine is run inside the compiled function."""
+    """The autograd engine is run inside the compiled function, and does more than the graph can."""
 
     code = "SB0205"
     title = "run of the autograd engine"
-    template = "{operation} runs the autograd engine"
+    template = "{operation} runs the autograd engine: {why}"
     hint = "compile the forward pass and the loss; call backward outside"
     operation: str
+    why: str = "no graph does that"
 
 
 class PrintOfTensor(Break):
@@ -325,13 +327,14 @@ class PrintOfTensor(Break):
 
 
 class UnsupportedTensorSubclass(Break):
-    """A tensor subclass overrides operations below autograd (`__torch_dispatch__`)."""
+    """An operation on tensors of a subclass does what no graph can do in its place."""
 
     code = "SB0207"
-    title = "tensor subclass with __torch_dispatch__"
-    template = "tensor subclass '{type_name}' defines __torch_dispatch__"
-    hint = "unwrap it before the compiled function, or define __torch_function__ instead"
+    title = "tensor subclass that is not traced"
+    template = "an operation on '{type_name}' is not traced: {why}"
+    hint = "let its __torch_dispatch__ only compute, or unwrap the tensors before the compiled function"
     type_name: str
+    why: str
 
 
 class HigherOrderOperatorCall(Break):
@@ -339,18 +342,19 @@ class HigherOrderOperatorCall(Break):
 
     code = "SB0208"
     title = "call of a higher-order operator"
-    template = "{operator} is a higher-order operator: it and the functions it is given run as in eager"
-    hint = "use operations on whole tensors (torch.where, a mask), or an ordinary loop of known length"
+    template = "{operator} is a higher-order operator, which runs as in eager with the functions it is given: {why}"
+    hint = "let these functions only compute, of what they are given and what they capture"
     operator: str
+    why: str
 
 
 class NewLeaf(Break):
-    """A new tensor is to require gradients, and the backend would make another of it."""
+    """A tensor is to require gradients that the trace cannot account for."""
 
     code = "SB0209"
-    title = "new tensor that requires gradients"
+    title = "tensor that is to require gradients"
     template = "{operation} changes whether a tensor is a leaf of autograd's graph, or makes such a leaf"
-    hint = "make the tensor before the compiled function, and hand it in"
+    hint = "have the tensor require gradients before the compiled function, and hand it in"
     operation: str
 
 
@@ -362,6 +366,17 @@ class ForwardModeCall(Break):
     template = "{function} is forward-mode differentiation, whose tangents no graph carries"
     hint = "compile functions that are differentiated by backward(); keep dual levels outside of them"
     function: str
+
+
+class CollectiveCall(Break):
+    """A function of torch.distributed is called."""
+
+    code = "SB0211"
+    title = "call of torch.distributed"
+    template = "{function} runs as ordinary Python, between two graphs: {why}"
+    hint = "call it outside of the compiled function, or compile what is between such calls"
+    function: str
+    why: str
 
 
 class ExplicitBreak(Break):

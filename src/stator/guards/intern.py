@@ -87,6 +87,8 @@ class Source:
     op: ClassVar[str]
     #: whether loading it twice gives one object: not where the program's code or a helper makes it
     is_repeatable: ClassVar[bool] = True
+    #: whether it leads to the same object in every call
+    is_constant: ClassVar[bool] = False
     base: Source | None
 
     def __init_subclass__(cls) -> None:

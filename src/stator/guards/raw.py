@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 __all__ = [
     *("ABSENT", "base_of", "class_dict", "dict_get", "dict_has", "dict_keys", "dict_values", "full_name"),
     *("instance_dict", "is_heap_type", "is_mutable_type", "is_subtype", "lacks_dict", "may_change_class"),
-    *("mro_of", "owner_of", "own_name", "own_qualname", "present_dict", "raw_length", "set_instance_dict"),
+    *("members", "mro_of", "owner_of", "own_name", "own_qualname", "present_dict", "raw_length", "set_instance_dict"),
     *("type_flags", "type_lookup", "type_name"),
 ]
 
@@ -91,6 +91,11 @@ def set_instance_dict(obj: object, attributes: dict[str, object]) -> None:
 def owner_of(function: Any) -> type | None:
     """The class that a C descriptor is of. Anything else may run code of the program's when it is asked for one."""
     return function.__objclass__ if type(function) in _DESCRIPTORS else None
+
+
+def members(owner: Any, *kinds: type) -> dict[str, Any]:
+    """The entries of a class's or module's own namespace that are of these types; none is asked for its `__class__`."""
+    return {name: entry for name, entry in vars(owner).items() if issubclass(type(entry), kinds)}
 
 
 def type_lookup(cls: type, name: str) -> Any:

@@ -143,6 +143,7 @@ class ConstSource(Source):
 
     __slots__ = ("obj", "text")
     op = "CONST"
+    is_constant = True
     obj: object
     text: str
 

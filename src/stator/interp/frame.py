@@ -84,7 +84,13 @@ class Frame:
     )
 
     def __init__(
-        self, trace: Trace, function: Any, bound: dict[str, Value], *, parent: Frame | None, tail: bool = False
+        self,
+        trace: Trace,
+        function: Any,
+        bound: dict[str, Value],
+        *,
+        parent: Frame | None,
+        in_tail_position: bool = False,
     ) -> None:
         self.trace = trace
         self.space: Space = trace.space
@@ -107,9 +113,9 @@ class Frame:
         self._generator: Callable[[], Any] | None = None
         self.parent = parent
         #: whether the result goes unchanged onto the parent's stack, or to the caller of the frame being traced
-        self.in_tail_position = tail
+        self.in_tail_position = in_tail_position
         #: whether a break inside can be resumed here
-        self.resumable: bool = tail and (parent is None or parent.resumable)
+        self.resumable: bool = in_tail_position and (parent is None or parent.resumable)
         self.handling = Handling(parent)
         self.afterlife = Afterlife()
 

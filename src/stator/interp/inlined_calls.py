@@ -32,12 +32,18 @@ class InlinedCalls:
         self.codes: dict[int, CodeType] = {}
         self._calls_left = calls_left()
 
-    def inline(self, function: FunctionValue, bound: dict[str, Value], tail: bool) -> Value:
-        """Run the frame of a call inside this trace; `tail`: its result goes unchanged onto the caller's stack."""
+    def inline(self, function: FunctionValue, bound: dict[str, Value], in_tail_position: bool) -> Value:
+        """Run a frame inside this trace; in tail position its result goes onto the caller's stack as it is."""
         if GIVEN_UP and function.code in GIVEN_UP:
             raise Unsupported(errors.FrameGivenUp(function.qualname, "its first instruction cannot be traced"))
         suspendable = is_suspendable(function.code)
-        frame = Frame(self._trace, function, bound, parent=self._trace.frame, tail=tail and not suspendable)
+        frame = Frame(
+            self._trace,
+            function,
+            bound,
+            parent=self._trace.frame,
+            in_tail_position=in_tail_position and not suspendable,
+        )
         return generator.make(frame) if suspendable else self._run(frame)
 
     def inline_class_body(self, function: FunctionValue, namespace: Value) -> Value:

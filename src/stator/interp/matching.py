@@ -36,7 +36,7 @@ def match_keys(space: Space, subject: Value, keys: Value) -> Value:
 def match_class(space: Space, subject: Value, cls: Value, count: int, names: Value) -> Value:
     """The tuple of matched attributes, or None when the subject is no instance or lacks one."""
     cls = cls.force()
-    if not issubclass(cls.cls, type):
+    if not cls.isa(type):
         raise space.error(TypeError, "called match pattern must be a class")
     if not space.truth(space.call_builtin(isinstance, [subject, cls], {})):
         return NONE
@@ -48,7 +48,7 @@ def match_class(space: Space, subject: Value, cls: Value, count: int, names: Val
         for name in space.unpack(names):
             attributes.append(_attribute(space, subject, cls, space.str_(name), seen))
     except Raised as e:
-        if issubclass(e.value.cls, AttributeError):
+        if e.matches(AttributeError):
             return NONE
         raise
     return space.new_tuple(attributes)

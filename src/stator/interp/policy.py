@@ -23,8 +23,9 @@ TRACED: list[str] = []
 WHOLE: list[Callable[[CodeType], bool]] = []
 #: classes of first arguments with which C code calls a function whose frame, and all that it calls, runs as it is
 CALLED_BACK: list[type] = []
-#: directories and files of other tracers and compilers: while one of their frames runs, nothing is traced
-MACHINERY: list[str] = []
+#: directories and files of other tracers and compilers: while one of their frames runs, nothing is traced. Nor while
+#: a module is imported, whose code runs once
+MACHINERY: list[str] = ["<frozen importlib."]
 #: asked about a frame of code that many functions share: True to leave all in it alone, False to trace what it calls
 SHARED: list[Callable[[CodeType, Any], bool | None]] = []
 #: names of functions in there that only call what they wrap

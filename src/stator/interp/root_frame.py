@@ -63,7 +63,7 @@ class RootFrame:
         self.args = args
         self.repeatable = len(bound) == total
         trace.calls.codes[id(code)] = code
-        return Frame(trace, value, bound, parent=None, tail=True)
+        return Frame(trace, value, bound, parent=None, in_tail_position=True)
 
     def handled_by_callers(self) -> Value | None:
         """The exception that its callers are handling."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from stator.models.classes.bookkeeping import Bookkeeping
@@ -24,6 +26,20 @@ class Effects:
         #: what the mutated objects held before the trace that notices its end
         self._noticing: dict[int, list[Host]] = {}
         self._deferred: list[tuple[Host, list[Value], dict[str, Value]]] = []
+        #: all that changes meanwhile, whether it existed or not, for who wants to know
+        self.witness: list[Value] | None = None
+
+    @contextmanager
+    def witnessed(self) -> Iterator[list[Value]]:
+        """A list of all that changes meanwhile, also of what the traced program has made."""
+        outer, self.witness = self.witness, []
+        seen = self.witness
+        try:
+            yield seen
+        finally:
+            self.witness = outer
+            if outer is not None:
+                outer += seen
 
     def __bool__(self) -> bool:
         return bool(self._mutated or self._deferred)
@@ -36,7 +52,7 @@ class Effects:
         self.count += 1
         if id(value) not in self._mutated or watched:
             self._mutated[id(value)] = value
-            found = noticing(getattr(value, "host", None), watched)
+            found = noticing(value.host, watched)
             if found:
                 self._noticing[id(value)] = found
         return id(value) in self._noticing
@@ -55,7 +71,7 @@ class Effects:
 
     def changed_hosts(self) -> list[Host]:
         """The existing objects that the traced program has changed, as they still are."""
-        return [value.host for value in self._mutated.values() if hasattr(value, "host")]
+        return [value.host for value in self._mutated.values()]
 
     def matter(self) -> bool:
         """Whether anything is to be done that a function which is called now could miss."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from stator.pytorch.modules import compiled_forward, nn_module, optimized_module
+from stator.pytorch.modules import compiled_forward, lazy, nn_module, optimized_module
 from stator.pytorch.shapes import sizes
-from stator.pytorch.state import contexts, other_tracers, policy
-from stator.pytorch.tensors import constants, operators, specials
+from stator.pytorch.state import contexts, function_modes, other_tracers, policy
+from stator.pytorch.tensors import constants, copies, operators, reassigned, specials
 
 __all__ = ["install"]
 
 _PARTS = (
-    *(constants, contexts, specials, sizes, operators, nn_module, policy, other_tracers, optimized_module),
-    compiled_forward,
+    *(constants, contexts, function_modes, reassigned, specials, sizes, operators, nn_module, policy, other_tracers),
+    *(optimized_module, compiled_forward, copies, lazy),
 )
 
 

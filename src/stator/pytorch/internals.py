@@ -35,11 +35,17 @@ _OF_TENSORS = {
     "storage_address": Name("torch._C.StorageBase._cdata", FIELD, "which tensors share memory", public="data_ptr"),
     "has_symbolic_sizes": Name("torch._C.TensorBase._has_symbolic_sizes_strides", FIELD, "whether a size is a symbol"),
     "gradient_hooks": Name("torch._C.TensorBase._backward_hooks", FIELD, "the hooks on a tensor's gradient"),
+    "accumulation_hooks": Name(
+        "torch._C.TensorBase._post_accumulate_grad_hooks", FIELD, "the hooks on a gradient that has been accumulated"
+    ),
+    "use_count": Name("torch._C.TensorBase._use_count", FUNCTION, "whether autograd holds a tensor"),
     "is_view": Name("torch._C.TensorBase._is_view", FUNCTION, "whether autograd takes a tensor for a view"),
     "nested_sizes": Name("torch._C.TensorBase._nested_tensor_size", FUNCTION, "the sizes within a nested tensor"),
     "dispatch_keys": Name("torch._C._dispatch_keys", FUNCTION, "what kind of tensor it is, in one number"),
     "functorch_level": Name("torch._C._functorch.maybe_get_level", FUNCTION, "the transform a tensor belongs to"),
     "creation_meta": Name("torch._C._autograd._get_creation_meta", FUNCTION, "how a view was made, to autograd"),
+    "storage_users": Name("torch._C._storage_Use_Count", FUNCTION, "whether a storage has other tensors"),
+    "make_subclass": Name("torch._C.TensorBase._make_subclass", FUNCTION, "a leaf that is made before the graph runs"),
     "set_versions": Name(
         "torch._C._autograd._unsafe_set_version_counter",
         FUNCTION,
@@ -74,6 +80,16 @@ _CLASSES = {
     "TorchDispatchMode": Name(
         "torch.utils._python_dispatch.TorchDispatchMode", CLASS, "sees what an operation writes", has=("__enter__",)
     ),
+    "CachingMode": Name(
+        "torch.utils.checkpoint._CachingTorchDispatchMode", CLASS, "one of the contexts of a selective checkpoint"
+    ),
+    "infer_parameters": Name(
+        "torch.nn.modules.lazy.LazyModuleMixin._infer_parameters", FUNCTION, "lazy modules become others", takes=4
+    ),
+    "sac_ignored_ops": Name(
+        "torch.utils.checkpoint.SAC_IGNORED_OPS", OBJECT, "operators that no policy of a checkpoint is asked about"
+    ),
+    "TorchFunctionMode": Name("torch.overrides.TorchFunctionMode", CLASS, "what a mode is given", has=("__enter__",)),
     "DeviceContext": Name("torch.utils._device.DeviceContext", CLASS, "a default device", public="torch.device"),
     "InferenceMode": Name("torch._C._InferenceMode", CLASS, "inference mode, as long as a trace wants it", takes=None),
     "GlobalStateGuard": Name(
@@ -143,6 +159,15 @@ _STATE = {
     "has_torch_function_variadic": Name("torch._C._has_torch_function_variadic", FUNCTION, "a call that is modelled"),
     "disabled_torch_function": Name("torch._C._disabled_torch_function_impl", FUNCTION, "a class without overrides"),
     "disabled_torch_dispatch": Name("torch._C._disabled_torch_dispatch_impl", FUNCTION, "a class without overrides"),
+    "default_tensor_device": Name(
+        "torch._C._get_default_device",
+        FUNCTION,
+        "where torch.Tensor() makes tensors",
+        public="torch.get_default_device",
+    ),
+    "make_wrapper": Name(
+        "torch.Tensor._make_wrapper_subclass", FUNCTION, "tensors that hold others are made while tracing"
+    ),
     "set_grad_enabled": Name(
         "torch._C._set_grad_enabled", FUNCTION, "the call that `no_grad` comes down to", public="torch.set_grad_enabled"
     ),
@@ -166,7 +191,11 @@ _STATE = {
     ),
     "len_function_stack": Name("torch._C._len_torch_function_stack", FUNCTION, "the active TorchFunctionModes"),
     "function_mode_at": Name("torch._C._get_function_stack_at", FUNCTION, "one of them"),
+    "push_function_mode": Name("torch._C._push_on_torch_function_stack", FUNCTION, "a call that is modelled", takes=1),
+    "pop_function_mode": Name("torch._C._pop_torch_function_stack", FUNCTION, "a call that is modelled"),
+    "is_function_mode_enabled": Name("torch._C._is_torch_function_mode_enabled", FUNCTION, "a call that is modelled"),
     "len_dispatch_stack": Name("torch._C._len_torch_dispatch_stack", FUNCTION, "the active TorchDispatchModes"),
+    "dispatch_mode_at": Name("torch._C._get_dispatch_stack_at", FUNCTION, "one of them"),
     "dispatch_mode": Name("torch._C._get_dispatch_mode", FUNCTION, "one of torch's own"),
     "DispatchModeKey": Name(
         "torch._C._TorchDispatchModeKey", CLASS, "which of its own there are", has=("FAKE", "PROXY", "FUNCTIONAL")
@@ -235,6 +264,12 @@ _FUNCTIONS = {
         FUNCTION,
         "what torch.profiler.record_function calls",
         has=("_schema",),
+    ),
+    "correct_aliasing": Name(
+        "torch.utils._python_dispatch.return_and_correct_aliasing",
+        FUNCTION,
+        "what __torch_dispatch__ makes views with",
+        takes=4,
     ),
     "reparametrized": Name(
         "torch.nn.utils.stateless._reparametrize_module",
@@ -312,6 +347,9 @@ _FUNCTIONS = {
     ),
     "checkpointing": Name(
         "torch.utils.checkpoint", MODULE, "whether checkpoints are debugged", has=("_checkpoint_debug_enabled",)
+    ),
+    "DelayedError": Name(
+        "torch._C._functions.DelayedError", CLASS, "a tensor whose history is used up raises where it is asked for"
     ),
     "FunctionBase": Name("torch._C._FunctionBase", CLASS, "the context that autograd calls `forward` with"),
     "Function": Name(
@@ -482,6 +520,12 @@ def checkpoints_are_debugged() -> bool:
     """Whether `set_checkpoint_debug_enabled` has been told so."""
     module: Any = sys.modules["torch.utils.checkpoint"]
     return bool(module._checkpoint_debug_enabled)
+
+
+def checkpoint_impl() -> Any:
+    """What runs a function that `checkpoint(…)` has decorated; None up to torch 2.13, which knows no such decorator."""
+    module: Any = sys.modules["torch.utils.checkpoint"]
+    return getattr(module, "_checkpoint_impl", None)
 
 
 def backward_class(function: Any) -> Any:

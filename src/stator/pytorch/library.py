@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
-from stator.pytorch.autograd import autograd_function, checkpoint, engine, forward_mode, hooks
-from stator.pytorch.fake import data_readers
-from stator.pytorch.higher_order import functorch, higher_order, vmap
-from stator.pytorch.modules import optim, recurrent
-from stator.pytorch.tensors import checks, subclass
+from stator.pytorch.tensors.subclass import let_modes_override
 
 __all__ = ["install"]
 
-_PARTS = (
-    *(autograd_function, checkpoint, checks, data_readers, engine, forward_mode),
-    *(functorch, higher_order, hooks, optim, recurrent, subclass, vmap),
-)
+#: package → its files that register models, each in its `install()`
+_PARTS = {
+    "autograd": ("autograd_function", "checkpoint", "engine", "forward_mode", "hooks"),
+    "distributed": ("collectives",),
+    "fake": ("data_readers",),
+    "higher_order": ("functorch", "higher_order", "vmap"),
+    "modules": ("optim", "recurrent", "scripted"),
+    "state": ("random_state", "generators"),
+    "subclasses": ("construction", "examination", "new_wrapper"),
+    "tensors": ("checks", "subclass"),
+}
 
 
 def install() -> None:
     """Register them all."""
-    for part in _PARTS:
-        part.install()
+    for package, parts in _PARTS.items():
+        for part in parts:
+            _install(package, part)
     if "numpy" in sys.modules:  # torch has imported it, if it is there: else its models cannot be imported
-        from stator.pytorch.numpy import arrays
+        _install("numpy", "arrays")
+    let_modes_override()
 
-        arrays.install()
+
+def _install(package: str, part: str) -> None:
+    import_module(f"stator.pytorch.{package}.{part}").install()

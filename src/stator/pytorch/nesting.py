@@ -20,6 +20,7 @@ __all__ = [
     "leaves_of",
     "map_leaves",
     "map_values",
+    "part_of",
     "rebuilt",
     "tensors_in",
     "value_of",
@@ -52,6 +53,11 @@ def map_leaves(function: Callable[[Nested], Nested], nested: Nested) -> Nested:
     return kind([map_leaves(function, item) for item in nested]) if kind in (tuple, list) else function(nested)
 
 
+def part_of(nested: Nested, step: int | str) -> Nested:
+    """The item at an index, or the attribute of a name."""
+    return getattr(nested, step) if isinstance(step, str) else nested[step]
+
+
 # -- traced values ----------------------------------------------------------------------------------------------------
 
 
@@ -67,7 +73,7 @@ def items_of(space: Space, value: Value) -> list[Value] | None:
 
 def rebuilt(space: Space, sequence: Value, items: list[Value]) -> Value:
     """A new list or tuple of these items, as the given one is."""
-    return space.new_list(items) if issubclass(sequence.cls, list) else space.new_tuple(items)
+    return space.new_list(items) if sequence.isa(list) else space.new_tuple(items)
 
 
 def map_values(space: Space, function: Callable[[Value], Value], value: Value) -> Value:

@@ -10,7 +10,7 @@ from stator.compiler import region
 from stator.controls import resets
 from stator.interp import trace
 from stator.marks import stance
-from stator.pytorch import basic_models, library, side_models
+from stator.pytorch import basic_models, library
 from stator.pytorch.graph.recorder import Recorder
 from stator.pytorch.shapes import dynamism, symbols
 from stator.pytorch.tensors import calls, reader
@@ -36,7 +36,6 @@ def register() -> None:
     LITERAL_HOOKS.append(symbols.literal)
     DECIDERS.append(symbols.decide)
     library.install()
-    side_models.install()
     stance.NOTE_FIRST_CALL.append(dynamism.note_first_call)
     stance.follow_torch()
     resets.follow_from_import(region.forget_all)

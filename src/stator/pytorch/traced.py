@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.pytorch.fake.fake_executor import FakeExecutor
     from stator.pytorch.fake.metadata import TensorMeta
-    from stator.pytorch.types import Args, Fake, FakeOperand, Function, Host, Kwargs, Number
+    from stator.pytorch.types import Args, Fake, FakeOperand, Function, Host, Kwargs, Number, Path
     from stator.space.interfaces import Writer
     from stator.space.value import Value
 
-__all__ = ["Operation", "ResultCheck", "Shapes", "TracedTensor", "TracedValue"]
+__all__ = ["Operation", "Rebound", "ResultCheck", "Shapes", "TracedTensor", "TracedValue"]
 
 
 class TracedValue(Protocol):
@@ -32,7 +32,7 @@ class TracedValue(Protocol):
     host: Host
     symbolic: ClassVar[bool]
     operation: Operation | None
-    path: tuple[int, ...]
+    path: Path
     #: the recorder that it belongs to, which is put together from what sees this
     recorder: Any
     _node: torch.fx.Node | None
@@ -88,11 +88,26 @@ class Operation(Protocol):
     def replay(self, fake_executor: FakeExecutor) -> None:
         """Run it on fake tensors."""
 
-    def made(self, meta: TensorMeta | None, path: tuple[int, ...], alias: int | None = None) -> Any:
+    def made(self, meta: TensorMeta | None, path: Path, alias: int | None = None, cls: type = ...) -> Any:
         """The traced tensor found at `path` of the result; `alias` is the operand whose memory it shares."""
 
-    def made_number(self, number: Number, path: tuple[int, ...]) -> Value:
+    def made_number(self, number: Number, path: Path) -> Value:
         """The symbolic number found at `path` of the result."""
+
+
+class Rebound(Protocol):
+    """What a tensor object has become; see `stator.pytorch.tensors.rebinding.Rebound`."""
+
+    data: Any
+    first: Any
+    leaf: Any
+    is_leaf: bool
+
+    def made(self, writer: Writer) -> str:
+        """The name of the leaf that the object is."""
+
+    def lines(self, writer: Writer, name: str, wanted: bool) -> list[str]:
+        """What makes the object of this name what it has become."""
 
 
 class ResultCheck(Protocol):
@@ -107,6 +122,9 @@ class ResultCheck(Protocol):
 
 class Shapes(Protocol):
     """The symbols of one trace, as fake tensors need them; see `stator.pytorch.shapes.shapes.Shapes`."""
+
+    #: the recorder that it belongs to, which is put together from what sees this
+    recorder: Any
 
     @property
     def used_env(self) -> ShapeEnv | None:

@@ -27,6 +27,8 @@ Fake: TypeAlias = torch.Tensor
 FakeTensorMode: TypeAlias = Any
 #: an int, float or bool, or a symbol of torch's in its place (torch.SymInt …)
 Number: TypeAlias = Any
+#: where in a result a part is found, from the outside in: indices, and names of attributes
+Path: TypeAlias = tuple[int | str, ...]
 #: what an operation is tried on: a fake tensor or a symbolic number
 FakeOperand: TypeAlias = torch.Tensor | torch.SymInt | torch.SymFloat | torch.SymBool
 #: torch._ops.OpOverload

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from stator.guards.raw import is_heap_type
+from stator.guards.raw import is_heap_type, members
 from stator.space.attributes import is_generic
 from stator.space.protocol import EXTERNAL_ONLY, HANDLERS, IMMUTABLE, SLOTS, is_pure, model_for
 from stator.space.rare import load_all
@@ -85,17 +85,14 @@ def _internal(cls: type) -> bool:
 
 def _made_in_c(cls: type) -> bool:
     """Whether C code defines the type: one of a class statement has no slot wrapper or C method of its own."""
-    own = vars(cls).values()
-    if not is_heap_type(cls):
-        return True
-    return any(getattr(v, "__objclass__", getattr(v, "__self__", None)) is cls for v in own if type(v) in _CALLABLES)
+    own = members(cls, *_CALLABLES).values()
+    return not is_heap_type(cls) or any(getattr(v, "__objclass__", getattr(v, "__self__", None)) is cls for v in own)
 
 
 def entries(cls: type) -> dict[str, Any]:
     """The slots, methods and C-level attributes that the type defines itself; `T()` stands for calling it."""
     found: dict[str, Any] = {"T()": cls} if _can_be_called(cls) else {}
-    found |= {name: value for name, value in vars(cls).items() if type(value) in {*_CALLABLES, *_FIELDS}}
-    return found
+    return found | members(cls, *_CALLABLES, *_FIELDS)
 
 
 def _can_be_called(cls: type) -> bool:
@@ -224,16 +221,16 @@ def page() -> str:
     classes = builtin_types()
     counts = {cls: Counter(s for names in groups(cls).values() for s in names.values()) for cls in classes}
     exceptions = [cls for cls in classes if issubclass(cls, BaseException)]
-    others = [cls for cls in classes if not issubclass(cls, BaseException)]
+    others = [cls for cls in classes if cls not in exceptions]
     lines = ["| | modelled | when known | breaks |", "|---|---|---|---|"]
-    for title, members in (
+    for title, listed in (
         ("builtins", [cls for cls in others if cls.__module__ == "builtins"]),
         ("modules", [cls for cls in others if cls.__module__ != "builtins"]),
         ("exceptions", exceptions),
         ("all", classes),
     ):
-        total = sum((counts[cls] for cls in members), Counter())
-        lines.append(f"| {title} ({len(members)} types) | {' | '.join(str(total[s]) for s in STATUSES)} |")
+        total = sum((counts[cls] for cls in listed), Counter())
+        lines.append(f"| {title} ({len(listed)} types) | {' | '.join(str(total[s]) for s in STATUSES)} |")
     broken = [f"`{full_name(cls)}` {counts[cls][BREAKS]}" for cls in classes if counts[cls][BREAKS]]
     version = ".".join(platform.python_version_tuple()[:2])
     head = _HEAD.format(version=version) + "\n" + "\n".join(lines)

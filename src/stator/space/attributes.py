@@ -30,7 +30,7 @@ def is_generic(slot: Any) -> bool:
 def attribute_name(space: Space, name: Value) -> str:
     """The name given to `__getattribute__` and its like, which must be a string."""
     name = name.force()
-    if not issubclass(name.cls, str):
+    if not name.isa(str):
         raise space.error(TypeError, f"attribute name must be string, not '{name.type_name(space)}'")
     if any(space.host_lookup(name.cls, own) is not getattr(str, own) for own in ("__hash__", "__eq__")):
         raise Unsupported(errors.UnsupportedSlot(name.cls.__name__, "hash or comparison of an attribute's name"))
@@ -128,22 +128,22 @@ class Attributes(Space):
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    def getattr(self, value: Value, name: str, tail: bool = False) -> Value:
-        """`value.name`. `tail`: the result goes straight onto the stack of the frame that asked."""
+    def getattr(self, value: Value, name: str, in_tail_position: bool = False) -> Value:
+        """`value.name`. `in_tail_position`: the result goes straight onto the stack of the frame that asked."""
         try:
-            return self._getattr(value, name, tail)
+            return self._getattr(value, name, in_tail_position)
         except Raised as e:
-            if issubclass(e.value.cls, AttributeError):
+            if e.matches(AttributeError):
                 e.value.name_attribute(self, value.force(), name)  # type: ignore[attr-defined]
             raise
 
-    def _getattr(self, value: Value, name: str, tail: bool) -> Value:
+    def _getattr(self, value: Value, name: str, in_tail_position: bool) -> Value:
         value = value.force()
         cls = value.cls
         slot = self.host_lookup(cls, "__getattribute__")
         fallback = self.lookup(cls, "__getattr__")
         if fallback is None:
-            return self._getattribute(slot, value, name, tail)
+            return self._getattribute(slot, value, name, in_tail_position)
         try:
             if is_generic(slot):
                 found = self.find_attribute(value, name, False)
@@ -152,24 +152,24 @@ class Attributes(Space):
             else:
                 return self._getattribute(slot, value, name, False)
         except Raised as e:
-            if not issubclass(e.value.cls, AttributeError):
+            if not e.matches(AttributeError):
                 raise
-        return self.call(self.bind(fallback, value), [Constant(name)], {}, tail)
+        return self.call(self.bind(fallback, value), [Constant(name)], {}, in_tail_position)
 
-    def _getattribute(self, slot: Any, value: Value, name: str, tail: bool) -> Value:
+    def _getattribute(self, slot: Any, value: Value, name: str, in_tail_position: bool) -> Value:
         if is_generic(slot):
-            return self.generic_getattr(value, name, tail)
+            return self.generic_getattr(value, name, in_tail_position)
         slot_value = self.special(value, "__getattribute__")
-        return self.call(slot_value, [value, Constant(name)], {}, tail)  # type: ignore[arg-type]
+        return self.call(slot_value, [value, Constant(name)], {}, in_tail_position)  # type: ignore[arg-type]
 
-    def generic_getattr(self, value: Value, name: str, tail: bool = False) -> Value:
+    def generic_getattr(self, value: Value, name: str, in_tail_position: bool = False) -> Value:
         """`PyObject_GenericGetAttr`."""
-        found = self.find_attribute(value, name, tail)
+        found = self.find_attribute(value, name, in_tail_position)
         if found is None:
             raise self.attribute_error(value, name)
         return found
 
-    def find_attribute(self, value: Value, name: str, tail: bool) -> Value | None:
+    def find_attribute(self, value: Value, name: str, in_tail_position: bool) -> Value | None:
         """Data descriptor, instance dict, non-data descriptor, class attribute; None where there is none of them."""
         cls = value.cls
         meta = self.lookup(cls, name)
@@ -177,13 +177,13 @@ class Attributes(Space):
         if meta is not None:
             get = self.host_lookup(meta.cls, "__get__")
             if get is not MISSING and self.is_data_descriptor(meta):
-                return self.descr_get(meta, value, cls, tail)
+                return self.descr_get(meta, value, cls, in_tail_position)
         found = self.instance_attribute(value, name)
         if found is not None:
             return found
         if get is not MISSING:
             assert meta is not None
-            return self.descr_get(meta, value, cls, tail)
+            return self.descr_get(meta, value, cls, in_tail_position)
         return meta
 
     def instance_attribute(self, value: Value, name: str) -> Value | None:
@@ -215,15 +215,15 @@ class Attributes(Space):
         cls = meta.cls
         return self.host_lookup(cls, "__set__") is not MISSING or self.host_lookup(cls, "__delete__") is not MISSING
 
-    def descr_get(self, meta: Value, instance: Value | None, owner: type, tail: bool = False) -> Value:
+    def descr_get(self, meta: Value, instance: Value | None, owner: type, in_tail_position: bool = False) -> Value:
         """`type(meta).__get__(meta, instance, owner)`."""
         quick = getattr(meta, "descr_get", None)
         if quick is not None:
-            return quick(self, instance, owner, tail)  # type: ignore[no-any-return]
+            return quick(self, instance, owner, in_tail_position)  # type: ignore[no-any-return]
         get = self.lookup(meta.cls, "__get__")
         none = Constant(None)
         args = [meta, none if instance is None else instance, self.class_value(owner)]
-        return self.call(get, args, {}, tail)  # type: ignore[arg-type]
+        return self.call(get, args, {}, in_tail_position)  # type: ignore[arg-type]
 
     def class_value(self, cls: type) -> Value:
         """The value of a class."""
@@ -240,7 +240,7 @@ class Attributes(Space):
         try:
             return self.getattr(value, name)
         except Raised as e:
-            if issubclass(e.value.cls, AttributeError):
+            if e.matches(AttributeError):
                 return None
             raise
 

@@ -20,22 +20,24 @@ from stator.space.value import Known, NotKnown, Unsupported, Value
 class Calls(Space):
     """Part of the space: call, call_builtin, call_method."""
 
-    def call(self, function: Value, args: list[Value], kwargs: dict[str, Value], tail: bool = False) -> Value:
+    def call(
+        self, function: Value, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool = False
+    ) -> Value:
         """`function(*args, **kwargs)`.
 
-        `tail`: the result goes unchanged onto the stack of the frame whose instruction asked for it, so that a graph
-        break inside the callee can be resumed in every frame of the chain.
+        `in_tail_position`: the result goes unchanged onto the stack of the frame whose instruction asked for it, so
+        that a graph break inside the callee can be resumed in every frame of the chain.
         """
         function = function.force()
         quick = getattr(function, "call", None)
         if quick is not None:
-            return quick(self, args, kwargs, tail)  # type: ignore[no-any-return]
+            return quick(self, args, kwargs, in_tail_position)  # type: ignore[no-any-return]
         slot = self.special(function, "__call__")
         if slot is None:
             name, hint = function.type_name(self), function.call_hint(self)
             raise self.error(TypeError, f"'{name}' object is not callable{hint}")
         with nested(self, " while calling a Python object"):
-            return self.call(slot, [function, *args], kwargs, tail)
+            return self.call(slot, [function, *args], kwargs, in_tail_position)
 
     def call_builtin(self, host: Host, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """Call a host callable: by its model, else a higher layer's, else for real on known operands, else break."""
@@ -60,7 +62,7 @@ class Calls(Space):
             return self.call_builtin(host, args, kwargs)
         # Such a call is rejected before it does anything (the first argument of a class method is a class).
         owner = getattr(host, "__objclass__", None) if type(host) is not types.ClassMethodDescriptorType else None
-        if owner is not None and args and not issubclass(args[0].force().cls, owner):
+        if owner is not None and args and not args[0].force().isa(owner):
             return bad_call(self, host, args, kwargs)
         if is_generic(host):
             return self._generic_slot(host, args, kwargs)
@@ -86,7 +88,7 @@ class Calls(Space):
             return None  # others may take what they can convert: a Decimal compares itself with any Rational
         other = args[1].force()
         formats = name == "__mod__" and issubclass(owner, (str, bytes, bytearray))
-        if not formats and not issubclass(other.cls, (owner, int, float, complex)):
+        if not formats and not other.isa((owner, int, float, complex)):
             return NOT_IMPLEMENTED
         return None
 
@@ -95,7 +97,7 @@ class Calls(Space):
         return self.call(self.getattr(value, name), list(args), {})
 
     def isinstance_of(self, value: Value, cls: type) -> bool:
-        return issubclass(value.force().cls, cls)
+        return value.force().isa(cls)
 
 
 def _binary_slots() -> frozenset[str]:

@@ -19,32 +19,37 @@ Piece = tuple[Callable[..., str], list[Value]]
 
 
 class DeferredStr(Value):
-    """A str: known text and pieces yet to be computed, in order. Passing on, joining and printing it break nothing."""
+    """A str: known texts with pieces between them that are yet to be computed, as in a template string.
 
-    __slots__ = ("parts",)
+    Passing on, joining and printing it break nothing.
+    """
 
-    def __init__(self, parts: list[str | Piece]) -> None:
+    __slots__ = ("pieces", "texts")
+
+    def __init__(self, pieces: list[Piece], texts: list[str] | None = None) -> None:
         self.cls = str
         self.source = None
-        self.parts = parts
+        self.pieces = pieces
+        #: what is before, between and after the pieces
+        self.texts = [""] * (len(pieces) + 1) if texts is None else texts
 
     def as_host(self, space: Space) -> str:
-        texts: list[str] = []
-        for part in self.parts:
-            if isinstance(part, str):
-                texts.append(part)
-            else:
-                function, args = part
-                # A symbol whose number is at hand is assumed to be that number.
-                texts.append(function(*[space.decide(arg) if arg.symbolic else arg.as_host(space) for arg in args]))
-        return "".join(texts)
+        found = [self.texts[0]]
+        for (function, args), text in zip(self.pieces, self.texts[1:], strict=True):
+            # A symbol whose number is at hand is assumed to be that number.
+            hosts = [space.decide(arg) if arg.symbolic else arg.as_host(space) for arg in args]
+            found += (function(*hosts), text)
+        return "".join(found)
 
     def describe(self) -> str:
         return "text that is known when the graph has run"
 
     def reconstruct(self, writer: Writer) -> str:
-        pieces = [writer.const(part) if isinstance(part, str) else _call(writer, *part) for part in self.parts]
-        return writer.assign("text", pieces[0] if len(pieces) == 1 else f"''.join(({', '.join(pieces)}))")
+        shown = [writer.const(self.texts[0])]
+        for piece, text in zip(self.pieces, self.texts[1:], strict=True):
+            shown += (_call(writer, *piece), writer.const(text))
+        shown = [part for part in shown if part != "''"]
+        return writer.assign("text", shown[0] if len(shown) == 1 else f"''.join(({', '.join(shown)}))")
 
 
 class DeferredNumber(Value):
@@ -77,14 +82,9 @@ def joined(pieces: list[Value], text_of: Callable[[Value], str]) -> Value:
 
 def concatenated(*pieces: str | DeferredStr) -> Value:
     """The concatenation of known and pending texts."""
-    known = [piece for piece in pieces if isinstance(piece, str)]
-    if len(known) == len(pieces):
-        return Constant("".join(known))
-    parts: list[str | Piece] = [""]
+    texts, pending = [""], list[Piece]()
     for piece in pieces:
-        for part in [piece] if isinstance(piece, str) else piece.parts:
-            if isinstance(part, str) and isinstance(parts[-1], str):
-                parts[-1] += part
-            else:
-                parts.append(part)
-    return DeferredStr(parts)
+        text = piece if isinstance(piece, DeferredStr) else DeferredStr([], [piece])
+        texts = [*texts[:-1], texts[-1] + text.texts[0], *text.texts[1:]]
+        pending += text.pieces
+    return DeferredStr(pending, texts) if pending else Constant(texts[0])

@@ -49,10 +49,16 @@ class MadeGlobals(Globals):
         self.names = NamedItems(value)
 
 
+def made_names(globals_: Globals) -> NamedItems | None:
+    """The names in globals that the traced program has made; None for a dict that existed before."""
+    return globals_.names if isinstance(globals_, MadeGlobals) else None
+
+
 def name_in(space: Space, globals_: Globals, name: str) -> Value | None:
     """What some globals say of themselves (`__name__` …), for what is made of them; nothing is guarded."""
-    if isinstance(globals_, MadeGlobals):
-        return globals_.names.get_str(space, name)
+    made = made_names(globals_)
+    if made is not None:
+        return made.get_str(space, name)
     return Constant(globals_[name]) if name in globals_ else None
 
 
@@ -73,9 +79,7 @@ class Namespaces:
 
     def globals_of(self, host: Globals) -> Names:
         """The names in a function's globals: those of its module's `__dict__`, which it shares."""
-        if type(host) is MadeGlobals:
-            return host.names
-        found = self._globals.get(id(host))
+        found = made_names(host) or self._globals.get(id(host))
         if found is None:
             module = sys.modules.get(host.get("__name__", ""))
             if isinstance(module, ModuleType) and module.__dict__ is host:
@@ -97,8 +101,9 @@ class Namespaces:
 
     def builtins_of(self, host: Globals) -> Names:
         """The builtins that go with a function's globals."""
-        if type(host) is MadeGlobals:
-            value = host.names.get_str(self._space, "__builtins__")
+        made = made_names(host)
+        if made is not None:
+            value = made.get_str(self._space, "__builtins__")
             if value is None:  # of a function that was made with `types.FunctionType`
                 return self.globals_of(sys.modules["builtins"].__dict__)
             known = self._space.identity(value)

@@ -245,7 +245,7 @@ class InlinedCalls(Protocol):
     recursion_limit: int
     codes: dict[int, CodeType]
 
-    def inline(self, function: Any, bound: dict[str, Value], tail: bool) -> Value:
+    def inline(self, function: Any, bound: dict[str, Value], in_tail_position: bool) -> Value:
         """Run the frame of a call inside this trace."""
 
     def inline_class_body(self, function: Any, namespace: Value) -> Value:

@@ -36,7 +36,7 @@ class Iteration(Space):
             if self.host_lookup(result.cls, "__next__") is MISSING:
                 raise self.error(TypeError, f"iter() returned non-iterator of type '{result.type_name(self)}'")
             return result
-        if host is MISSING and self.special(value, "__getitem__") is not None and not issubclass(value.cls, dict):
+        if host is MISSING and self.special(value, "__getitem__") is not None and not value.isa(dict):
             return self.sequence_iterator(value)
         raise self.error(TypeError, f"'{value.type_name(self)}' object is not iterable")
 
@@ -51,7 +51,7 @@ class Iteration(Space):
         try:
             return self._call_next(iterator)
         except Raised as e:
-            if issubclass(e.value.cls, StopIteration):
+            if e.matches(StopIteration):
                 self.stopped_by(e.value)
                 return None
             raise

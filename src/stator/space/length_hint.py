@@ -21,7 +21,7 @@ def length_hint(space: Space, value: Value, default: Value) -> Value:
         if space.special(value, "__len__") is not None:
             return space.len(value)
     except Raised as e:
-        if not issubclass(e.value.cls, TypeError):
+        if not e.matches(TypeError):
             raise
     slot = space.special(value, "__length_hint__")
     if slot is None:
@@ -29,12 +29,12 @@ def length_hint(space: Space, value: Value, default: Value) -> Value:
     try:
         hint = space.call(slot, [value], {}).force()
     except Raised as e:
-        if not issubclass(e.value.cls, TypeError):
+        if not e.matches(TypeError):
             raise
         return default
     if space.is_not_implemented(hint):
         return default
-    if not issubclass(hint.cls, int):
+    if not hint.isa(int):
         raise space.error(TypeError, f"__length_hint__ must be an integer, not {hint.type_name(space)}")
     if space.truth(space.compare("<", hint, Constant(0))):
         raise space.error(ValueError, "__length_hint__() should return >= 0")

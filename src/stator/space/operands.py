@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from stator import errors
-from stator.space.protocol import CALL_HOOKS, FALSE, TRUE
+from stator.space.protocol import CALL_HOOKS, FALSE, NOT_IMPLEMENTED, TRUE
 from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.space.space import Space
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: exact types whose instances behave alike wherever they come from, so that CPython may compute with them
 LITERAL_TYPES = frozenset({int, float, complex, bool, str, bytes, type(None)})
@@ -39,7 +42,7 @@ def bool_value(truth: bool) -> Value:
 
 def literal(value: Value) -> bool:
     """Whether the value is a known number, string, bytes or None of exactly the builtin type."""
-    return type(value) is Constant and value.cls in LITERAL_TYPES
+    return value.constant and value.cls in LITERAL_TYPES
 
 
 def known_host(space: Space, value: Value, function: str) -> Any:
@@ -57,6 +60,20 @@ def check_kind(space: Space, value: Value, kind: type | tuple[type, ...], words:
     if not value.isa(kind):
         raise _type_error(space, value, words)
     return value
+
+
+def among(*kinds: type) -> Callable[[F], F]:
+    """Decorator of a binary slot for operands of these kinds: NotImplemented of others, as `PyAnySet_Check` decides."""
+
+    def decorate(method: F) -> F:
+        @functools.wraps(method)
+        def slot(self: Value, space: Space, *args: Any) -> Value:
+            other = args[-1].force()
+            return method(self, space, *args[:-1], other) if other.isa(kinds) else NOT_IMPLEMENTED
+
+        return slot  # type: ignore[return-value]
+
+    return decorate
 
 
 def call_slot(space: Space, value: Value, method: str, words: str, *args: Value) -> Value:

@@ -24,7 +24,7 @@ from stator.space.protocol import AMBIENT, FALSE, NONE, NOT_IMPLEMENTED, RESTRIC
 from stator.space.signals import DoFirst
 from stator.space.space import Space
 from stator.space.value import CACHED, UNLIKE, Constant, NotKnown, Raised, Unsupported, Value
-from stator.space.warning_trap import Warned, call_trapping_warnings, left_to_run_time
+from stator.space.warning_trap import TrappedWarning, call_trapping_warnings, left_to_run_time
 
 #: symbol → (host function, method, reflected method)
 BINARY: dict[str, tuple[Callable[[Host, Host], Host], str, str]] = {
@@ -107,7 +107,7 @@ class Operators(Space):
         while True:
             try:
                 return call(depth, function, *hosts, **named)
-            except Warned as e:
+            except TrappedWarning as e:
                 left_to_run_time(self, [e.category], repr(function))
                 call = call_within
             except Exception as e:
@@ -119,13 +119,13 @@ class Operators(Space):
         if what not in self.trace.done_first:
             raise DoFirst(what, lambda: None)
 
-    def binary(self, symbol: str, left: Value, right: Value, tail: bool = False) -> Value:
+    def binary(self, symbol: str, left: Value, right: Value, in_tail_position: bool = False) -> Value:
         """`left symbol right`, or the augmented assignment when the symbol ends in `=`."""
         left, right = left.force(), right.force()
         if symbol in INPLACE:
             return self._inplace(symbol, left, right)
         function, method, reflected = BINARY[symbol]
-        if type(left) is Constant and type(right) is Constant:
+        if left.constant and right.constant:
             return self._of_constants(function, left, right)
         result = self._binary_slots(method, reflected, left, right)
         if result is NOT_IMPLEMENTED:
@@ -133,7 +133,7 @@ class Operators(Space):
             raise self._operand_error(shown, left, right)
         return result
 
-    def _of_constants(self, function: Callable[[Host, Host], Host], left: Constant, right: Constant) -> Value:
+    def _of_constants(self, function: Callable[[Host, Host], Host], left: Value, right: Value) -> Value:
         """As `run_known`; what numbers compute calls nothing that could meet the recursion limit or import a module."""
         if left.cls not in _NUMBERS or right.cls not in _NUMBERS:
             return self.run_known(function, [left, right])
@@ -144,7 +144,7 @@ class Operators(Space):
         return self.fresh(result)
 
     def _inplace(self, symbol: str, left: Value, right: Value) -> Value:
-        if type(left) is Constant and type(right) is Constant and left.cls in _NUMBERS:
+        if left.constant and right.constant and left.cls in _NUMBERS:
             return self._of_constants(_INPLACE_FUNCTIONS[symbol], left, right)
         _, method, reflected = BINARY[symbol[:-1]]
         slot = self.special(left, INPLACE[symbol])
@@ -157,7 +157,7 @@ class Operators(Space):
             result = self.call(slot, [left, right], {}).force()
             if not self.is_not_implemented(result):
                 return result
-        if type(left) is Constant and type(right) is Constant:
+        if left.constant and right.constant:
             return self.run_known(_INPLACE_FUNCTIONS[symbol], [left, right])
         result = self._binary_slots(method, reflected, left, right)
         if result is NOT_IMPLEMENTED:
@@ -211,16 +211,16 @@ class Operators(Space):
 
     def _check_repeat(self, method: str, slot: Value, count: Value) -> None:
         """`sequence_repeat`: the operator's own words for what is no count (the method called by name has others)."""
-        if method not in _REPEATS or count.cls is int or type(getattr(slot, "host", None)) is not _WRAPPER:
+        if method not in _REPEATS or count.cls is int or slot.cls is not _WRAPPER:
             return
-        if fixed(slot.host, "__objclass__") not in _REPEATED or issubclass(count.cls, int):  # type: ignore[attr-defined]
+        if fixed(slot.host, "__objclass__") not in _REPEATED or count.isa(int):
             return
         if self.special(count, "__index__") is None:
             text = f"can't multiply sequence by non-int of type '{count.type_name(self)}'"
             raise self.error(TypeError, text)
 
     def is_not_implemented(self, value: Value) -> bool:
-        return type(value) is Constant and value.host is NotImplemented
+        return value.constant and value.host is NotImplemented
 
     def special(self, value: Value, name: str) -> Value | None:
         """A special method as found on the class, unbound; None where absent, or blocked by None."""
@@ -243,7 +243,7 @@ class Operators(Space):
         if symbol == "~" and value.cls is bool and INVERTED_BOOL_WARNS:
             self.warn(DeprecationWarning, _INVERTED_BOOL)
             value = self.call(self.class_value(int), [value], {})
-        if type(value) is Constant:
+        if value.constant:
             return self.run_known(function, [value])
         slot = self.special(value, method)
         if slot is None:
@@ -256,7 +256,7 @@ class Operators(Space):
         """`do_richcompare`."""
         left, right = left.force(), right.force()
         function, method, swapped = COMPARE[symbol]
-        if type(left) is Constant and type(right) is Constant:
+        if left.constant and right.constant:
             return self.run_known(function, [left, right])
         reflected_first = right.cls is not left.cls and self.derives(right.cls, left.cls)
         if reflected_first:
@@ -294,7 +294,7 @@ class Operators(Space):
                 for value in (left, right):  # an equal one would do for all other guards
                     self.guard_identity_of(value.source, a)
             return True
-        if type(left) is Constant and type(right) is Constant and type(a) is type(b) and type(a) in CACHED:
+        if left.constant and right.constant and type(a) is type(b) and type(a) in CACHED:
             return bool(a == b and CACHED[type(a)](a))
         separate(self, left, right)
         return False
@@ -302,7 +302,7 @@ class Operators(Space):
     def truth(self, value: Value) -> bool:
         """`bool(value)` as the host bool that a branch needs: `__bool__`, then `__len__`, then True."""
         value = value.force()
-        if type(value) is Constant:
+        if value.constant:
             if value.host is NotImplemented:
                 words = "NotImplemented should not be used in a boolean context"
                 if NOT_IMPLEMENTED_HAS_NO_TRUTH:
@@ -323,7 +323,7 @@ class Operators(Space):
     def len(self, value: Value) -> Value:
         """`len(value)`."""
         value = value.force()
-        if type(value) is Constant:
+        if value.constant:
             return self.run_known(len, [value])
         slot = self.special(value, "__len__")
         if slot is None:
@@ -336,13 +336,13 @@ class Operators(Space):
     def index(self, value: Value) -> Value:
         """`operator.index(value)`."""
         value = value.force()
-        if issubclass(value.cls, int):
+        if value.isa(int):
             return value
         slot = self.special(value, "__index__")
         if slot is None:
             raise self.error(TypeError, f"'{value.type_name(self)}' object cannot be interpreted as an integer")
         result: Value = self.call(slot, [value], {}).force()
-        if not issubclass(result.cls, int):
+        if not result.isa(int):
             raise self.error(TypeError, f"__index__ returned non-int (type {result.type_name(self)})")
         if result.cls is not int:
             words = f"__index__ returned non-int (type {result.type_name(self)})"
@@ -352,7 +352,7 @@ class Operators(Space):
     def hash(self, value: Value) -> Value:
         """`hash(value)`."""
         value = value.force()
-        if type(value) is Constant:
+        if value.constant:
             if value.cls is complex or value.cls in UNLIKE:
                 self.check_nan(value, value.host)
             return self.run_known(hash, [value])
@@ -360,9 +360,9 @@ class Operators(Space):
         if slot is None:
             raise self.error(TypeError, f"unhashable type: '{value.type_name(self)}'")
         result: Value = self.call(slot, [value], {}).force()
-        if not issubclass(result.cls, int):
+        if not result.isa(int):
             raise self.error(TypeError, "__hash__ method should return an integer")
-        if type(self.identity(slot)) is _WRAPPER:
+        if slot.cls is _WRAPPER:
             return result  # C code's, of the right size already
         try:
             return self.fresh(_fold_hash(self.int_(result)))
@@ -372,7 +372,7 @@ class Operators(Space):
     def check_nan(self, value: Value, host: Host) -> None:
         """What is no number hashes by its address."""
         if "nan" in repr(host).lower():  # a signalling one of decimals cannot be compared
-            if value.source is None and type(value) is not Constant:
+            if value.source is None and not value.constant:
                 raise Unsupported(errors.UnsupportedSlot(value.cls.__name__, "hash that depends on addresses"))
             self.trace.extension(ShownAddresses).hosts[id(host)] = host
             self.guard_identity(value)
@@ -383,20 +383,20 @@ class Operators(Space):
 
     # -- items ------------------------------------------------------------------------------------------------------
 
-    def getitem(self, container: Value, key: Value, tail: bool = False) -> Value:
+    def getitem(self, container: Value, key: Value, in_tail_position: bool = False) -> Value:
         """`container[key]`."""
         container = container.force()
-        if type(container) is Constant and type(key.force()) is Constant:
+        if container.constant and key.force().constant:
             return self.run_known(operator.getitem, [container, key.force()])
         slot = self.special(container, "__getitem__")
         if slot is not None:
-            return self.call(slot, [container, key], {}, tail)
-        if issubclass(container.cls, type):
+            return self.call(slot, [container, key], {}, in_tail_position)
+        if container.isa(type):
             if container.as_host(self) is type:
                 return self.run_known(types.GenericAlias, [container, key])
             hook = self.getattr_or_none(container, "__class_getitem__")
             if hook is not None and hook.cls is not type(None):
-                return self.call(hook, [key], {}, tail)
+                return self.call(hook, [key], {}, in_tail_position)
             raise self.error(TypeError, f"type '{self.type_name(container.as_host(self))}' is not subscriptable")
         raise self.error(TypeError, f"'{container.type_name(self)}' object is not subscriptable")
 
@@ -439,7 +439,7 @@ class Operators(Space):
     def contains(self, container: Value, item: Value) -> Value:
         """`item in container`: `__contains__`, else a search through `iter(container)`."""
         container = container.force()
-        if type(container) is Constant and type(item.force()) is Constant:
+        if container.constant and item.force().constant:
             return self.run_known(operator.contains, [container, item.force()])
         host = self.host_lookup(container.cls, "__contains__")
         if host is None:
@@ -514,8 +514,8 @@ class _Unbinder(Value):
         self.cls = slot.cls
         self.source = slot.source
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        return space.call(space.bind(self.slot, args[0]), args[1:], kwargs, tail)
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
+        return space.call(space.bind(self.slot, args[0]), args[1:], kwargs, in_tail_position)
 
 
 class _Bound(_Unbinder):
@@ -523,8 +523,8 @@ class _Bound(_Unbinder):
 
     __slots__ = ()
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        return space.call(self.slot, args[1:], kwargs, tail)
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
+        return space.call(self.slot, args[1:], kwargs, in_tail_position)
 
 
 _COMPARISONS = frozenset(entry[1] for entry in COMPARE.values())

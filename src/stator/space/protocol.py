@@ -154,6 +154,13 @@ def register(host: Host, handler: Handler) -> None:
     _KEEP.append(host)
 
 
+def amend(host: Host, change: Callable[[Handler], Handler]) -> None:
+    """Put what `change` makes of the model of a host callable in its place, if one has been registered."""
+    handler = HANDLERS.get(id(host))
+    if handler is not None:
+        HANDLERS[id(host)] = change(handler)
+
+
 def models(*classes: type) -> Callable[[V], V]:
     """Class decorator: the Value class models instances of these host types.
 
@@ -219,7 +226,7 @@ class _Signature:
     def __init__(self, host: Host, function: types.FunctionType, skip: int) -> None:
         self.host = host
         self.name = getattr(host, "__name__", "")
-        code = function.__code__
+        code = inspect.unwrap(function).__code__
         self.positional = code.co_varnames[skip : code.co_argcount]
         self.most = len(self.positional)
         self.least = self.most - len(function.__defaults__ or ())
@@ -259,7 +266,7 @@ def _method_adaptor(host: Host, value_class: type[Value], method: Host) -> Handl
             if isinstance(self, value_class) and signature.fits(len(args) - 1, kwargs):
                 return method(self, space, *args[1:], **kwargs)  # type: ignore[no-any-return]
             owner = getattr(host, "__objclass__", None)
-            if owner is not None and not isinstance(self, value_class) and issubclass(self.cls, owner):
+            if owner is not None and not isinstance(self, value_class) and self.isa(owner):
                 return space.unmodelled(host, args, kwargs)
         return bad_call(space, host, args, kwargs)
 
@@ -292,6 +299,17 @@ def builtin(*hosts: Host) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         for host in hosts:
             register(host, _plain_adaptor(host, function))
+        return function
+
+    return decorate
+
+
+def method_of(value_class: type[Value], *hosts: Host) -> Callable[[F], F]:
+    """Function decorator: `function(self, space, *args, **kwargs)` models a method for `self` of this model."""
+
+    def decorate(function: F) -> F:
+        for host in hosts:
+            register(host, _method_adaptor(host, value_class, function))
         return function
 
     return decorate

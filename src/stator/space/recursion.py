@@ -17,7 +17,7 @@ from stator.host.version_facts import C_STACK_IS_MEASURED
 from stator.space.deferred import DeferredStr, concatenated
 from stator.space.host_types import Host
 from stator.space.signals import NearRecursionLimit
-from stator.space.value import Constant, NotKnown, Value
+from stator.space.value import NotKnown, Value
 
 if TYPE_CHECKING:
     from stator.space.interfaces import Trace
@@ -130,7 +130,7 @@ def acyclic(method: Callable[[V, Space], T]) -> Callable[[V, Space], T]:
 def repr_piece(space: Space, value: Value) -> str | DeferredStr:
     """`repr(value)` as a piece of a longer text."""
     value = value.force()
-    if type(value) is Constant and _is_short(value.host):
+    if value.constant and _is_short(value.host):
         return repr(value.host)  # long containers are shown: the call of `repr` is spared
     shown = space.repr(value).force()
     return shown if isinstance(shown, DeferredStr) else space.str_(shown)

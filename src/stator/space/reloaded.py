@@ -7,6 +7,7 @@ import types
 from typing import TYPE_CHECKING
 
 from stator import errors
+from stator.guards.raw import members
 from stator.space.host_types import Host
 from stator.space.protocol import HANDLERS, IMMUTABLE, MODELS, PURE, REALISERS, handler_of, pure, register
 from stator.space.value import Unsupported
@@ -78,7 +79,7 @@ def _alike(cls: type, first: type) -> bool:
     """Whether both are laid out and defined alike, in C."""
     if vars(cls).keys() != vars(first).keys() or cls.__basicsize__ != first.__basicsize__:
         return False
-    return not any(isinstance(member, types.FunctionType) for member in vars(cls).values())
+    return not members(cls, types.FunctionType)
 
 
 def _take(host: Host, first: Host) -> bool:

@@ -10,7 +10,7 @@ import contextlib
 import types
 import weakref
 
-from stator.guards.raw import is_heap_type, type_lookup
+from stator.guards.raw import is_heap_type, members, type_lookup
 from stator.space.host_types import Host
 
 __all__ = ["HELD", "SKELETONS", "SkeletonError", "blank_class", "detach", "is_data_descriptor_of"]
@@ -76,7 +76,7 @@ def _best_base(bases: tuple[type, ...]) -> type:
 
 def _layout(cls: type) -> type:
     """The class that the layout of the objects is of, but for a `__dict__` and references: `solid_base`."""
-    while is_heap_type(cls) and not any(type(item) is types.MemberDescriptorType for item in vars(cls).values()):
+    while is_heap_type(cls) and not members(cls, types.MemberDescriptorType):
         assert cls.__base__ is not None
         cls = cls.__base__
     return cls

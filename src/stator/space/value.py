@@ -50,6 +50,8 @@ class Value:
     lazy: ClassVar[bool] = False
     #: true for values whose number is only known as a symbol (SymInt …)
     symbolic: ClassVar[bool] = False
+    #: true for known objects of immutable types: CPython may compute with their `host`
+    constant: ClassVar[bool] = False
     #: C-level attributes (`tp_getset`, `tp_members`): name → what gives the value of one, for existing objects None
     #: where it is to be read from the object
     FIELDS: ClassVar[Mapping[str, Callable[[Any, Space], Value | None]]] = {}
@@ -59,6 +61,8 @@ class Value:
     ALWAYS_EXISTING: ClassVar[bool] = False
     #: the object whose `__dict__` this value is, where it is one
     dict_owner: Any = None
+    #: the existing object, or the known one that may stand for the value; None where there is none
+    host: Any = None
 
     cls: type
     source: Source | None
@@ -257,6 +261,8 @@ class Constant(Known):
 
     __slots__ = ()
 
+    constant = True
+
     def key(self, space: Space) -> Any:
         host = self.host
         if type(host) in UNLIKE:
@@ -281,8 +287,7 @@ class ObjectValue(Value):
     def __init__(self, cls: type) -> None:
         self.cls = cls
         self.source = None
-        #: the existing object
-        self.host: Any = None
+        self.host = None
 
     @classmethod
     def from_host(cls, space: Space, host: Any, source: Source) -> Value:
@@ -315,6 +320,9 @@ class ExtensibleValue(ObjectValue):
         if self._attrs is None and self.cls.__dictoffset__ != 0:
             self._attrs = space.own_attr_dict(self)
         return self._attrs
+
+    def held(self) -> Iterable[Value]:
+        return () if self._attrs is None else self._attrs.held()
 
 
 class Null(Value):

@@ -27,13 +27,21 @@ if TYPE_CHECKING:
 
     from stator.space.space import Space
 
-__all__ = ["Warned", "call_trapping_warnings", "collected", "filters", "is_redirected", "left_to_run_time", "shows"]
+__all__ = [
+    "TrappedWarning",
+    "call_trapping_warnings",
+    "collected",
+    "filters",
+    "is_redirected",
+    "left_to_run_time",
+    "shows",
+]
 
 #: `hear`: what this thread does with a warning: it returns whether that is all, or raises
 _listening = threading.local()
 
 
-class Warned(BaseException):
+class TrappedWarning(BaseException):
     """A function was about to warn."""
 
     def __init__(self, category: type) -> None:
@@ -80,11 +88,11 @@ def _heard(hear: Callable[[type], bool]) -> Iterator[None]:
 
 
 def _end(category: type) -> bool:
-    raise Warned(category)
+    raise TrappedWarning(category)
 
 
 def call_trapping_warnings(depth: int, function: HostCallable, /, *args: Host, **kwargs: Host) -> Host:
-    """As `call_within`; raises Warned in place of a warning."""
+    """As `call_within`; raises TrappedWarning in place of a warning."""
     with _heard(_end):
         return call_within(depth, function, *args, **kwargs)
 

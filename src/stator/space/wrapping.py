@@ -64,7 +64,7 @@ class Wrapping(Space):
         """Look at an existing object: guard its type (or value), and model it."""
         cls = type(host)
         if cls in LITERALS:
-            if type(source) is not ConstSource:
+            if not source.is_constant:
                 for hook in LITERAL_HOOKS:
                     symbol = hook(self.trace, host, source)
                     if symbol is not None:
@@ -75,7 +75,7 @@ class Wrapping(Space):
             realiser = REALISERS.get(cls)
             if realiser is not None:  # equal objects of the type may still differ
                 return realiser(self, host, source)
-            if type(source) is not ConstSource:
+            if not source.is_constant:
                 self.trace.guard(Equals(source, host))
             return Constant(host, source)
         known = self._by_id.get(id(host))
@@ -104,7 +104,7 @@ class Wrapping(Space):
     def guard_type(self, host: Host, source: Source) -> type:
         """The class of an existing object, guarded: the program may give another one to what is embedded, too."""
         cls = type(host)
-        if type(source) is not ConstSource or may_change_class(host):
+        if not source.is_constant or may_change_class(host):
             self.trace.guard(TypeIs(source, cls))
         return cls
 
@@ -115,7 +115,7 @@ class Wrapping(Space):
 
     def guard_identity_of(self, source: Source | None, host: Host) -> None:
         """The trace depended on `host` being what is found at `source`."""
-        if source is not None and type(source) is not ConstSource:
+        if source is not None and not source.is_constant:
             self.trace.guard(IdIs(source, host))
 
     # -- fresh objects ----------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ class Wrapping(Space):
 
     def error(self, cls: type[BaseException], *args: Host) -> Raised:
         """`raise space.error(TypeError, "…")`: an exception in the traced program; its arguments may be values."""
-        args = tuple(arg.host if type(arg) is Constant else arg for arg in args)
+        args = tuple(arg.host if isinstance(arg, Value) and arg.constant else arg for arg in args)
         if not any(isinstance(arg, Value) for arg in args):
             return Raised(self.exception(cls(*args)))
         raised = self.error(cls)
@@ -241,6 +241,8 @@ class Wrapping(Space):
         trace.mutation_count += 1
         if self.has_cached_results:
             trace.extension(CachedResults).keep(value)
+        if trace.effects.witness is not None:
+            trace.effects.witness.append(value)
         if value.source is not None and trace.effects.mutated(value, trace.finalizers.calls_back):
             trace.stops.soon()
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def _raise_unchanged(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     exc = args[0].force()
-    if not issubclass(exc.cls, BaseException):
+    if not exc.isa(BaseException):
         given_up = errors.FrameGivenUp("a continuation", "an exception comes up in the handler")
         space.trace.root.unresumable = given_up
         raise Unsupported(given_up)
@@ -77,7 +77,7 @@ def CHECK_EG_MATCH(f: Frame, instr: Instr) -> None:
 
     pattern, value = f.pop(), f.pop()
     rest, match = exception_group.match(f.space, value, pattern)
-    if _WRAPPED_IS_TRACED and match is not NONE and not issubclass(value.cls, BaseExceptionGroup):
+    if _WRAPPED_IS_TRACED and match is not NONE and not value.isa(BaseExceptionGroup):
         match.add_traceback(f, instr)  # type: ignore[attr-defined]
     if match is NONE and not EXCEPT_STAR_COPIES_THE_REST:
         rest = value

@@ -48,7 +48,7 @@ def SEND(f: Frame, instr: Instr) -> None:
     try:
         f.push(generator.send(f.space, f.peek(), sent))
     except Raised as e:
-        if not issubclass(e.value.cls, StopIteration):
+        if not e.matches(StopIteration):
             raise
         f.pop()
         f.push(stop_value(f.space, e.value))
@@ -65,7 +65,7 @@ def END_SEND(f: Frame, instr: Instr) -> None:
 def CLEANUP_THROW(f: Frame, instr: Instr) -> None:
     """An exception thrown into `yield from` came out of the receiver."""
     value = f.pop()
-    if not issubclass(value.cls, StopIteration):
+    if not value.isa(StopIteration):
         raise Raised(value)
     f.popn(2)
     f.push(NONE)
@@ -114,6 +114,6 @@ def GET_ANEXT(f: Frame, instr: Instr) -> None:
 def END_ASYNC_FOR(f: Frame, instr: Instr) -> None:
     """The end of `async for`."""
     value = f.pop()
-    if not issubclass(value.cls, StopAsyncIteration):
+    if not value.isa(StopAsyncIteration):
         raise Raised(value)
     f.pop()

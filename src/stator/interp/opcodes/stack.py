@@ -142,7 +142,7 @@ def _from_mapping(f: Frame, mapping: Value, name: str) -> Value | None:
     try:
         return f.space.getitem(mapping, Constant(name))
     except Raised as e:
-        if issubclass(e.value.cls, KeyError):
+        if e.matches(KeyError):
             return None
         raise
 
@@ -166,7 +166,7 @@ def DELETE_NAME(f: Frame, instr: Instr) -> None:
     try:
         f.space.delitem(f.namespace, Constant(instr.arg))
     except Raised as e:
-        if not issubclass(e.value.cls, KeyError):
+        if not e.matches(KeyError):
             raise
         raise f.name_error(f"name '{instr.arg}' is not defined", instr.arg) from None
 
@@ -204,7 +204,7 @@ def LOAD_ATTR(f: Frame, instr: Instr) -> None:
 @opcode
 def LOAD_METHOD(f: Frame, instr: Instr) -> None:
     """owner.name, about to be called"""
-    # The bound form is pushed, which CALL takes as well; a break inside would find another stack, hence no `tail`.
+    # The bound form is pushed, which CALL takes as well; a break inside would find another stack: no tail position.
     f.push_callable(f.space.getattr(f.pop(), instr.arg))
 
 

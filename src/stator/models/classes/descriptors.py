@@ -19,7 +19,7 @@ from stator.space.interfaces import Writer
 from stator.space.protocol import NONE, folds_if, handler_of, is_pure, models, pure
 from stator.space.samples import sample_of
 from stator.space.space import Space
-from stator.space.value import Constant, Known, Raised, Unsupported, Value
+from stator.space.value import Known, Raised, Unsupported, Value
 from stator.space.wrapping import LITERALS
 
 _PLAIN_READERS = (object.__getattribute__, type.__getattribute__)
@@ -60,7 +60,7 @@ class FieldDescriptor(Named):
         """The host names the skeleton of a class that the program has made; all else is told right by the host."""
         return space.trace.classes.fresh.get(self.owner) if name == "__objclass__" else None
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+    def descr_get(self, space: Space, instance: Value | None, owner: type, in_tail_position: bool) -> Value:
         if instance is None:
             return self
         instance = instance.force()
@@ -109,7 +109,7 @@ class FieldDescriptor(Named):
     def read_existing(self, space: Space, instance: Value) -> Value:
         """Let C code read the attribute of an existing object that the trace has not changed."""
         host = self.host
-        if type(instance) is Constant:
+        if instance.constant:
             return space.run_known(host.__get__, [instance])
         if instance.source is None:
             if not isinstance(instance, Known) or not is_pure(host):

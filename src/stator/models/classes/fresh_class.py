@@ -135,7 +135,7 @@ class FreshClass:
         return skeleton
 
     def _placeholder(self, name: str, value: Value) -> Any:
-        if type(value) is Constant:
+        if value.constant:
             return value.host
         if name == "__slots__":
             slots = self.space.known(value) if value.cls in _SLOT_LISTS else NotKnown
@@ -206,7 +206,7 @@ class FreshClass:
         if value is None:
             return False
         if name in ("__name__", "__qualname__"):
-            if type(value.force()) is not Constant:
+            if not value.force().constant:
                 return False
             with host_errors(space, TypeError, ValueError):
                 type.__setattr__(self.skeleton, name, value.force().as_host(space))
@@ -254,7 +254,7 @@ class FreshClass:
     def _place(self, writer: Writer, name: str, value: Value) -> str:
         if self._only_at_creation(name):
             return writer.expr(value)
-        return writer.const(value.host) if type(value) is Constant else writer.const(HELD)
+        return writer.const(value.host) if value.constant else writer.const(HELD)
 
     def reconstruct(self, writer: Writer) -> str:
         """The class, then its attributes."""
@@ -262,7 +262,7 @@ class FreshClass:
         writer.name_value(self.value, name)
         setter = f"{writer.const(type)}.__setattr__"
         for attribute, value in list(self.attributes.items()):
-            if type(value) is not Constant and not self._only_at_creation(attribute):
+            if not value.constant and not self._only_at_creation(attribute):
                 writer.line(f"{setter}({name}, {attribute!r}, {writer.expr(value)})")
         if self.skeleton.__name__ != self.name:  # not earlier: private names in `__slots__` go by the first
             writer.line(f"{setter}({name}, '__name__', {writer.expr(self.fields['__name__'])})")

@@ -94,7 +94,7 @@ class StaticMethod(_Wrapper):
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
         return StaticMethod(_class_of(space, cls))
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+    def descr_get(self, space: Space, instance: Value | None, owner: type, in_tail_position: bool) -> Value:
         if space.host_lookup(self.cls, "__get__") is not staticmethod.__get__:
             return overridden_get(space, self, instance, owner)
         return self.function
@@ -116,7 +116,7 @@ class ClassMethod(_Wrapper):
     def tp_new(space: Space, cls: Value, /, *args: Value, **kwargs: Value) -> Value:
         return ClassMethod(_class_of(space, cls))
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+    def descr_get(self, space: Space, instance: Value | None, owner: type, in_tail_position: bool) -> Value:
         if space.host_lookup(self.cls, "__get__") is not classmethod.__get__:
             return overridden_get(space, self, instance, owner)
         return self.bound_to(space, space.class_value(owner))

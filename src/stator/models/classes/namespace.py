@@ -7,7 +7,8 @@ import types
 from stator.models.classes.instance import InstanceValue
 from stator.space.deferred import DeferredStr, concatenated
 from stator.space.interfaces import Writer
-from stator.space.protocol import NONE, NOT_IMPLEMENTED, models
+from stator.space.operands import among
+from stator.space.protocol import NONE, models
 from stator.space.recursion import entered, repr_piece
 from stator.space.space import Space
 from stator.space.value import Constant, Value
@@ -59,9 +60,8 @@ class NamespaceValue(InstanceValue):
                     parts += (", " if parts else "", f"{key}=", repr_piece(space, item))
             return concatenated(f"{name}(", *parts, ")")
 
-    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
-        if not isinstance(other, NamespaceValue):
-            return NOT_IMPLEMENTED
+    @among(types.SimpleNamespace)
+    def tp_richcompare(self, space: Space, symbol: str, other: NamespaceValue) -> Value:
         return space.compare(symbol, self.attr_dict(space).value(space), other.attr_dict(space).value(space))
 
     def tp_reduce(self, space: Space) -> Value:

@@ -11,7 +11,7 @@ from typing import Any
 
 from stator.guards.guard import Equals
 from stator.guards.raw import type_lookup
-from stator.guards.source import CallSource, ConstSource, Source
+from stator.guards.source import CallSource, Source
 from stator.space.host_types import Host
 from stator.space.identity.keys import traced_key
 from stator.space.interfaces import Writer
@@ -68,7 +68,7 @@ class PayloadValue(ExtensibleValue):
     def as_host(self, space: Space) -> Host:
         if self.source is not None and not self.payload_guarded:
             self.payload_guarded = True
-            if type(self.source) is not ConstSource:
+            if not self.source.is_constant:
                 space.trace.guard(Equals(CallSource(plain, self.source, self.base.__name__), self.payload))
         return self.host
 

@@ -119,17 +119,17 @@ class PropertyValue(ExtensibleValue):
 
     # -- the descriptor protocol --------------------------------------------------------------------------------------
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+    def descr_get(self, space: Space, instance: Value | None, owner: type, in_tail_position: bool) -> Value:
         if space.host_lookup(self.cls, "__get__") is not property.__get__:
             return overridden_get(space, self, instance, owner)
-        return self if instance is None else self._apply(space, "fget", instance, tail=tail)
+        return self if instance is None else self._apply(space, "fget", instance, in_tail_position=in_tail_position)
 
-    def _apply(self, space: Space, part: str, instance: Value, *value: Value, tail: bool = False) -> Value:
+    def _apply(self, space: Space, part: str, instance: Value, *value: Value, in_tail_position: bool = False) -> Value:
         """Call one of the three functions for the instance."""
         function = self.parts[part].force()
         if function.is_none():
             raise self._refuse(space, instance, _METHODS[part])
-        return space.call(function, [instance, *value], {}, tail)
+        return space.call(function, [instance, *value], {}, in_tail_position)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
         instance = instance.force()

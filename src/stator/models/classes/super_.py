@@ -90,7 +90,7 @@ class SuperValue(ExtensibleValue):
 
     # -- attributes -------------------------------------------------------------------------------------------------
 
-    def getattr(self, space: Space, name: str, tail: bool = False) -> Value:
+    def getattr(self, space: Space, name: str, in_tail_position: bool = False) -> Value:
         """`super_getattro`."""
         if self.obj_type is not None and name != "__class__":
             found = self._after(space, name)
@@ -99,13 +99,13 @@ class SuperValue(ExtensibleValue):
                 if space.host_lookup(found.cls, "__get__") is MISSING:
                     return found
                 bound = None if self._on_class() else self.obj
-                return space.descr_get(found, bound, self.obj_type, tail)
-        return space.generic_getattr(self, name, tail)
+                return space.descr_get(found, bound, self.obj_type, in_tail_position)
+        return space.generic_getattr(self, name, in_tail_position)
 
     def _on_class(self) -> bool:
         """Whether `super(this, cls)` was asked of the class itself, so that nothing is bound."""
         assert self.obj is not None
-        return self.obj.isa(type) and getattr(self.obj, "host", None) is self.obj_type
+        return self.obj.isa(type) and self.obj.host is self.obj_type
 
     def _after(self, space: Space, name: str) -> Value | None:
         """The attribute in the MRO after `this`."""

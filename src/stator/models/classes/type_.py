@@ -89,16 +89,16 @@ class ClassValue(Known):
 
     # -- calling ----------------------------------------------------------------------------------------------------
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         if self.cls is not type and space.host_lookup(self.cls, "__call__") is not type.__call__:
             slot = space.special(self, "__call__")
             if slot is None:
                 raise space.error(TypeError, f"'{self.type_name(space)}' object is not callable")
-            return space.call(slot, [self, *args], kwargs, tail)
+            return space.call(slot, [self, *args], kwargs, in_tail_position)
         try:
             return instantiate(space, self, args, kwargs)
         except Unsupported:
-            resort = LAST_RESORTS.get(self.host) if tail else None
+            resort = LAST_RESORTS.get(self.host) if in_tail_position else None
             found = None if resort is None else resort(space, args, kwargs)
             if found is None:
                 raise
@@ -109,19 +109,19 @@ class ClassValue(Known):
 
     # -- attributes -------------------------------------------------------------------------------------------------
 
-    def getattr(self, space: Space, name: str, tail: bool = False) -> Value:
+    def getattr(self, space: Space, name: str, in_tail_position: bool = False) -> Value:
         """`type_getattro`: data descriptor of the metaclass, own MRO, the metaclass."""
         meta = space.lookup(self.cls, name)
         get = MISSING if meta is None else space.host_lookup(meta.cls, "__get__")
         if meta is not None and get is not MISSING and space.is_data_descriptor(meta):
-            return space.descr_get(meta, self, self.cls, tail)
+            return space.descr_get(meta, self, self.cls, in_tail_position)
         found = space.lookup(self.host, name)
         if found is not None:
             if space.host_lookup(found.cls, "__get__") is not MISSING:
-                return space.descr_get(found, None, self.host, tail)
+                return space.descr_get(found, None, self.host, in_tail_position)
             return found
         if meta is not None:
-            return meta if get is MISSING else space.descr_get(meta, self, self.cls, tail)
+            return meta if get is MISSING else space.descr_get(meta, self, self.cls, in_tail_position)
         text = f"type object '{type_name(self.host)}' has no attribute '{name}'"
         raise space.no_attribute(self, name, text, self.host)
 
@@ -344,7 +344,7 @@ def _construct_known(space: Space, host: type, args: list[Value], kwargs: dict[s
 
 def _is_plain(value: Value) -> bool:
     value = value.force()
-    if type(value) is Constant:
+    if value.constant:
         return value.host is not NotImplemented  # its truth value comes with a warning
     return value.cls in _PLAIN_CONTAINERS or value.cls is type
 

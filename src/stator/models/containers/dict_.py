@@ -15,7 +15,7 @@ from stator.space.attributes import MISSING
 from stator.space.deferred import DeferredStr, concatenated
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
-from stator.space.operands import bool_value, refuse
+from stator.space.operands import among, bool_value, refuse
 from stator.space.protocol import NONE, NOT_IMPLEMENTED, bad_call, model_for, models
 from stator.space.recursion import acyclic, compared, entered, repr_piece
 from stator.space.space import Space
@@ -27,19 +27,19 @@ def unions(
 ) -> tuple[Callable[..., Value], Callable[..., Value]]:
     """`|` and its reflection: what `begin` makes of the left operand gets the entries of the right one by `merge`."""
 
-    def union(space: Space, self: DictValue, left: Value, right: Value) -> Value:
-        if not isinstance(left, DictValue) or not isinstance(right, DictValue):
-            return NOT_IMPLEMENTED
+    def union(space: Space, self: DictValue, left: DictValue, right: DictValue) -> Value:
         result = begin(space, left, self).force()
         assert isinstance(result, DictValue)
         merge(space, result, right)
         return result
 
-    def tp_or(self: DictValue, space: Space, other: Value, /) -> Value:
-        return union(space, self, self, other.force())
+    @among(dict)
+    def tp_or(self: DictValue, space: Space, other: DictValue, /) -> Value:
+        return union(space, self, self, other)
 
-    def tp_ror(self: DictValue, space: Space, other: Value, /) -> Value:
-        return union(space, self, other.force(), self)
+    @among(dict)
+    def tp_ror(self: DictValue, space: Space, other: DictValue, /) -> Value:
+        return union(space, self, other, self)
 
     return tp_or, tp_ror
 
@@ -205,8 +205,9 @@ class DictValue(DictBase):
                 parts += (", ", repr_piece(space, key), ": ", repr_piece(space, item))
             return concatenated("{", *parts[1:], "}")
 
-    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
-        if symbol not in ("==", "!=") or not isinstance(other, DictValue):
+    @among(dict)
+    def tp_richcompare(self, space: Space, symbol: str, other: DictValue) -> Value:
+        if symbol not in ("==", "!="):
             return NOT_IMPLEMENTED
         return bool_value(self.same_items(space, other) is (symbol == "=="))
 

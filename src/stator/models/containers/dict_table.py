@@ -20,7 +20,6 @@ from stator.guards.raw import ABSENT, dict_get, dict_keys, dict_values
 from stator.guards.source import CallSource, DictItemSource, DictKeySource, Source
 from stator.space.host_types import Host
 from stator.space.identity.keys import (
-    OF_IDS,
     IdentityKey,
     grounded,
     is_lasting,
@@ -125,8 +124,7 @@ class Table:
 
     def locate(self, space: Space, key: Host) -> Entry | None:
         """The entry under a key (from `space.key`), or None."""
-        if type(key) in OF_IDS:
-            key = self._grounded(space, key)
+        key = self._grounded(space, key)
         if self.complete:
             return self.entries.get(key)
         if self.overlay:
@@ -259,8 +257,7 @@ class Table:
 
     def put(self, space: Space, key: Host, key_value: Value, item: Value) -> None:
         """`d[key] = item`."""
-        if type(key) in OF_IDS:
-            key = self._grounded(space, key)
+        key = self._grounded(space, key)
         if not self.complete and self._direct(key):
             self._put_overlay(key, key_value, item)
             return
@@ -298,8 +295,7 @@ class Table:
 
     def take(self, space: Space, key: Host) -> Entry | None:
         """Remove and return the entry, or None if there is none."""
-        if type(key) in OF_IDS:
-            key = self._grounded(space, key)
+        key = self._grounded(space, key)
         if not self.complete and self._direct(key):
             return self._take_overlay(space, key)
         entry = self.finish(space).pop(key, None)

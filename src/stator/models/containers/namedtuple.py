@@ -81,7 +81,7 @@ class TupleGetter(ObjectValue):
 
     # -- the descriptor ---------------------------------------------------------------------------------------------
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+    def descr_get(self, space: Space, instance: Value | None, owner: type, in_tail_position: bool) -> Value:
         if instance is None:
             return self
         instance = instance.force()

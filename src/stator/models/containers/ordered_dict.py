@@ -15,7 +15,7 @@ from stator.space.deferred import DeferredStr, concatenated
 from stator.space.host_types import Host
 from stator.space.identity.keys import is_plain
 from stator.space.interfaces import Writer
-from stator.space.operands import bool_value
+from stator.space.operands import among, bool_value
 from stator.space.protocol import HANDLERS, NONE, NOT_IMPLEMENTED, TRUE, models, register
 from stator.space.recursion import entered, repr_piece
 from stator.space.space import Space
@@ -83,15 +83,16 @@ class OrderedDictValue(DictValue):
 
     # -- comparison: order counts between two OrderedDicts -----------------------------------------------------------
 
-    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
-        if symbol not in ("==", "!=") or not isinstance(other, DictValue):
+    @among(dict)
+    def tp_richcompare(self, space: Space, symbol: str, other: DictValue) -> Value:
+        if symbol not in ("==", "!="):
             return NOT_IMPLEMENTED
         return bool_value(self._equals(space, other) is (symbol == "=="))
 
     def _equals(self, space: Space, other: DictValue) -> bool:
         if not self.same_items(space, other):
             return False
-        if not isinstance(other, OrderedDictValue):
+        if not other.isa(OrderedDict):
             return True
         keys = self.unpack(space), other.unpack(space)
         for mine, theirs in zip(*keys, strict=True):

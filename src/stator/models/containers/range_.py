@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from stator.guards.guard import Equals
-from stator.guards.source import CallSource, ConstSource, Source
+from stator.guards.source import CallSource, Source
 from stator.models.containers.sequence import too_long
 from stator.models.iterators.iterator import IteratorValue, iterator_type, reduction
 from stator.space.host_types import Host
@@ -34,7 +34,7 @@ class RangeValue(Value):
     @classmethod
     def from_host(cls, space: Space, host: range, source: Source) -> Value:
         """An existing one is a constant."""
-        if type(source) is not ConstSource:
+        if not source.is_constant:
             space.trace.guard(Equals(source, host))
         return Constant(host, source)
 
@@ -75,7 +75,7 @@ def _model(host: Host) -> None:
     def method(space: Space, value: Value, /, *args: Value) -> Value:
         own = _concrete(space, value)
         others = [_concrete(space, arg) for arg in args]
-        if host in _SEARCHES and len(others) == 1 and type(others[0]) is not Constant:
+        if host in _SEARCHES and len(others) == 1 and not others[0].constant:
             return _searched(space, host, own.as_host(space), others[0])
         if host in _COMPARISONS and len(others) == 1 and others[0].cls is not range:
             return NOT_IMPLEMENTED

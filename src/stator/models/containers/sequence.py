@@ -124,7 +124,7 @@ class Sequence(ExtensibleValue):
         assert source is not None
         count = self.kind.__len__(self.host)
         too_long(count)
-        if type(source) is not ConstSource or self.kind is not tuple:
+        if not source.is_constant or self.kind is not tuple:
             self.space.trace.guard(Length(source, count))
         items = self._items = [self._child(i) for i in range(count)]
         return items
@@ -133,8 +133,8 @@ class Sequence(ExtensibleValue):
         source = self.source
         assert source is not None
         child = self.kind.__getitem__(self.host, index)
-        if type(source) is ConstSource and self.kind is tuple:
-            return self.space.wrap(child, ConstSource(child, f"{source.text}[{index}]"))
+        if source.is_constant and self.kind is tuple:
+            return self.space.wrap(child, ConstSource(child, f"{source.expr()}[{index}]"))
         return self.space.wrap(child, ItemSource(source, index))
 
     def item(self, index: int) -> Value | None:
@@ -143,7 +143,7 @@ class Sequence(ExtensibleValue):
         if items is None:
             if index < self.kind.__len__(self.host):
                 child = self._child(index)
-                if child.source is not None and type(child.source) is not ConstSource:
+                if child.source is not None and not child.source.is_constant:
                     # A guard that only loads: there must be such an item, even if it is never looked at.
                     self.space.trace.guard(Distinct(child.source, ()))
                 return child
@@ -185,7 +185,7 @@ class Sequence(ExtensibleValue):
 
     def position(self, space: Space, key: Value) -> int:
         """The host int of a subscript that is no slice."""
-        if type(key) is Constant and key.cls is int and -MAXSIZE <= key.host <= MAXSIZE:
+        if key.constant and key.cls is int and -MAXSIZE <= key.host <= MAXSIZE:
             return int(key.host)
         if not key.isa(int) and space.special(key, "__index__") is None:
             name = self.kind.__name__

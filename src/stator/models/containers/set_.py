@@ -16,8 +16,8 @@ from stator.models.iterators.iterator import iterator_type, reduction
 from stator.space.host_types import Host
 from stator.space.identity.reachability import missing
 from stator.space.interfaces import Writer
-from stator.space.operands import bool_value, refuse
-from stator.space.protocol import NONE, NOT_IMPLEMENTED, bad_call, model_for, models
+from stator.space.operands import among, bool_value, refuse
+from stator.space.protocol import NONE, bad_call, model_for, models
 from stator.space.recursion import acyclic, entered, enumeration, list_pieces
 from stator.space.space import Space
 from stator.space.value import ExtensibleValue, NotKnown, Raised, Unsupported, Value
@@ -26,17 +26,16 @@ from stator.space.value import ExtensibleValue, NotKnown, Raised, Unsupported, V
 def _operators(method: str, in_place: str) -> tuple[Callable[..., Value], ...]:
     """An operator, its reflection and its form that changes the left operand; both operands must be sets."""
 
-    def operator(self: SetValue, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        return combine(space, method, self, (other,)) if isinstance(other, SetValue) else NOT_IMPLEMENTED
+    @among(set, frozenset)
+    def operator(self: SetValue, space: Space, other: SetValue, /) -> Value:
+        return combine(space, method, self, (other,))
 
-    def reflected(self: SetValue, space: Space, other: Value, /) -> Value:
-        other = other.force()
-        return combine(space, method, other, (self,)) if isinstance(other, SetValue) else NOT_IMPLEMENTED
+    @among(set, frozenset)
+    def reflected(self: SetValue, space: Space, other: SetValue, /) -> Value:
+        return combine(space, method, other, (self,))
 
-    def updating(self: SetValue, space: Space, other: Value, /) -> Value:
-        if not isinstance(other.force(), SetValue):
-            return NOT_IMPLEMENTED
+    @among(set, frozenset)
+    def updating(self: SetValue, space: Space, other: SetValue, /) -> Value:
         getattr(self, in_place)(space, other)
         return self
 
@@ -259,9 +258,8 @@ class SetValue(ExtensibleValue):
         mine = self.table.keys(space)
         return mine.issubset(other.table.keys(space))
 
-    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
-        if not isinstance(other, SetValue):
-            return NOT_IMPLEMENTED
+    @among(set, frozenset)
+    def tp_richcompare(self, space: Space, symbol: str, other: SetValue) -> Value:
         if symbol in (">", ">="):
             return other.tp_richcompare(space, symbol.replace(">", "<"), self)
         if symbol in ("==", "!="):

@@ -10,7 +10,7 @@ from stator import errors
 from stator._core import fill_table, set_finger, set_layout, set_table
 from stator.guards.guard import Equals, Length
 from stator.guards.interned import Interned
-from stator.guards.source import CallSource, ConstSource, ItemSource, Source
+from stator.guards.source import CallSource, ItemSource, Source
 from stator.space.host_types import Host
 from stator.space.identity.keys import (
     grounded,
@@ -132,7 +132,7 @@ class SetTable:
 
     def _fixed(self) -> bool:
         """Whether the contents cannot change: a frozenset embedded in the code."""
-        return type(self.source) is ConstSource and isinstance(self.host, frozenset)
+        return self.source is not None and self.source.is_constant and self._kind is frozenset
 
     def mirror(self, space: Space, table: Host, values: list[Value]) -> None:
         """Be like a set that is there, of such a table, with these elements in order."""

@@ -28,7 +28,7 @@ def _stands(space: Space, value: Value) -> Host:
         if not all(type(name) is str for name in names):
             raise NotKnown(value)
         return {name: _Item(space.getitem(value, Constant(name))) for name in names}
-    if issubclass(value.cls, tuple | list):
+    if value.isa((tuple, list)):
         return [_Item(item) for item in space.unpack(value)]
     return value.as_host(space)
 

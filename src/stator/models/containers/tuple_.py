@@ -9,6 +9,7 @@ import types
 import weakref
 
 from stator import errors
+from stator.guards.raw import members
 from stator.models.classes.instance import fill
 from stator.models.containers.part_hashes import hash_of_parts
 from stator.models.containers.sequence import Sequence, slice_of
@@ -209,11 +210,10 @@ def structure_fields(cls: type) -> dict[str, int]:
     if fields is None:
         fields = _structures[cls] = {}
         if cls in SPREAD:
-            names = [n for n, d in cls.__dict__.items() if isinstance(d, types.GetSetDescriptorType)]
-            fields.update(zip(names, range(len(names)), strict=True))
-        count = cls.__dict__.get("n_fields")
-        if isinstance(count, int) and "n_sequence_fields" in cls.__dict__:
-            names = [n for n, d in cls.__dict__.items() if isinstance(d, types.MemberDescriptorType)]
+            fields.update((name, place) for place, name in enumerate(members(cls, types.GetSetDescriptorType)))
+        count = members(cls, int).get("n_fields")
+        if count is not None and "n_sequence_fields" in cls.__dict__:
+            names = list(members(cls, types.MemberDescriptorType))
             if len(names) == count:
                 fields.update(zip(names, range(count), strict=True))
                 return fields

@@ -121,7 +121,7 @@ class ExceptionValue(LateDictValue):
 
     def fill_field(self, name: str, value: Value) -> None:
         """Fill a C-level attribute of a fresh exception."""
-        self._descriptor(name).__set__(self.real, Hole(value) if type(value) is not Constant else value.host)
+        self._descriptor(name).__set__(self.real, Hole(value) if not value.constant else value.host)
 
     def _descriptor(self, name: str) -> Any:
         return type_lookup(native_base(self.cls), name)
@@ -190,7 +190,7 @@ class ExceptionValue(LateDictValue):
             else:
                 descriptor.__set__(self.real, host_of(space, value))
         except (TypeError, AttributeError) as e:
-            if value is not None and type(value.force()) is not Constant:
+            if value is not None and not value.force().constant:
                 return False
             raise Raised(space.exception(e)) from None
         return True
@@ -213,17 +213,17 @@ class ExceptionValue(LateDictValue):
         self.fields[name] = value
         if name == "__cause__":
             self.fields["__suppress_context__"] = TRUE
-        elif isinstance(value, ExceptionValue):
-            value.is_context = True
+        elif value.isa(BaseException):
+            value.is_context = True  # type: ignore[attr-defined]
         return True
 
     def _assign_traceback(self, space: Space, value: Value) -> bool:
-        existing = value.source is not None and isinstance(value, TracebackValue)
+        existing = value.source is not None and not value.is_none()
         if existing and self.source is None:
             return False
         space.mark_mutated(self)
         self.fields["__traceback__"] = value if existing else NONE
-        self.tb_entries = list(value.entries) if isinstance(value, TracebackValue) else []
+        self.tb_entries = [] if value.is_none() else list(value.entries)  # type: ignore[attr-defined]
         self.tb_values = {len(self.tb_entries): value}
         return True
 
@@ -303,6 +303,10 @@ class ExceptionValue(LateDictValue):
 
     # -- the value protocol -----------------------------------------------------------------------------------------
 
+    def held(self) -> list[Value]:
+        slots = (item for item in self.slots.values() if item is not None)
+        return [*super().held(), *slots, *self.fields.values(), *(self.args or ())]
+
     def describe(self) -> str:
         return f"a {self.cls.__name__} exception"
 
@@ -320,7 +324,7 @@ class ExceptionValue(LateDictValue):
 
 
 #: what may be assigned to the attributes of every exception, besides None
-_FITTING = {"__cause__": ExceptionValue, "__context__": ExceptionValue, "__traceback__": TracebackValue}
+_FITTING = {"__cause__": BaseException, "__context__": BaseException, "__traceback__": types.TracebackType}
 
 
 def _check_assignable(space: Space, name: str, value: Value | None) -> None:
@@ -329,7 +333,7 @@ def _check_assignable(space: Space, name: str, value: Value | None) -> None:
     with host_errors(space, TypeError):
         if value is None:
             descriptor.__delete__(BaseException())
-        elif not isinstance(value, _FITTING.get(name, ())):
+        elif not value.isa(_FITTING.get(name, ())):
             descriptor.__set__(BaseException(), space.sample(value))
 
 
@@ -339,7 +343,7 @@ def _check_assignable(space: Space, name: str, value: Value | None) -> None:
 def host_of(space: Space, value: Value) -> Any:
     """What stands for a value inside a real exception."""
     value = value.force()
-    if type(value) is Constant and value.cls in _PLAIN:
+    if value.constant and value.cls in _PLAIN:
         return value.host
     if isinstance(value, ExceptionValue):
         return value.real
@@ -396,7 +400,6 @@ def normalize(space: Space, value: Value) -> Value:
 
 def set_cause(space: Space, value: Value, cause: Value) -> None:
     """`raise value from cause`."""
-    assert isinstance(value, ExceptionValue)
     cause = cause.force()
     if not cause.is_none():
         try:
@@ -408,16 +411,15 @@ def set_cause(space: Space, value: Value, cause: Value) -> None:
     value.set_field(space, "__cause__", cause)
 
 
-def set_context(space: Space, value: Value, handled: Value | None) -> None:
+def set_context(space: Space, value: Any, handled: Value | None) -> None:
     """The exception is raised while `handled` is being handled."""
-    assert isinstance(value, ExceptionValue)
     handled = None if handled is None else handled.force()
     if handled is None or handled is value or handled.is_none():
         value.takes_context |= handled is None
         return
     step: Value | None = handled if value.is_context else None
     seen: set[int] = set()  # the program may have tied the chain into a ring
-    while isinstance(step, ExceptionValue) and id(step) not in seen:
+    while step is not None and not step.is_none() and id(step) not in seen:
         seen.add(id(step))
         following = step.get_field(space, "__context__")
         following = following.force() if following is not None else None
@@ -433,7 +435,7 @@ def matches(space: Space, exc: Value, pattern: Value) -> bool:
     patterns = [item.force() for item in alternatives(space, pattern)]
     if not all(map(is_exception_class, patterns)):
         raise space.error(TypeError, "catching classes that do not inherit from BaseException is not allowed")
-    return any(space.derives(exc.cls, item.host) for item in patterns)  # type: ignore[attr-defined]
+    return any(space.derives(exc.cls, item.host) for item in patterns)
 
 
 def alternatives(space: Space, pattern: Value) -> list[Value]:
@@ -444,7 +446,6 @@ def alternatives(space: Space, pattern: Value) -> list[Value]:
 def exc_info(space: Space, value: Value) -> list[Value]:
     """The three arguments of `__exit__`."""
     value = value.force()  # a continuation's, perhaps
-    assert isinstance(value, ExceptionValue)
     return [space.class_value(value.cls), value, value.get_field(space, "__traceback__") or NONE]
 
 
@@ -471,7 +472,7 @@ def from_cause(space: Space, error: Value, cause: Value) -> Value:
 
 def is_exception_class(value: Value, kind: type[BaseException] = BaseException) -> bool:
     """`PyExceptionClass_Check`, or whether it is a class derived from `kind`."""
-    return value.isa(type) and issubclass(value.host, kind)  # type: ignore[attr-defined]
+    return value.isa(type) and issubclass(value.host, kind)
 
 
 def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
@@ -481,7 +482,7 @@ def from_throw(space: Space, kind: Value, value: Value | None) -> Value:
     if is_exception_class(kind):
         if given is None:
             return normalize(space, kind)
-        if space.derives(given.cls, kind.host):  # type: ignore[attr-defined]
+        if space.derives(given.cls, kind.host):
             return given
         args = space.unpack(given) if given.isa(tuple) else [given]
         return normalize(space, space.call(kind, args, {}))

@@ -8,32 +8,35 @@ from stator import errors
 from stator.guards.guard import Equals
 from stator.guards.raw import is_heap_type, type_lookup
 from stator.guards.source import CallSource
-from stator.models.exceptions.exception import ExceptionValue, host_of, made_of
+from stator.models.exceptions.exception import ExceptionValue, host_of, is_exception_class, made_of
 from stator.models.exceptions.exception_parts import Hole, HoleSeen, native_base
 from stator.models.text.repr_ import repr_of
 from stator.space.attributes import MISSING
 from stator.space.host_types import Host
 from stator.space.operands import host_errors
-from stator.space.protocol import NONE, bad_call, builtin
+from stator.space.protocol import NONE, bad_call, builtin, method_of
 from stator.space.recursion import enumeration, repr_piece
 from stator.space.space import Space
-from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.space.value import Constant, Raised, Unsupported, Value
 
 
-def _construct(space: Space, function: Host, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Any:
-    """Call the C constructor on what stands for the arguments."""
+def _construct(
+    space: Space, native: type, name: str, target: Any, args: tuple[Value, ...], kwargs: dict[str, Value]
+) -> Any:
+    """Call the C constructor of this name, of the builtin class, on what stands for the arguments."""
+    function = vars(native)[name]
     hosts = [host_of(space, a) for a in args]
     looked_at = list(hosts)
-    if _is_of(function, _UNPACKING) and len(args) == 2 and isinstance(hosts[1], Hole):
+    if issubclass(native, _UNPACKING) and len(args) == 2:
         sequence = args[1].force()
         if sequence.cls in (list, tuple):
             items = [host_of(space, item) for item in space.unpack(sequence)]
             hosts[1] = items if sequence.cls is list else tuple(items)
             looked_at = [hosts[0], *items]
     named = {k: host_of(space, v) for k, v in kwargs.items()}
-    holes = any(isinstance(h, Hole) for h in (*looked_at, *named.values()))
-    parses = _is_of(function, _PARSING)
-    if holes and parses and any(isinstance(h, Hole) and h.value.isa(_PARSED) for h in looked_at):
+    holes = [host.value for host in (*looked_at, *named.values()) if isinstance(host, Hole)]
+    parses = issubclass(native, _PARSING)
+    if parses and any(value.isa(_PARSED) for value in holes):
         raise Unsupported(errors.UnsupportedUse(function.__qualname__, "with an argument that is not known"))
     try:
         return function(target, *hosts, **named)
@@ -51,21 +54,13 @@ _UNPACKING = (SyntaxError, BaseExceptionGroup)
 _PARSING = (OSError, SyntaxError, UnicodeError, BaseExceptionGroup)
 
 
-def _is_of(function: Host, kinds: tuple[type, ...]) -> bool:
-    """Whether it is the constructor of such exceptions."""
-    owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
-    return isinstance(owner, type) and issubclass(owner, kinds)
-
-
 def _new_model(native: type[BaseException]) -> Any:
-    function = native.__dict__["__new__"]
-
     def new(space: Space, cls_value: Value, /, *args: Value, **kwargs: Value) -> Value:
         cls = space.known(cls_value)
-        if cls is NotKnown or not isinstance(cls, type) or not issubclass(cls, native):
+        if not is_exception_class(cls_value.force(), native):
             with host_errors(space, TypeError):
-                function(cls)
-        value = made_of(space, _construct(space, function, cls, args, kwargs))
+                native.__new__(cls)
+        value = made_of(space, _construct(space, native, "__new__", cls, args, kwargs))
         if issubclass(native, _UNPACKING):
             value.args = list(args)
         return value
@@ -74,14 +69,11 @@ def _new_model(native: type[BaseException]) -> Any:
 
 
 def _init_model(native: type[BaseException]) -> Any:
-    function = native.__dict__["__init__"]
-
-    def init(space: Space, self: Value, /, *args: Value, **kwargs: Value) -> Value:
-        self = self.force()
-        if not isinstance(self, ExceptionValue) or self.source is not None:
+    def init(self: ExceptionValue, space: Space, /, *args: Value, **kwargs: Value) -> Value:
+        if self.source is not None:
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__init__"))
         space.mark_mutated(self)
-        _construct(space, function, self.real, args, kwargs)
+        _construct(space, native, "__init__", self.real, args, kwargs)
         self.args = list(args) if issubclass(native, _UNPACKING) else None
         return NONE
 
@@ -89,9 +81,8 @@ def _init_model(native: type[BaseException]) -> Any:
 
 
 def _str_model(function: Host) -> Any:
-    def text(space: Space, self: Value, /) -> Value:
-        self = self.force()
-        if not isinstance(self, ExceptionValue) or self.source is not None:
+    def text(self: ExceptionValue, space: Space, /) -> Value:
+        if self.source is not None:
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, function.__name__))
         try:
             return Constant(function(self.real))
@@ -101,10 +92,8 @@ def _str_model(function: Host) -> Any:
     return text
 
 
-@builtin(KeyError.__str__)
-def key_error_str(space: Space, self: Value, /) -> Value:
-    self = self.force()
-    assert isinstance(self, ExceptionValue)
+@method_of(ExceptionValue, KeyError.__str__)
+def key_error_str(self: ExceptionValue, space: Space, /) -> Value:
     args = self.arg_values(space)
     if len(args) != 1:
         return self.tp_str(space)
@@ -119,10 +108,8 @@ def group_str(space: Space, self: Value, /) -> Value:
     return Constant(f"{message} ({count} sub-exception{'s' if count > 1 else ''})")
 
 
-def group_repr(space: Space, self: Value, /) -> Value:
+def group_repr(self: ExceptionValue, space: Space, /) -> Value:
     """`BaseExceptionGroup_repr`: the exceptions that it has, shown as the sequence it was made of."""
-    self = self.force()
-    assert isinstance(self, ExceptionValue)
     given = self.arg_values(space)[1].force()
     if given.cls not in (list, tuple):
         raise Unsupported(errors.UnsupportedMethod("BaseExceptionGroup", "__repr__"))
@@ -133,7 +120,7 @@ def group_repr(space: Space, self: Value, /) -> Value:
 
 
 if "__repr__" in vars(BaseExceptionGroup):
-    builtin(BaseExceptionGroup.__repr__)(group_repr)
+    method_of(ExceptionValue, BaseExceptionGroup.__repr__)(group_repr)
 
 
 def _layout(real: Host) -> tuple[int, tuple[str, ...]]:
@@ -147,9 +134,8 @@ def _layout(real: Host) -> tuple[int, tuple[str, ...]]:
 def _reduce_model(native: type[BaseException]) -> Any:
     """Of exceptions with C-level attributes: some are added to the arguments, or to the state."""
 
-    def reduce(space: Space, self: Value, /) -> Value:
-        self = self.force()
-        if not isinstance(self, ExceptionValue) or not self.isa(native):
+    def reduce(self: ExceptionValue, space: Space, /) -> Value:
+        if not self.isa(native):
             return bad_call(space, native.__reduce__, [self], {})
         if self.source is not None and space.trace.effects.is_mutated(self):
             raise Unsupported(errors.UnsupportedMethod(self.cls.__name__, "__reduce__"))
@@ -193,11 +179,11 @@ def _register_all() -> None:
         if "__new__" in names:
             builtin(names["__new__"])(_new_model(native))
         if "__init__" in names:
-            builtin(names["__init__"])(_init_model(native))
+            method_of(ExceptionValue, names["__init__"])(_init_model(native))
         if native not in _STR_ELSEWHERE and "__str__" in names:
-            builtin(names["__str__"])(_str_model(names["__str__"]))
+            method_of(ExceptionValue, names["__str__"])(_str_model(names["__str__"]))
         if native is not BaseException and "__reduce__" in names:
-            builtin(names["__reduce__"])(_reduce_model(native))
+            method_of(ExceptionValue, names["__reduce__"])(_reduce_model(native))
 
 
 _register_all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 
-from stator.guards.raw import is_heap_type
+from stator.guards.raw import is_heap_type, members
 from stator.space.host_types import Host
 from stator.space.space import Space
 from stator.space.value import Value
@@ -40,7 +40,7 @@ def native_base(cls: type) -> type[BaseException]:
 def own_fields(native: type[BaseException]) -> list[str]:
     """The C-level attributes of a builtin exception class beyond those of BaseException."""
     classes = [base for base in native.__mro__ if base not in (BaseException, object)]
-    return [name for base in reversed(classes) for name, host in vars(base).items() if isinstance(host, _FIELDS)]
+    return [name for base in reversed(classes) for name in members(base, *_FIELDS)]
 
 
 def value_of(space: Space, host: Host) -> Value:

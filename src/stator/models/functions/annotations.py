@@ -17,7 +17,7 @@ def evaluated(space: Space, annotate: Value | None) -> Value:
     if annotate is None or space.special(annotate.force(), "__call__") is None:
         return space.new_dict([])
     found = space.call(annotate, [Constant(1)], {}).force()
-    if not issubclass(found.cls, dict):
+    if not found.isa(dict):
         raise space.error(TypeError, f"__annotate__ returned non-dict of type '{found.type_name(space)}'")
     return found
 

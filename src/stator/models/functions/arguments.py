@@ -12,7 +12,7 @@ def star_items(space: Space, iterable: Value) -> list[Value]:
     try:
         return space.unpack(iterable)
     except Raised as e:
-        if issubclass(e.value.cls, TypeError) and not space.is_iterable(iterable):
+        if e.matches(TypeError) and not space.is_iterable(iterable):
             name = iterable.force().type_name(space)
             raise space.error(TypeError, f"Value after * must be an iterable, not {name}") from None
         raise
@@ -23,7 +23,7 @@ def star_args(space: Space, positional: Value, function: Value) -> list[Value]:
     try:
         return space.unpack(positional)
     except Raised as e:
-        if issubclass(e.value.cls, TypeError) and not space.is_iterable(positional):
+        if e.matches(TypeError) and not space.is_iterable(positional):
             name = positional.force().type_name(space)
             text = f"{_shown(space, function)} argument after * must be an iterable, not {name}"
             raise space.error(TypeError, text) from None

@@ -36,7 +36,7 @@ class Cached(Bindable, ExtensibleValue):
 
     __slots__ = ()
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         raise NotImplementedError
 
     def tp_copy(self, space: Space, *ignored: Value) -> Value:
@@ -73,7 +73,7 @@ class ExistingCache(Cached):
 
     __slots__ = ()
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         assert self.source is not None
         name = _name(self.host)
         space.guard_identity_of(self.source, self.host)
@@ -194,7 +194,7 @@ def _refers_to_new_class(space: Space, value: Value) -> bool:
     """Whether the value is a weak reference to a class that the trace has made."""
     value = value.force()
     referent = value.referent if isinstance(value, RefValue) else None
-    return referent is not None and referent.isa(type) and space.trace.classes.is_fresh(referent.host)  # type: ignore[attr-defined]
+    return referent is not None and referent.isa(type) and space.trace.classes.is_fresh(referent.host)
 
 
 def _share(space: Space, value: Value, step: int, name: str) -> None:
@@ -293,7 +293,7 @@ _KEYWORDS = next(part for part in next(iter(Results.of(_probe).cache)) if type(p
 def _operand(space: Space, value: Value, name: str) -> Any:
     """The host object to call a cached function with: a constant, or an existing object the cache knows by identity."""
     value = value.force()
-    if value.cls is tuple and type(value) is not Constant:
+    if value.cls is tuple and not value.constant:
         return tuple([_operand(space, item, name) for item in space.unpack(value)])
     if isinstance(value, RefValue) and value.cls is weakref.ref and value.referent is not None:
         return weakref.ref(_operand(space, value.referent, name))

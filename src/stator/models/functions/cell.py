@@ -10,7 +10,8 @@ from stator.guards.guard import Predicate
 from stator.guards.source import CellContentsSource, Source
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
-from stator.space.protocol import NOT_IMPLEMENTED, models
+from stator.space.operands import among
+from stator.space.protocol import models
 from stator.space.space import Space
 from stator.space.value import Constant, ObjectValue, Value
 
@@ -46,10 +47,9 @@ class CellValue(ObjectValue):
     def tp_new(space: Space, cls: Value, contents: Value | None = None, /) -> Value:
         return CellValue(contents)
 
-    def tp_richcompare(self, space: Space, symbol: str, other: Value) -> Value:
+    @among(types.CellType)
+    def tp_richcompare(self, space: Space, symbol: str, other: CellValue) -> Value:
         """`cell_richcompare`: by the contents; an empty one comes first."""
-        if not isinstance(other, CellValue):
-            return NOT_IMPLEMENTED
         if self.contents is not None and other.contents is not None:
             return space.compare(symbol, self.contents, other.contents)
         full = [Constant(cell.contents is not None) for cell in (self, other)]

@@ -21,5 +21,5 @@ class CompiledValue(Bindable, InstanceValue):
         """The function that was compiled."""
         return attribute(space, self, "__wrapped__")
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        return space.call(self.wrapped(space), args, kwargs, tail)
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
+        return space.call(self.wrapped(space), args, kwargs, in_tail_position)

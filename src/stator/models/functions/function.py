@@ -18,7 +18,7 @@ from stator.models.functions.cell import CellValue
 from stator.models.functions.method import Bindable
 from stator.space.binding import Mismatch, bind
 from stator.space.facts import fixed, plain_name
-from stator.space.globals_ import Globals, MadeGlobals, name_in
+from stator.space.globals_ import Globals, made_names, name_in
 from stator.space.interfaces import Trace, Writer
 from stator.space.operands import host_errors
 from stator.space.protocol import INTERCEPTS, NONE, Handler, TailCall, bad_call, handler_of, models
@@ -117,7 +117,7 @@ class FunctionValue(Bindable, ExtensibleValue):
     def made(cls, space: Space, code: types.CodeType, globals_: Globals) -> FunctionValue:
         """`MAKE_FUNCTION`."""
         self = cls(code, globals_, code.co_name)
-        if type(globals_) is MadeGlobals:
+        if made_names(globals_) is not None:
             self.fields["__module__"] = name_in(space, globals_, "__name__") or NONE
         return self
 
@@ -303,19 +303,19 @@ class FunctionValue(Bindable, ExtensibleValue):
 
     # -- tp_call, tp_descr_get --------------------------------------------------------------------------------------
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         if self.host is not None:
             handler = handler_of(self.host) or space.trace.extension(Intercepted).model_of(self.host)
             if handler is not None:
                 space.guard_identity_of(self.source, self.host)
                 result = handler(space, args, kwargs)
                 if type(result) is TailCall:
-                    return space.call(result.function, result.args, result.kwargs, tail)
+                    return space.call(result.function, result.args, result.kwargs, in_tail_position)
                 if result is not None:
                     return result
-        return self.inline(space, args, kwargs, tail)
+        return self.inline(space, args, kwargs, in_tail_position)
 
-    def inline(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def inline(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         """Trace into the function, whether or not it has a model."""
         if self.host is not None:
             self.guard_code(space)
@@ -324,7 +324,7 @@ class FunctionValue(Bindable, ExtensibleValue):
             bound = bind(space, self.code, args, kwargs, defaults, kwdefault)
         except Mismatch:
             raise self._mismatch(space, args, kwargs) from None
-        return space.trace.calls.inline(self, bound, tail)
+        return space.trace.calls.inline(self, bound, in_tail_position)
 
     def guard_code(self, space: Space) -> None:
         """The trace depends on what the function's code is."""

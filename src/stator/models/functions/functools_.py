@@ -72,12 +72,12 @@ class PartialValue(LateDictValue):
         """The keywords as they are now."""
         return keyword_args(space, self.part(space, "keywords"), self)
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         overriding = space.host_lookup(self.cls, "__call__")
         if overriding is not functools.partial.__call__:
-            return space.call(space.bind(space.lookup(self.cls, "__call__"), self), args, kwargs, tail)  # type: ignore[arg-type]
+            return space.call(space.bind(space.lookup(self.cls, "__call__"), self), args, kwargs, in_tail_position)  # type: ignore[arg-type]
         positional = [*space.unpack(self.part(space, "args")), *args]
-        return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs}, tail)
+        return space.call(self.part(space, "func"), positional, {**self.named(space), **kwargs}, in_tail_position)
 
     def tp_call(self, space: Space, /, *args: Value, **kwargs: Value) -> Value:
         positional = [*space.unpack(self.part(space, "args")), *args]

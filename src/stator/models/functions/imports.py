@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from stator import errors
-from stator.space.globals_ import Globals, MadeGlobals
+from stator.space.globals_ import Globals, made_names
 from stator.space.protocol import MODELS, NONE
 from stator.space.signals import DoFirst
 from stator.space.space import Space
@@ -85,7 +85,7 @@ def first_import(space: Space, full: str) -> NoReturn:
 
 def _resolved(space: Space, globals_: Globals, name: str) -> str:
     """The full name of a relative one: `resolve_name` of `import.c`."""
-    if type(globals_) is MadeGlobals:
+    if made_names(globals_) is not None:
         raise Unsupported(errors.UnsupportedUse("__import__", "of a relative name without a module's globals"))
     names = space.trace.namespaces.globals_of(globals_)
     said = (names.get_str(space, each) for each in ("__package__", "__name__"))

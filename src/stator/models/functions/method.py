@@ -68,8 +68,8 @@ class BoundMethod(ObjectValue):
     def held(self) -> Iterable[Value]:
         return (self.function, self.instance)
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        return space.call(self.function, [self.instance, *args], kwargs, tail)
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
+        return space.call(self.function, [self.instance, *args], kwargs, in_tail_position)
 
     def tp_get(self, space: Space, instance: Value, owner: Value | None = None) -> Value:
         """From 3.13 on: it stays bound to what it is bound to."""
@@ -104,7 +104,7 @@ class Bindable(Value):
 
     __slots__ = ()
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+    def descr_get(self, space: Space, instance: Value | None, owner: type, in_tail_position: bool) -> Value:
         return self if instance is None else BoundMethod(self, instance)
 
     def tp_get(self, space: Space, instance: Value, owner: Value = NONE, /) -> Value:
@@ -160,7 +160,7 @@ class BuiltinValue(Named):
         space.guard_identity(self)
         return self
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         host = self.host
         if self.cls is types.BuiltinFunctionType and fixed(host, "__name__") == "__new__":
             check_new(space, host, args)
@@ -178,7 +178,7 @@ class BuiltinValue(Named):
             host() if given is None else host.__get__(None, space.sample(given))
         raise Unsupported(errors.UnsupportedCCall(fixed(host, "__qualname__")))
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+    def descr_get(self, space: Space, instance: Value | None, owner: type, in_tail_position: bool) -> Value:
         if self.cls is types.BuiltinFunctionType:
             return self
         if self.cls is types.ClassMethodDescriptorType:
@@ -295,6 +295,7 @@ class BoundBuiltin(BoundMethod):
     __slots__ = ()
     FIELDS = {
         "__doc__": lambda self, space: space.getattr(self.function, "__doc__"),
+        "__module__": lambda self, space: NONE if self.source is None else None,
         "__name__": lambda self, space: space.getattr(self.function, "__name__"),
         "__qualname__": lambda self, space: space.getattr(self.function, "__qualname__"),
         "__self__": lambda self, space: self.instance,
@@ -303,7 +304,7 @@ class BoundBuiltin(BoundMethod):
 
     def __init__(self, function: Value, instance: Value) -> None:
         super().__init__(function, instance)
-        wrapper = isinstance(getattr(function, "host", None), types.WrapperDescriptorType)
+        wrapper = function.isa(types.WrapperDescriptorType)
         self.cls = types.MethodWrapperType if wrapper else types.BuiltinMethodType
 
     @classmethod
@@ -315,7 +316,7 @@ class BoundBuiltin(BoundMethod):
         return space.generic_getattr(self, attribute_name(space, name))
 
     def rebuilt(self, writer: Writer) -> str:
-        host = self.function.force().host  # type: ignore[attr-defined]
+        host = self.function.force().host
         instance = self.instance.force()
         if self.function.force().cls is types.ClassMethodDescriptorType:
             return writer.assign(
@@ -355,9 +356,9 @@ def _bound_builtin(space: Space, host: Host, owner: Any, source: Source) -> Boun
     if not isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType):
         return None
     space.guard_type(host, source)
-    instance_source = ConstSource(owner, "self") if type(source) is ConstSource else GetAttrSource(source, "__self__")
+    instance_source = ConstSource(owner, "self") if source.is_constant else GetAttrSource(source, "__self__")
     space.guard_type(owner, instance_source)
-    if type(source) is not ConstSource:
+    if not source.is_constant:
         space.trace.guard(Equals(GetAttrSource(source, "__name__"), name))
     bound = BoundBuiltin(space.existing(function), space.wrap(owner, instance_source))
     bound.source, bound.host = source, host

@@ -161,7 +161,7 @@ class ModuleValue(InstanceValue):
     def describe(self) -> str:
         return "a new module" if self.source is None else f"module {_name(self.host)}"
 
-    def getattr(self, space: Space, name: str, tail: bool = False) -> Value:
+    def getattr(self, space: Space, name: str, in_tail_position: bool = False) -> Value:
         """`module_getattro`: the ordinary way, then the module's own `__getattr__`."""
         if self.cls is types.ModuleType and not name.startswith("__"):
             # Nothing on the type of modules bears such a name.
@@ -170,13 +170,13 @@ class ModuleValue(InstanceValue):
                 return found  # type: ignore[no-any-return]
         else:
             try:
-                return space.generic_getattr(self, name, tail)
+                return space.generic_getattr(self, name, in_tail_position)
             except Raised as e:
                 if not e.matches(AttributeError):
                     raise
         hook = self.attr_dict(space).get_str(space, "__getattr__")
         if hook is not None:
-            return space.call(hook, [space.fresh(name)], {}, tail)
+            return space.call(hook, [space.fresh(name)], {}, in_tail_position)
         raise self._missing(space, name)
 
     def _missing(self, space: Space, name: str) -> Raised:

@@ -12,6 +12,7 @@ import pickle
 import sys
 import types
 
+from stator.guards.raw import members
 from stator.space.host_types import Host
 from stator.space.protocol import register
 from stator.space.space import Space
@@ -49,11 +50,10 @@ def _use(host: Host, python: Host, listed: bool) -> None:
 
 
 def _use_all(module: types.ModuleType, c_name: str, listed: bool) -> None:
-    python = twin(module, c_name)
-    for name, host in vars(sys.modules[c_name]).items():
-        replacement = getattr(python, name, None)
-        if isinstance(host, types.BuiltinFunctionType) and isinstance(replacement, types.FunctionType):
-            _use(host, replacement, listed)
+    replacements = members(twin(module, c_name), types.FunctionType)
+    for name, host in members(sys.modules[c_name], types.BuiltinFunctionType).items():
+        if name in replacements:
+            _use(host, replacements[name], listed)
 
 
 _use_all(heapq, "_heapq", True)

@@ -18,7 +18,7 @@ from stator.space.attributes import MISSING
 from stator.space.host_types import Host
 from stator.space.protocol import RESTRICTED, SLOTS
 from stator.space.space import Space
-from stator.space.value import Constant, NotKnown, Raised, Value
+from stator.space.value import NotKnown, Raised, Value
 
 __all__ = ["call_on_proxies"]
 
@@ -99,7 +99,7 @@ class _Answers:
         """The host object of a known operand, or a proxy."""
         value = value.force()
         try:
-            if type(value) is Constant:
+            if value.constant:
                 return value.host
             return self._copied(lambda: value.as_host(self.space))
         except NotKnown:

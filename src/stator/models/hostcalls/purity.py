@@ -23,7 +23,7 @@ from typing import Any
 
 from stator._core import has_buffer
 from stator.guards.guard import Equals, IdIs
-from stator.guards.source import CallSource, ConstSource, Source
+from stator.guards.source import CallSource, Source
 from stator.models.classes.instance import InstanceValue
 from stator.models.iterators.builtins_iter import CallableIterator
 from stator.space.facts import fixed
@@ -64,7 +64,7 @@ def as_constant(cls: type, state: State | None = None, foreign: Realiser = _refu
     def realise(space: Space, host: Host, source: Source) -> Value:
         if space.guard_type(host, source) is not cls:
             return foreign(space, host, source)
-        if type(source) is not ConstSource:
+        if not source.is_constant:
             if state is None:
                 space.trace.guard(IdIs(source, host))
             else:
@@ -79,6 +79,7 @@ frozen(re.Match)
 _realise_match = REALISERS[re.Match]
 frozen(struct.Struct)
 frozen(types.GenericAlias)
+frozen(type(Callable[[], None]))  # a class in Python: what annotations of functions in functions are evaluated to
 frozen(types.UnionType)
 
 pure(str.maketrans, bytes.maketrans, bytearray.maketrans)

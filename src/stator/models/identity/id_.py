@@ -7,10 +7,7 @@ object does not bind the trace to that object. Any other use takes the number it
 from __future__ import annotations
 
 import _thread
-import sys
 import types
-import weakref
-from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
@@ -19,23 +16,19 @@ from stator.models.functions.method import BoundMethod
 from stator.space.host_types import Host
 from stator.space.identity.aliasing import separate, used_as_key
 from stator.space.identity.keys import IdKey
+from stator.space.identity.reachability import WeakTarget, is_alive
 from stator.space.interfaces import Writer
 from stator.space.operands import bool_value, hooked, refuse_use
 from stator.space.protocol import bad_call, builtin
 from stator.space.space import Space
-from stator.space.value import Constant, NotKnown, Unsupported, Value
+from stator.space.value import Constant, NotKnown, Unsupported, Value, is_unique
 
 
-def _held_by_a_variable() -> int:
-    """References that `sys.getrefcount` counts of what only a variable holds: its argument may be a second one."""
-    only = object()
-    return sys.getrefcount(only)
-
-
-#: references to the value of an object that only its id leads to
-_HELD_HERE_ONLY = 1 + _held_by_a_variable()
-#: to what a method is bound that the program has let go of
-_HELD_BY_METHOD_ONLY = 1 + _held_by_a_variable()
+def _alive(space: Space, value: Value, what: str) -> Value:
+    """An object that the program still has: of another one, the next object may lie in its place."""
+    if value.source is None and not is_unique(value.host) and not is_alive(space, value):
+        raise Unsupported(errors.LifetimeObserved(f"the {what} an object that is gone"))
+    return value
 
 
 class IdValue(Value):
@@ -46,24 +39,19 @@ class IdValue(Value):
     def __init__(self, target: Value) -> None:
         self.cls = int
         self.source = None
-        # What is finalised where the program lets go of it is not kept by a number.
-        self._target: Any = weakref.ref(target) if hasattr(target, "tp_del") else target
+        self._target = WeakTarget(target)
 
     @property
     def target(self) -> Value:
         """The object whose number it is."""
-        target: Value | None = self._target() if type(self._target) is weakref.ref else self._target
+        target = self._target.get()
         if target is None:
             raise Unsupported(errors.LifetimeObserved("the id of an object that is gone"))
         return target
 
     def anchor(self, space: Space) -> Host:
         """The object whose number it is."""
-        target = self.target
-        if target is self._target and target.source is None and sys.getrefcount(target) <= _HELD_HERE_ONLY:
-            # The program has let go of the object, and the next one may lie in its place.
-            raise Unsupported(errors.LifetimeObserved("the id of an object that is gone"))
-        return space.identity(target)
+        return space.identity(_alive(space, self.target, "id of"))
 
     def same(self, space: Space, other: IdValue) -> bool:
         """Whether the other, of the same kind, is the same number."""
@@ -127,10 +115,7 @@ class MethodHash(HashValue):
 
     def anchor(self, space: Space) -> Host:
         """What the method is bound to."""
-        instance = self.method.instance.force()
-        if instance.source is None and sys.getrefcount(instance) <= _HELD_BY_METHOD_ONLY:
-            raise Unsupported(errors.LifetimeObserved("the hash of a method of an object that is gone"))
-        return space.identity(instance)
+        return space.identity(_alive(space, self.method.instance.force(), "hash of a method of"))
 
     def as_host(self, space: Space) -> Host:
         instance, function = self.anchor(space), space.identity(self.method.function)
@@ -178,13 +163,16 @@ for _cls in (types.MethodType, types.BuiltinFunctionType, types.MethodWrapperTyp
     _method_hash(_cls.__hash__)
 
 
+_THREADS = Constant(_thread)
+
+
 class ThreadIdent(IdValue):
     """`threading.get_ident()`."""
 
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__(Constant(_thread))
+        super().__init__(_THREADS)
 
     def anchor(self, space: Space) -> Host:
         return _thread

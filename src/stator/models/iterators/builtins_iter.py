@@ -103,7 +103,7 @@ class EnumerateValue(_Composed):
         if item is None:
             return None
         count = self.count
-        if type(count) is Constant and count.cls is int:
+        if count.constant and count.cls is int:
             self.count = Constant(count.host + 1)
         else:
             self.count = space.binary("+", count, _ONE)

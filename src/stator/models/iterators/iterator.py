@@ -373,7 +373,7 @@ class PositionIterator(IteratorValue):
     def rebuilt(self, writer: Writer) -> str:
         if self.target is None:
             return advanced(writer, self.exhausted(writer), 1)
-        if getattr(self.target, "changed", False) and self.index + (self.step < 0) > len(self.target.host):  # type: ignore[attr-defined]
+        if getattr(self.target, "changed", False) and self.index + (self.step < 0) > len(self.target.host):
             # The position is set before the real list gets its new items.
             raise Unsupported(errors.NotReconstructible("an iterator beyond the end of a list that is still to grow"))
         name = writer.assign("iterator", self.begun(writer, writer.expr(self.target)))

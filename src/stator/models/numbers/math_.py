@@ -8,6 +8,7 @@ import math
 import types
 from collections.abc import Callable
 
+from stator.guards.raw import members
 from stator.models.numbers.float_ import as_double
 from stator.space.host_types import Host
 from stator.space.operands import literal
@@ -64,12 +65,10 @@ _OF_INTS = ("gcd", "lcm", "factorial", "comb", "perm", "isqrt")
 _OF_ITERABLES = ("fsum", "dist", "sumprod", "prod")
 _ROUNDING = ("floor", "ceil", "trunc")
 
-for _name, _host in vars(math).items():
-    if isinstance(_host, types.BuiltinFunctionType) and _name not in (*_OF_ITERABLES, *_ROUNDING):
+for _name, _host in members(math, types.BuiltinFunctionType).items():
+    if _name not in (*_OF_ITERABLES, *_ROUNDING):
         _number(_host, _index if _name in _OF_INTS else as_double)
-for _host in vars(cmath).values():
-    if isinstance(_host, types.BuiltinFunctionType):
-        pure(_host)
+pure(*members(cmath, types.BuiltinFunctionType).values())
 _floats(math.fsum)
 
 

@@ -121,14 +121,14 @@ def sum_(space: Space, iterable: Value, /, start: Value = Constant(0)) -> Value:
         if plain:
             total, plain = _sum_plain(space, plain), []
         symbolic |= item.symbolic
-        if symbolic and item.cls is float and type(item) is Constant and SUM_COMPENSATES:
+        if symbolic and item.cls is float and item.constant and SUM_COMPENSATES:
             raise Unsupported(errors.UnsupportedCCall("sum"))  # compensated summation of what is only symbolic
         total = space.binary("+", total, item).force()
     return _sum_plain(space, plain) if plain else total
 
 
 def _plain_number(value: Value) -> bool:
-    return type(value) is Constant and value.cls in (int, float, bool)
+    return value.constant and value.cls in (int, float, bool)
 
 
 def _sum_plain(space: Space, numbers: list[Host]) -> Value:

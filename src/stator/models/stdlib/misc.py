@@ -16,6 +16,7 @@ import types
 import weakref
 from typing import Any
 
+from stator.guards.raw import members
 from stator.models.functions.imports import first_import, loaded
 from stator.space.host_types import Host
 from stator.space.operands import host_errors, known_host, refuse_use
@@ -33,9 +34,9 @@ _ALIASED: tuple[type, ...] = (
 )
 _ALIASED += (contextvars.ContextVar, contextvars.Token, types.AsyncGeneratorType)
 # `list[int]` and its like make an alias and do nothing else.
-for _cls in (list, tuple, dict, set, frozenset, type, *vars(collections).values(), *_ALIASED):
-    _host = vars(_cls).get("__class_getitem__") if isinstance(_cls, type) else None
-    if isinstance(_host, types.ClassMethodDescriptorType):
+for _cls in (list, tuple, dict, set, frozenset, type, *members(collections, type).values(), *_ALIASED):
+    _host = members(_cls, types.ClassMethodDescriptorType).get("__class_getitem__")
+    if _host is not None:
         pure(_host)
 
 

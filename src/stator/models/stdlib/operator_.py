@@ -137,7 +137,7 @@ class Getter(ObjectValue):
         parts += [f"{name}={writer.expr(value)}" for name, value in self.kwargs.items()]
         return str(writer.assign(self.kind.__name__, f"{writer.const(self.cls)}({', '.join(parts)})"))
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         if kwargs or len(args) != 1:
             count = f"{self.kind.__name__} expected 1 argument, got {len(args)}"
             named = f"{self.kind.__name__}() takes no keyword arguments"

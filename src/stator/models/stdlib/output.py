@@ -58,8 +58,8 @@ def _printable(space: Space, text: Value) -> Value:
 def _known_parts(text: Value) -> list[str]:
     """What is known of the text already; the rest is numbers and the like."""
     if isinstance(text, DeferredStr):
-        return [part for part in text.parts if isinstance(part, str)]
-    return [text.host]  # type: ignore[attr-defined]
+        return text.texts
+    return [text.host]
 
 
 def _plain(space: Space, text: Value) -> str:

@@ -38,7 +38,7 @@ def can_take(space: Space, file: Value, texts: Iterable[str]) -> bool:
         if not all(map(_is_unicode, texts)):
             return False
         check = takes_unicode
-    host = file.host  # type: ignore[attr-defined]
+    host = file.host
     holds = Predicate((file.source,), check, "the text file can be written")
     if not holds.test(host):
         return False

@@ -32,7 +32,12 @@ _METHOD_WRAPPER = type(object().__str__)
 class _Address(IdValue):
     """The id of an object in a text: where an object lay that is gone, another could lie."""
 
-    __slots__ = ()
+    __slots__ = ("_kept",)
+
+    def __init__(self, target: Value) -> None:
+        super().__init__(target)
+        # Generated code makes the object for its text; what is finalised ends where the program lets go of it.
+        self._kept = None if hasattr(target, "tp_del") else target
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Address) and other.target is self.target

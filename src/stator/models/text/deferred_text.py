@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stator.space.deferred import DeferredStr, Piece, concatenated, joined
+from stator.space.deferred import DeferredStr, joined
 from stator.space.host_types import Host
 from stator.space.operands import bool_value, known_host
 from stator.space.protocol import builtin
@@ -39,14 +39,9 @@ def _whole(space: Space, text: Value) -> str | None:
     return None if isinstance(text, DeferredStr) else str.__str__(known_host(space, text, "str"))
 
 
-def _parts(space: Space, text: Value) -> list[str | Piece]:
-    """Its pieces: texts, and what stands for those yet to be computed."""
-    return list(text.parts) if isinstance(text, DeferredStr) else [_whole(space, text) or ""]
-
-
-def _known(part: str | Piece) -> str:
-    """What is known of a piece."""
-    return part if isinstance(part, str) else ""
+def _laid_out(space: Space, text: Value) -> DeferredStr:
+    """The text, taken for a pending one where all of it is known."""
+    return text if isinstance(text, DeferredStr) else DeferredStr([], [_whole(space, text) or ""])
 
 
 def _apart(space: Space, text: Value, part: Value) -> str | None:
@@ -54,7 +49,7 @@ def _apart(space: Space, text: Value, part: Value) -> str | None:
     word = _whole(space, part)
     if not word or word[0] in _HEX or "0" in word:
         return None
-    return word if all(isinstance(piece, str) or piece[0] is hex for piece in _parts(space, text)) else None
+    return word if all(function is hex for function, _ in _laid_out(space, text).pieces) else None
 
 
 @_pending(str.__add__)
@@ -63,14 +58,14 @@ def add(space: Space, left: Value, right: Value) -> Value:
 
 
 def _differ(space: Space, left: Value, right: Value) -> bool | None:
-    mine, theirs = _parts(space, left), _parts(space, right)
-    if mine == theirs:
+    mine, theirs = _laid_out(space, left), _laid_out(space, right)
+    if (mine.texts, mine.pieces) == (theirs.texts, theirs.pieces):
         return False
-    begins, other_begins = _known(mine[0]), _known(theirs[0])
+    begins, other_begins = mine.texts[0], theirs.texts[0]
     common = min(len(begins), len(other_begins))
     if begins[:common] != other_begins[:common]:
         return True
-    ends, other_ends = _known(mine[-1]), _known(theirs[-1])
+    ends, other_ends = mine.texts[-1], theirs.texts[-1]
     common = min(len(ends), len(other_ends))
     return True if ends[len(ends) - common :] != other_ends[len(other_ends) - common :] else None
 
@@ -89,7 +84,7 @@ def ne(space: Space, left: Value, right: Value) -> Value | None:
 
 @_pending(str.startswith)
 def startswith(space: Space, text: Value, prefix: Value) -> Value | None:
-    begins, wanted = _known(_parts(space, text)[0]), _whole(space, prefix)
+    begins, wanted = _laid_out(space, text).texts[0], _whole(space, prefix)
     if wanted is None or (len(begins) < len(wanted) and wanted.startswith(begins)):
         return None
     return bool_value(begins.startswith(wanted))
@@ -97,7 +92,7 @@ def startswith(space: Space, text: Value, prefix: Value) -> Value | None:
 
 @_pending(str.endswith)
 def endswith(space: Space, text: Value, suffix: Value) -> Value | None:
-    ends, wanted = _known(_parts(space, text)[-1]), _whole(space, suffix)
+    ends, wanted = _laid_out(space, text).texts[-1], _whole(space, suffix)
     if wanted is None or (len(ends) < len(wanted) and wanted.endswith(ends)):
         return None
     return bool_value(ends.endswith(wanted))
@@ -108,7 +103,7 @@ def contains(space: Space, text: Value, part: Value) -> Value | None:
     word = _whole(space, part)
     if word is None:
         return None
-    if any(word in _known(piece) for piece in _parts(space, text)):
+    if any(word in known for known in _laid_out(space, text).texts):
         return bool_value(True)
     return None if _apart(space, text, part) is None else bool_value(False)
 
@@ -118,5 +113,5 @@ def replace(space: Space, text: Value, old: Value, new: Value) -> Value | None:
     word, other = _apart(space, text, old), _whole(space, new)
     if word is None or other is None:
         return None
-    parts = _parts(space, text)
-    return concatenated(*(p.replace(word, other) if isinstance(p, str) else DeferredStr([p]) for p in parts))
+    found = _laid_out(space, text)
+    return DeferredStr(found.pieces, [known.replace(word, other) for known in found.texts])

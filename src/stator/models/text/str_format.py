@@ -98,7 +98,7 @@ def str_join(space: Space, separator: Value, iterable: Value, /) -> Value:
 def str_format(space: Space, template: Value, /, *args: Value, **kwargs: Value) -> Value:
     template = template.force()
     operands = [a.force() for a in (*args, *kwargs.values())]
-    if type(template) is Constant and all(map(literal, operands)):
+    if template.constant and all(map(literal, operands)):
         return space.run_known(str.format, [template, *args], kwargs)
     return _Template(space, list(args), kwargs, None).render(text_of(space, template, "str.format"), 2)
 

@@ -21,6 +21,7 @@ from stator.pytorch.autograd.autograd_module import FunctionModule, Plan
 from stator.pytorch.autograd.context_value import ContextValue, is_none
 from stator.pytorch.graph.subgraph import Subgraph, record_module
 from stator.pytorch.state import global_state
+from stator.pytorch.tensors.classes import is_wrapper
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import NONE, TRUE, register
@@ -59,8 +60,8 @@ def _apply(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value |
 
 def _refuse_wrapper(value: Value) -> None:
     """A tensor of a class with `__torch_dispatch__` (a DTensor) may want gradients, which the trace cannot see."""
-    if issubclass(value.cls, torch.Tensor) and not isinstance(value, TensorValue):
-        raise Unsupported(errors.UnsupportedTensorSubclass(value.cls.__qualname__))
+    if value.isa(torch.Tensor) and not isinstance(value, TensorValue):
+        raise Unsupported(errors.UnsupportedTensorSubclass(value.cls.__qualname__, "a Function is given one"))
 
 
 class _Application:
@@ -109,18 +110,18 @@ class _Application:
     def without_gradient(self) -> Value:
         """`forward` without the recording of gradients; an input among the results is given as another tensor."""
         space = self.space
-        with _no_grad(self.recorder.state.change):
+        with global_state.without_gradients(self.recorder.state.change):
             result = self.forward()
             dirty = self.context.listed(space, "dirty_tensors")
             parts = [self.plain_output(part, dirty) for part in self.results(result)]
         return self.arranged(result, parts)
 
     def results(self, result: Value) -> list[Value]:
-        return [r.force() for r in self.space.unpack(result)] if issubclass(result.cls, tuple) else [result]
+        return [r.force() for r in self.space.unpack(result)] if result.isa(tuple) else [result]
 
     def arranged(self, result: Value, parts: list[Value]) -> Value:
         """These parts in the place of those of a result."""
-        return self.space.new_tuple(parts) if issubclass(result.cls, tuple) else parts[0]
+        return self.space.new_tuple(parts) if result.isa(tuple) else parts[0]
 
     def plain_output(self, part: Value, dirty: list[Value]) -> Value:
         if not isinstance(part, TensorValue):
@@ -140,14 +141,15 @@ class _Application:
         """Trace both methods, each into a graph of its own, and record the node that applies them."""
         space, recorder, plan = self.space, self.recorder, self.plan
         forward = Subgraph(recorder)
-        with forward.recording(), _no_grad(recorder.state.switch):
+        with forward.recording(), global_state.without_gradients(recorder.state.switch):
             result = self.forward()
         parts = self.results(result)
         outputs = tensors_among(parts)
         if not outputs or len({id(o) for o in outputs}) < len(outputs):
             raise self.refusal("it gives no tensor, or one twice")
-        if space.known(self.context.fields.get("materialize_grads", TRUE)) is not True:
-            raise self.refusal("it takes gradients that may be None")
+        plan.takes_none = space.known(self.context.fields.get("materialize_grads", TRUE)) is not True
+        if plan.takes_none and len(self.differentiable(outputs)) != 1:
+            raise self.refusal("it takes gradients of several results, some of which may be None")
         backward, gradients = self.backward(parts)
         tensors = tensors_among(self.inputs)
         used = backward.free([g for g in gradients if g is not None])
@@ -161,16 +163,22 @@ class _Application:
         plan.forward_inputs = [_index(value, operands) for value in needed]
         plan.gradients = [None if g is None else i for i, g in self.numbered(gradients)]
         self.note_flags(outputs, operands, tensors)
+        plan.transformable = self.split and not kept
         plan.note_uses(used, self.context.listed(space, "to_save"), operands, outputs, kept)
         module = FunctionModule(
             forward.close(inside, needed),
             backward.close([g for g in gradients if g is not None], used),
             plan,
-            self.cls.__name__,
+            self.cls,
         )
         made = record_module(self.recorder, self.cls.__name__, module, operands)
         self.note_views(space.unpack(made))
         return self.answer(result, parts, outputs, space.unpack(made))
+
+    def differentiable(self, outputs: list[TensorValue]) -> list[TensorValue]:
+        """The results that gradients may come from."""
+        marked = self.context.listed(self.space, "non_differentiable")
+        return [o for o in outputs if is_differentiable(o.dtype) and not any(o is other for other in marked)]
 
     def note_views(self, made: list[Value]) -> None:
         """A result that shares its argument's memory has another gradient than a view of it."""
@@ -202,6 +210,9 @@ class _Application:
         grads: list[Value] = [
             self.gradient_of(graph, part) if isinstance(part, TensorValue) else NONE for part in parts
         ]
+        if self.plan.takes_none:
+            wanted = self.differentiable(tensors_among(parts))
+            grads = [g if any(part is w for w in wanted) else NONE for g, part in zip(grads, parts, strict=True)]
         effects = space.trace.effects
         before = effects.count
         try:
@@ -231,10 +242,12 @@ class _Application:
 
     def gradient_of(self, graph: Subgraph, output: TensorValue) -> TensorValue:
         """What backward is given for a result: a tensor like it, of which nothing more is known."""
-        fake = output.fake
-        with self.recorder.fakes.executor.mode, torch.no_grad():
-            like = torch.empty_like(fake, requires_grad=False, memory_format=torch.contiguous_format)
-        value = TensorValue(self.recorder, torch.Tensor, self.recorder.fakes.describe(like))
+        options = {"requires_grad": False, "memory_format": torch.contiguous_format}
+        with torch.no_grad():
+            executor = self.recorder.fakes.executor
+            like = executor.run(torch.empty_like, (output.fake,), options, [], lambda given, _: given).result
+        cls = type(like) if is_wrapper(type(like)) else torch.Tensor
+        value = TensorValue(self.recorder, cls, self.recorder.fakes.describe(like))
         value._fake = like
         graph.input(f"grad_{len(graph.given)}", value)
         return value
@@ -251,24 +264,13 @@ class _Application:
         return Unsupported(errors.UnsupportedTensorOperation(f"{self.cls.__qualname__}.apply", why))
 
 
+def is_differentiable(dtype: torch.dtype) -> bool:
+    """Whether tensors of the type can have gradients."""
+    return dtype.is_floating_point or dtype.is_complex
+
+
 def _index(value: GraphValue, values: Sequence[GraphValue]) -> Any:
     return next((i for i, other in enumerate(values) if other is value), None)
-
-
-class _no_grad:
-    """Gradients are not recorded meanwhile; `change` is how the recorder changes the state."""
-
-    def __init__(self, change: Function) -> None:
-        self.change = change
-
-    def __enter__(self) -> None:
-        self.before = torch.is_grad_enabled()
-        if self.before:
-            self.change(internals.set_grad_enabled, [False])
-
-    def __exit__(self, *exc: object) -> None:
-        if self.before:
-            self.change(internals.set_grad_enabled, [True])
 
 
 class _as_in_backward:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from stator.pytorch import internals
 from stator.pytorch.state import global_state
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 
 __all__ = ["FunctionModule", "Plan"]
+
+Operands = tuple[torch.Tensor, ...]
 
 
 class Plan:
@@ -28,6 +31,9 @@ class Plan:
     def __init__(self) -> None:
         self.tensors = 0
         self.outputs = 0
+        #: whether transforms of torch.func may be applied to it: the program's Function allows that, and backward needs
+        #: no insides of the forward graph
+        self.transformable = False
         #: the operands that the forward graph is called with
         self.forward_inputs: list[int] = []
         #: what the backward graph is called with, after the gradients: (where it is found, position, saved as such?)
@@ -36,6 +42,8 @@ class Plan:
         self.gradients: list[int | None] = []
         self.dirty: list[int] = []
         self.non_differentiable: list[int] = []
+        #: whether there is one gradient alone, which backward is given as it is: a tensor, or None
+        self.takes_none = False
         #: for each result, whether backward takes its gradient to be contiguous
         self.contiguous: list[bool] = []
 
@@ -60,18 +68,21 @@ class FunctionModule(torch.nn.Module):
     """A traced Function; calling it applies the Function."""
 
     def __init__(
-        self, forward_graph: torch.fx.GraphModule, backward_graph: torch.fx.GraphModule, plan: Plan, name: str
+        self, forward_graph: torch.fx.GraphModule, backward_graph: torch.fx.GraphModule, plan: Plan, applied: type
     ) -> None:
         super().__init__()
         self.forward_graph = forward_graph
         self.backward_graph = backward_graph
         self.plan = plan
-        #: a class of its own: its name is that of the results' `grad_fn`
-        self.function = type(name, (_Applied,), {})
+        #: classes of its own: their name is that of the results' `grad_fn`
+        self.function = type(applied.__name__, (_Applied,), {})
+        rule = {"generate_vmap_rule": getattr(applied, "generate_vmap_rule", False)}
+        self.transformed = type(applied.__name__, (_Transformed,), rule) if plan.transformable else self.function
         self.keeps_state = not any(_changes_state(graph) for graph in (forward_graph, backward_graph))
 
     def forward(self, *operands: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        return self.function.apply(self, *operands)  # type: ignore[attr-defined]
+        function = self.transformed if internals.are_transforms_active() else self.function
+        return function.apply(self, *operands)  # type: ignore[attr-defined]
 
     def extra_repr(self) -> str:
         return self.function.__name__
@@ -91,6 +102,14 @@ def _changes_state(graph: torch.fx.GraphModule) -> bool:
     return any(id(node.target) in global_state.SETTERS for node in graph.graph.nodes)
 
 
+def _note_flags(ctx: torch.autograd.function.FunctionCtx, plan: Plan, operands: Operands, outputs: Operands) -> None:
+    ctx.set_materialize_grads(not plan.takes_none)
+    if plan.dirty:
+        ctx.mark_dirty(*[operands[i] for i in plan.dirty])
+    if plan.non_differentiable:
+        ctx.mark_non_differentiable(*[outputs[i] for i in plan.non_differentiable])
+
+
 class _Applied(torch.autograd.Function):
     """The program's Function, as it was traced."""
 
@@ -106,19 +125,41 @@ class _Applied(torch.autograd.Function):
         ctx.count = len(operands)
         ctx.save_for_backward(*[found[where][i] for where, i, saved in plan.uses if saved])
         ctx.others = [found[where][i] for where, i, saved in plan.uses if not saved]
-        if plan.dirty:
-            ctx.mark_dirty(*[operands[i] for i in plan.dirty])
-        if plan.non_differentiable:
-            ctx.mark_non_differentiable(*[outputs[i] for i in plan.non_differentiable])
+        ctx.is_saved = [saved for _, _, saved in plan.uses]
+        _note_flags(ctx, plan, operands, outputs)
         return tuple(outputs)
 
     @staticmethod
     def backward(ctx: torch.autograd.function.FunctionCtx, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         module = ctx.module
         plan = module.plan
+        if plan.takes_none and all(g is None for g in grads):  # no gradient leads to none
+            return (None,) * (ctx.count + 1)
         saved, others = iter(ctx.saved_tensors), iter(ctx.others)
-        used = [next(saved) if is_saved else next(others) for _, _, is_saved in plan.uses]
-        given = [g.contiguous() if dense else g for g, dense in zip(grads, plan.contiguous, strict=True)]
+        used = [next(saved) if is_saved else next(others) for is_saved in ctx.is_saved]
+        given = [
+            g.contiguous() if dense and g is not None else g for g, dense in zip(grads, plan.contiguous, strict=True)
+        ]
         found = module.run(module.backward_graph, [*given, *used])
         parts = [None if i is None else found[i] for i in plan.gradients]
         return (None, *parts, *[None] * (ctx.count - plan.tensors))
+
+
+class _Transformed(_Applied):
+    """The same in the form that transforms of torch.func want: all tensors that backward uses are saved as such."""
+
+    @staticmethod
+    def forward(module: FunctionModule, *operands: torch.Tensor) -> Operands:  # type: ignore[override]
+        return tuple(module.run(module.forward_graph, [operands[i] for i in module.plan.forward_inputs]))
+
+    @staticmethod
+    def setup_context(ctx: torch.autograd.function.FunctionCtx, inputs: tuple[Any, ...], output: Operands) -> None:
+        module, *operands = inputs
+        found = {"operand": operands, "output": output}
+        used = [found[where][i] for where, i, _ in module.plan.uses]
+        ctx.module = module
+        ctx.count = len(operands)
+        ctx.is_saved = [isinstance(value, torch.Tensor) for value in used]
+        ctx.save_for_backward(*[value for value in used if isinstance(value, torch.Tensor)])
+        ctx.others = [value for value in used if not isinstance(value, torch.Tensor)]
+        _note_flags(ctx, module.plan, tuple(operands), output)

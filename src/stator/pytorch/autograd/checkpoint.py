@@ -16,13 +16,16 @@ import torch.utils.checkpoint as library
 from stator import errors
 from stator._core import CodePolicy, set_code_policy
 from stator.pytorch import internals
-from stator.space.protocol import register
+from stator.pytorch.autograd import checkpoint_policy
+from stator.pytorch.autograd.checkpoint_policy import Policies, policies_of
+from stator.pytorch.autograd.reentrant import run_reentrant, warn_if_lost
+from stator.space.protocol import TRUE, register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
-    import torch
     import torch.fx
 
+    from stator.pytorch.interfaces import Recorder
     from stator.pytorch.types import Function
     from stator.space.space import Space
 
@@ -31,12 +34,12 @@ _original: Function = getattr(_checkpoint, "__wrapped__", _checkpoint)
 _regions = itertools.count()
 #: arguments of checkpoint itself, with the values that change nothing; None for any
 _OWN: dict[str, tuple[object, ...] | None] = {
-    "use_reentrant": (False,),
-    "context_fn": (library.noop_context_fn,),
+    "use_reentrant": (False, True),
+    "context_fn": None,
     "determinism_check": None,
     "debug": (False,),
     "early_stop": None,
-    "preserve_rng_state": (True,),
+    "preserve_rng_state": (True, False),
 }
 if "respect_saved_tensors_hooks" in inspect.signature(_original).parameters:  # since torch 2.14
     _OWN["respect_saved_tensors_hooks"] = (None,)
@@ -45,29 +48,82 @@ if "respect_saved_tensors_hooks" in inspect.signature(_original).parameters:  # 
 def _handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`checkpoint(function, *args, use_reentrant=False, …)`."""
     own = {"use_reentrant": Constant(None)} | {name: value for name, value in kwargs.items() if name in _OWN}
+    rest = {name: value for name, value in kwargs.items() if name not in _OWN}
+    return _run(space, args, rest, own)
+
+
+def _called_impl(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`_checkpoint_impl(function, args, kwargs, …)`, which a function decorated by `checkpoint()` calls."""
+    if len(args) != 3:
+        return None
+    named = args[2].force().str_items(space)  # type: ignore[attr-defined]
+    return _run(space, [args[0], *space.unpack(args[1])], named, kwargs)
+
+
+def _run(space: Space, args: list[Value], kwargs: dict[str, Value], own: dict[str, Value]) -> Value:
+    """A checkpoint of `args[0]`, called with the others; `own` are the options of the checkpoint."""
     for name, value in own.items():
         ordinary = _OWN[name]
         if ordinary is not None and not any(space.known(value.force()) is known for known in ordinary):
             raise _refusal(f"{name} is not {ordinary[0]!r}")
     if not args or internals.checkpoints_are_debugged():
         raise _refusal("it is called without a function or with debugging on")
-    recorder, effects = space.trace.recorder, space.trace.effects
-    changes, written, last = effects.count, dict(recorder.effects.written), internals.root(recorder.nodes.graph).prev
-    rest = {name: value for name, value in kwargs.items() if name not in _OWN}
-    result = space.call(args[0], args[1:], rest)
-    if effects.count != changes or recorder.effects.written != written:
-        raise _refusal("its function acts on objects or tensors outside of it")
-    _mark(recorder.nodes.graph, last)
+    reentrant = space.known(own["use_reentrant"].force()) is True
+    policies = _policies(space, own.get("context_fn"), reentrant)
+    if reentrant:
+        warn_if_lost(space, args[1:])
+    recorder = space.trace.recorder
+    before, last = _Acts(recorder), internals.root(recorder.nodes.graph).prev
+    if not reentrant:
+        result = space.call(args[0], args[1:], kwargs)
+    elif kwargs:
+        raise _refusal("it is reentrant, and has named arguments")
+    else:
+        result = run_reentrant(space, args[0], args[1:])
+    before.refuse_others(draws=space.known(own.get("preserve_rng_state", TRUE).force()) is True)
+    _mark(recorder, last, policies)
+    before.refuse_others(draws=True)
     return result
 
 
-def _mark(graph: torch.fx.Graph, last: torch.fx.Node) -> None:
-    """Ask the backend to recompute what was recorded after a node."""
+class _Acts:
+    """What a trace does besides computing, up to a point."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.before = self.now()
+
+    def now(self) -> tuple[object, ...]:
+        effects = self.recorder.effects
+        return self.recorder.trace.effects.count, dict(effects.written), len(effects.drawing)
+
+    def refuse_others(self, *, draws: bool) -> None:
+        """Refuse what would be done twice; random draws are repeated, or must be the same (`draws`)."""
+        *acts, drawn = self.now()
+        if acts != list(self.before[:-1]):
+            raise _refusal("its function acts on objects or tensors outside of it")
+        if not draws and drawn != self.before[-1]:
+            raise _refusal("its function draws other random numbers in the second run")
+
+
+def _policies(space: Space, context_fn: Value | None, reentrant: bool) -> Policies | None:
+    if context_fn is None or space.known(context_fn.force()) is library.noop_context_fn:
+        return None
+    found = None if reentrant else policies_of(space, context_fn.force())
+    if found is None:
+        raise _refusal("context_fn gives other contexts than those of a selective checkpoint")
+    return found
+
+
+def _mark(recorder: Recorder, last: torch.fx.Node, policies: Policies | None) -> None:
+    """Ask the backend to recompute what was recorded after a node, or to do what the policy says."""
     region = next(_regions)
-    node = last.next
-    while node is not internals.root(graph):
+    node, end = last.next, internals.root(recorder.nodes.graph)
+    while node is not end:
         if node.op != "placeholder" and "recompute" not in node.meta:
-            node.meta["recompute"] = library.CheckpointPolicy.PREFER_RECOMPUTE
+            operation = recorder.nodes.operations.get(node)
+            policy = None if policies is None or operation is None else policies.of(operation)
+            node.meta["recompute"] = policy or library.CheckpointPolicy.PREFER_RECOMPUTE
             node.meta["ac_graph_id"] = region
         node = node.next
 
@@ -77,8 +133,13 @@ def _refusal(why: str) -> Unsupported:
 
 
 def install() -> None:
-    """Register the model."""
+    """Register the models."""
+    checkpoint_policy.install()
     register(_original, _handler)
     register(_checkpoint, _handler)
     # Left to Python, the first run must save the same tensors as the second, which no hook sees.
     set_code_policy(_original.__code__, CodePolicy.RUN_RECURSIVELY)
+    impl = internals.checkpoint_impl()
+    if impl is not None:
+        register(impl, _called_impl)
+        set_code_policy(impl.__code__, CodePolicy.RUN_RECURSIVELY)

@@ -10,7 +10,7 @@ from stator import errors
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import FALSE, NONE, TRUE
-from stator.space.value import Constant, Unsupported, Value
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.space.interfaces import Writer
@@ -56,7 +56,7 @@ class ContextValue(InstanceValue):
 def is_none(value: Value) -> bool:
     """Whether it is None."""
     value = value.force()
-    return type(value) is Constant and value.host is None
+    return value.constant and value.host is None
 
 
 def _wants_grad(value: Value) -> bool:

@@ -43,7 +43,7 @@ def hook_up(handle: RemovableHandle, method: Function, tensor: torch.Tensor, hoo
 
 def _check(space: Space, tensor: torch.Tensor, method: Function) -> None:
     """Break the graph unless the tensor will be there after it, with the place in autograd's graph that it has now."""
-    brk = errors.AutogradCall(describe_callable(method))
+    brk = errors.AutogradCall(describe_callable(method), "the tensor must be one that the graph is given")
     recorder = space.trace.recorder
     if not isinstance(tensor, TensorValue) or tensor.cls not in PLAIN_CLASSES or not tensor.requires_grad:
         raise Unsupported(brk)

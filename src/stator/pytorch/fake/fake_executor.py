@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import torch
@@ -16,6 +17,8 @@ from stator.pytorch.fake.watcher import OpObservation, Watcher
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import torch.fx
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
@@ -27,8 +30,9 @@ __all__ = ["FakeExecutor"]
 class FakeExecutor:
     """A fake tensor mode, and the running of operations in it."""
 
-    def __init__(self, shape_env: ShapeEnv | None = None) -> None:
+    def __init__(self, shape_env: ShapeEnv | None = None, on_wrapper: Callable[..., None] | None = None) -> None:
         self.shape_env = shape_env
+        self.on_wrapper = on_wrapper
         self.mode = FakeMode(shape_env)
         #: where the sizes of a call are numbers, if there are symbols here
         self._numbers: FakeExecutor | None = None
@@ -55,6 +59,13 @@ class FakeExecutor:
         """
         by_python = None if self.shape_env is None else self._by_python(function, args, kwargs, operands, fill)
         return by_python or self._observe(function, fill(args, operands), fill(kwargs, operands))
+
+    def run_once(
+        self, function: Function, args: Args, kwargs: Kwargs, operands: list[FakeOperand], fill: Function
+    ) -> OpObservation:
+        """The same for a function that finds other operands, or nothing, where it has been before."""
+        with internals.EnablePythonDispatcher() if self.shape_env is not None else contextlib.nullcontext():
+            return self._observe(function, fill(args, operands), fill(kwargs, operands))
 
     def _by_python(
         self, function: Function, args: Args, kwargs: Kwargs, operands: list[FakeOperand], fill: Function
@@ -85,8 +96,10 @@ class FakeExecutor:
             raise Unsupported(errors.UnsupportedTensorOperation(name, "fake tensors cannot be quantised"))
         observed = OpObservation()
         try:
-            with self.mode, Watcher(observed), casts_not_kept(), warnings_of_torch(observed.warned):
+            with self.mode, Watcher(observed, self.on_wrapper), casts_not_kept(), warnings_of_torch(observed.warned):
                 observed.result = function(*args, **kwargs)
+        except Unsupported:
+            raise
         except Exception as e:
             raise translated(function, e, observed.warned) from e
         if observed.refused is not None:

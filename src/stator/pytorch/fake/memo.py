@@ -1,7 +1,7 @@
 """Outcomes of operations, remembered by operation and metadata of the operands.
 
-A miss runs the operation on stand-ins made from the metadata alone, so that identical layers run on fake tensors once
-per process. Where sizes are symbols, the memory is the trace's own, as the symbols are. What depends on more than
+A miss runs the operation on fake tensors made from the metadata alone, so that identical layers run it once per
+process. Where sizes are symbols, the memory is the trace's own, as the symbols are. What depends on more than
 metadata (mutated views, tensors with known contents) is not remembered.
 """
 
@@ -40,7 +40,7 @@ class Memo:
         #: by the id of the function and what it is called with: what was asked for lately, and before that
         self._young: dict[tuple[int, object], Outcome] = {}
         self._old: dict[tuple[int, object], Outcome] = {}
-        self._stand_ins: dict[OperandMeta, FakeOperand] = {}
+        self._fakes: dict[OperandMeta, FakeOperand] = {}
         self._kept: dict[int, Function | None] = {}
         self._fake_executor = fake_executor
         #: a trace's own: a tensor in whose place a number was read remembers the symbol made for it
@@ -53,7 +53,7 @@ class Memo:
 
     @property
     def fake_executor(self) -> FakeExecutor:
-        """Where operations are run on stand-ins."""
+        """Where operations are run on fake tensors."""
         if self._fake_executor is None:
             self._fake_executor = FakeExecutor()
         return self._fake_executor
@@ -119,7 +119,7 @@ class Memo:
         try:
             observed = fake_executor.run(function, args, kwargs, fakes, fill)
         except BaseException as e:
-            self._stand_ins.clear()  # a failed operation may have written half of its results
+            self._fakes.clear()  # a failed operation may have written half of its results
             if isinstance(e, Unsupported) and isinstance(e.brk, _DATA_DEPENDENT):
                 return _UNKNOWN  # symbols may do
             raise
@@ -129,7 +129,7 @@ class Memo:
         if outcome.written:
             outcome.lasting = outcome.lasting and self._harmless(outcome, metas, fakes)
             for meta in metas:
-                self._stand_ins.pop(meta, None)
+                self._fakes.pop(meta, None)
         return outcome
 
     def _seen(
@@ -160,21 +160,21 @@ class Memo:
         """A fake tensor to compute with, used again where nothing sticks to it; two operands alike get two."""
         if self._own or any(other is meta for other in metas[:position]):
             return self.make(meta)
-        return self._stand_in(meta)
+        return self._shared(meta)
 
-    def _stand_in(self, meta: OperandMeta) -> FakeOperand:
-        found = self._stand_ins.get(meta)
+    def _shared(self, meta: OperandMeta) -> FakeOperand:
+        found = self._fakes.get(meta)
         if found is None:
             found = self.make(meta)
-            if len(self._stand_ins) > 4096:
-                self._stand_ins.clear()
-            self._stand_ins[meta] = found
+            if len(self._fakes) > 4096:
+                self._fakes.clear()
+            self._fakes[meta] = found
         return found
 
-    def stand_in(self, meta: OperandMeta) -> FakeOperand:
+    def example(self, meta: OperandMeta) -> FakeOperand:
         """A fake tensor to show (as a node's example value), never to compute with."""
         with self._lock:
-            return self._stand_in(meta)
+            return self._shared(meta)
 
     def make(self, meta: OperandMeta) -> FakeOperand:
         """A new fake tensor of this description (except for being a view)."""
@@ -187,11 +187,11 @@ class Memo:
         with self._lock:
             self._young.clear()
             self._old.clear()
-            self._stand_ins.clear()
+            self._fakes.clear()
 
 
 def _alike(a: TensorMeta | None, b: TensorMeta) -> bool:
-    """Equal but for being a view, which a stand-in is not."""
+    """Equal but for being a view, which a fake made of it is not."""
     return a is b or (a is not None and a.parts(views=False) == b.parts(views=False))
 
 

@@ -8,11 +8,23 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.pytorch import internals
+from stator.pytorch.tensors.classes import is_wrapper
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Descriptions, Number
 
-__all__ = ["NumberMeta", "TensorMeta", "hint_of", "is_symbol", "meta_of", "number_meta"]
+__all__ = [
+    "NumberMeta",
+    "TensorMeta",
+    "bits_of",
+    "expression_of",
+    "hint_of",
+    "is_describable",
+    "is_symbol",
+    "meta_of",
+    "number_meta",
+    "same_numbers",
+]
 
 _Base: Any = internals.TensorBase
 _BITS = (torch.Tensor.is_conj, torch.Tensor.is_neg, torch.Tensor.is_inference)
@@ -36,7 +48,7 @@ class TensorMeta:
     is_leaf: bool
     is_view: bool
     #: conjugate, negative, inference
-    bits: tuple[bool, bool, bool]
+    bits: tuple[bool, ...]
     #: whether some size is only known as a symbol
     symbolic: bool
 
@@ -96,10 +108,10 @@ class NumberMeta:
 def meta_of(tensor: torch.Tensor, symbolic: Descriptions | None = None) -> TensorMeta | None:
     """The description of a real or fake tensor, or None for a kind that has no short one.
 
-    Sparse, nested and quantised tensors, those inside a functorch transform and dual tensors have none; those with
-    symbolic sizes have one in the table `symbolic` of their trace, if it is given.
+    Sparse, nested and quantised tensors, wrappers, those inside a functorch transform and dual tensors have none; those
+    with symbolic sizes have one in the table `symbolic` of their trace, if it is given.
     """
-    if not _describable(tensor):
+    if not is_describable(tensor):
         return None
     try:
         leaf = tensor.is_leaf
@@ -119,7 +131,7 @@ def meta_of(tensor: torch.Tensor, symbolic: Descriptions | None = None) -> Tenso
         tensor.requires_grad,
         leaf,
         internals.is_view(tensor),
-        tuple([bit(tensor) for bit in _BITS]),
+        bits_of(tensor),
     )
     found: TensorMeta | None = table.get(sizes + rest)
     if found is None:
@@ -142,7 +154,7 @@ def number_meta(number: Number, symbolic: Descriptions) -> NumberMeta:
 
 def hint_of(number: Number) -> Number:
     """A number, or what a symbol stands for in this call; None for one that is known when the graph runs."""
-    return number.node.hint if is_symbol(number) else number
+    return getattr(number.node, "hint", None) if is_symbol(number) else number
 
 
 def is_symbol(number: object) -> bool:
@@ -150,13 +162,34 @@ def is_symbol(number: object) -> bool:
     return isinstance(number, torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
+def same_numbers(one: Number, other: Number) -> bool:
+    """Whether two sizes or strides are equal in each call."""
+    return bool(_plain(one) == _plain(other))
+
+
+def expression_of(number: Number) -> Any:
+    """The expression over symbols that a symbolic number is; None for a ragged size, which is just itself."""
+    return getattr(number.node, "expr", None)
+
+
 def _plain(number: Number) -> object:
-    """What tells a size: the number, or the expression over symbols."""
-    return number if type(number) is int else number.node.expr
+    """What tells a size: the number, or the expression over symbols; a ragged one is written as no expression is."""
+    if type(number) is int:
+        return number
+    expression = expression_of(number)
+    return str(number) if expression is None else expression
 
 
-def _describable(tensor: torch.Tensor) -> bool:
+def bits_of(tensor: torch.Tensor) -> tuple[bool, ...]:
+    """Whether a tensor is a conjugate view, a negative one, and one made in inference mode."""
+    return tuple([bit(tensor) for bit in _BITS])
+
+
+def is_describable(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is dense, and belongs to no transform."""
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or tensor.is_mkldnn:
+        return False
+    if is_wrapper(type(tensor)):
         return False
     return internals.functorch_level(tensor) < 0
 

@@ -10,19 +10,18 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import TensorMeta, is_symbol, meta_of
-from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.fake.storage import storages_of
 from stator.pytorch.fake.watcher import OpObservation
+from stator.pytorch.tensors.classes import is_wrapper
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.traced import Operation, TracedTensor
-    from stator.pytorch.types import Descriptions, FakeOperand, Host, Nested, Number
+    from stator.pytorch.types import Descriptions, FakeOperand, Host, Nested, Number, Path
     from stator.space.space import Space
 
-#: where in a result a part is found, from the outside in
-Path: TypeAlias = tuple[int, ...]
 #: the traced tensors of a result
-Made: TypeAlias = Mapping[Path, "TracedTensor"]
+Made: TypeAlias = Mapping["Path", "TracedTensor"]
 
 __all__ = ["Outcome", "Result", "TensorResult", "outcome_of", "versions_of"]
 
@@ -50,16 +49,18 @@ class Result:
 class TensorResult(Result):
     """A new tensor; `meta` is None for a kind that has no short description."""
 
-    __slots__ = ("alias", "lasting", "meta")
+    __slots__ = ("alias", "cls", "lasting", "meta")
 
-    def __init__(self, meta: TensorMeta | None, lasting: bool, alias: int | None) -> None:
+    def __init__(self, meta: TensorMeta | None, lasting: bool, alias: int | None, cls: type = torch.Tensor) -> None:
         self.meta = meta
+        #: its class, if it is a wrapper
+        self.cls = cls
         #: the position of the operand whose memory it shares
         self.alias = alias
         self.lasting = lasting and meta is not None
 
     def build(self, space: Space, operation: Operation, path: Path) -> Value:
-        return operation.made(self.meta, path, self.alias)
+        return operation.made(self.meta, path, self.alias, self.cls)
 
     def example(self, operation: Operation, values: Made, path: Path) -> Nested:
         return operation.recorder.fakes.example(values[path])
@@ -195,7 +196,7 @@ def outcome_of(
     tensors = {i: t for i, t in enumerate(operands) if isinstance(t, torch.Tensor)}
     description = _Description(tensors, name, symbolic)
     result = description.of(observed.result)
-    written = tuple(i for i, t in tensors.items() if observed.written and storage_of(t) in observed.written)
+    written = tuple(i for i, t in tensors.items() if observed.written and storages_of(t) & observed.written)
     effectful = bool(written) or observed.random or observed.effectful or observed.result is None
     outcome = Outcome(result, written, effectful, result.lasting, observed.random)
     after = versions_of(operands) if written else before
@@ -213,7 +214,7 @@ class _Description:
 
     def __init__(self, operands: dict[int, torch.Tensor], name: str, symbolic: Descriptions) -> None:
         self.by_id = {id(t): i for i, t in operands.items()}
-        self.by_storage = {storage_of(t): i for i, t in operands.items()}
+        self.by_storage = {storage: i for i, t in operands.items() for storage in storages_of(t)}
         self.name = name
         self.symbolic = symbolic
         #: whether a new leaf of autograd's graph has been met
@@ -225,9 +226,11 @@ class _Description:
             index = self.by_id.get(id(result))
             if index is not None:
                 return ArgumentResult(index)
-            alias = self.by_storage.get(storage_of(result))
+            shared = storages_of(result) & self.by_storage.keys()
+            alias = min(map(self.by_storage.__getitem__, shared), default=None)
             self.leaf |= alias is None and result.requires_grad and result.is_leaf
-            return TensorResult(meta_of(result, self.symbolic), getattr(result, "constant", None) is None, alias)
+            cls = type(result) if is_wrapper(type(result)) else torch.Tensor
+            return TensorResult(meta_of(result, self.symbolic), getattr(result, "constant", None) is None, alias, cls)
         if is_symbol(result):
             return SymbolicResult(result)
         if isinstance(result, torch.Size | list | tuple):

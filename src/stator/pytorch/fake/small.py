@@ -58,7 +58,7 @@ class _Simple(Watcher):
     real = True
 
     def __torch_dispatch__(
-        self, func: Operator, types: object, args: Args = (), kwargs: Kwargs | None = None
+        self, func: Operator, types: Sequence[type], args: Args = (), kwargs: Kwargs | None = None
     ) -> Nested:
         sizes = [max(1, tensor.numel()) for tensor in tensors_in((args, kwargs))]
         if not _is_simple(func) or math.prod(sizes) > _LARGE:

@@ -8,17 +8,14 @@ there and the operation itself decides. The rules are those of `at::get_overlap_
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 
 from stator.pytorch import internals
 from stator.pytorch.fake.metadata import hint_of
+from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["overlaps", "storage_of"]
+__all__ = ["is_dense", "meet", "overlaps", "storage_of", "storages_of"]
 
 
 def storage_of(tensor: torch.Tensor) -> int:
@@ -29,6 +26,15 @@ def storage_of(tensor: torch.Tensor) -> int:
         return id(tensor)
 
 
+def storages_of(tensor: torch.Tensor) -> set[int]:
+    """Its own storage, and those of the tensors in a wrapper."""
+    found = {storage_of(tensor)}
+    if is_wrapper(type(tensor)):
+        for inner in inner_tensors(tensor).values():
+            found |= storages_of(inner)
+    return found
+
+
 def overlaps(written: torch.Tensor, operands: Sequence[object]) -> bool:
     """Whether a (fake) tensor that is written lies upon itself, or partly upon one of the other operands."""
     place = _Place.of(written)
@@ -37,6 +43,18 @@ def overlaps(written: torch.Tensor, operands: Sequence[object]) -> bool:
     storage = storage_of(written)
     others = [t for t in operands if isinstance(t, torch.Tensor) and t is not written and storage_of(t) == storage]
     return place.repeats or any(place.overlaps_partly(_Place.of(other)) for other in others)
+
+
+def meet(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two (fake) tensors in one storage may have elements in common."""
+    places = _Place.of(one), _Place.of(other)
+    return None in places or (places[0].begin < places[1].end and places[1].begin < places[0].end)  # type: ignore[union-attr]
+
+
+def is_dense(tensor: torch.Tensor) -> bool:
+    """Whether the elements of a (fake) tensor fill a stretch of memory, each at its own address."""
+    place = _Place.of(tensor)
+    return place is None or place.dense
 
 
 class _Place:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,6 +13,7 @@ from stator.pytorch.fake.kernels import examine
 from stator.pytorch.fake.operator_facts import CHECKS, IDEMPOTENT, SILENT_MUTATORS, name_of
 from stator.pytorch.fake.storage import overlaps, storage_of
 from stator.pytorch.nesting import tensors_in
+from stator.pytorch.tensors.classes import is_wrapper
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Args, Kwargs, Nested, Operator
@@ -50,17 +51,24 @@ class Watcher(internals.TorchDispatchMode):
     #: whether the operators run on tensors that hold something
     real = False
 
-    def __init__(self, observed: OpObservation) -> None:
+    def __init__(self, observed: OpObservation, on_wrapper: Callable[..., None] | None = None) -> None:
         super().__init__()
         self.observed = observed
+        #: is told of each call of the `__torch_dispatch__` of a wrapper's class before it is made
+        self.on_wrapper = on_wrapper
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # what is put around `__torch_dispatch__` otherwise imports it
 
     def __torch_dispatch__(
-        self, func: Operator, types: object, args: Args = (), kwargs: Kwargs | None = None
+        self, func: Operator, types: Sequence[type], args: Args = (), kwargs: Kwargs | None = None
     ) -> Nested:
+        wrapper = next(filter(is_wrapper, types), None)
+        if wrapper is not None:
+            if self.on_wrapper is not None:
+                self.on_wrapper(wrapper, func, types, args, kwargs or {})
+            return NotImplemented  # what it does to the tensors inside is seen when it does it
         kwargs = kwargs or {}
         if isinstance(func, internals.HigherOrderOperator):  # says nothing of itself; what it calls does
             self.observed.fallible = True

@@ -9,6 +9,7 @@ from stator.pytorch.graph.undo import Recovery, recovery
 from stator.pytorch.state import global_state
 
 if TYPE_CHECKING:
+    import torch
     import torch.fx
 
     from stator.guards.source import Source
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Function, Nested
     from stator.space.interfaces import Writer
 
-__all__ = ["CompiledGraph", "leaving_state_alone", "without_last", "without_overrides"]
+__all__ = ["CompiledGraph", "leaving_state_alone", "lending", "without_last", "without_overrides"]
 
 
 class CompiledGraph:
@@ -62,6 +63,28 @@ def without_last(compiled: Function, count: int) -> Function:
 
     def run(*args: object) -> Nested:
         return compiled(*args)[:-count]
+
+    return run
+
+
+def lending(compiled: Function, leaves: list[int], plain: list[int]) -> Function:
+    """The compiled graph, for which tensors among its inputs become leaves that gradients go to.
+
+    What they were until then is the input at the same place of `plain`, which does not require gradients.
+    """
+
+    def run(*args: torch.Tensor) -> Nested:
+        given = list(args)
+        for place, before in zip(leaves, plain, strict=True):
+            if before >= 0:
+                given[before] = args[place].detach()
+            args[place].requires_grad_()
+        try:
+            return compiled(*given)
+        except BaseException:
+            for place in leaves:
+                args[place].requires_grad_(False)
+            raise
 
     return run
 

@@ -19,8 +19,8 @@ class GraphEffects:
     """The effects of one graph."""
 
     __slots__ = (
-        *("acting", "exposed", "fallible", "keep", "random", "rewritten", "state_nodes", "writes", "writing"),
-        "written",
+        *("acting", "drawing", "exposed", "fallible", "keep", "random", "rewritten", "state_nodes", "writes"),
+        *("writing", "written"),
     )
 
     def __init__(self) -> None:
@@ -32,8 +32,10 @@ class GraphEffects:
         self.writes: dict[torch.fx.Node, dict[TracedTensor, int]] = {}
         #: the nodes that write existing tensors: one that fails may have written part of it
         self.writing: set[torch.fx.Node] = set()
-        #: whether the graph draws random numbers, and the nodes that do anything else than that, computing and writing
+        #: whether the graph draws random numbers, the nodes that do, and those that do anything else than that,
+        #: computing and writing
         self.random = False
+        self.drawing: set[torch.fx.Node] = set()
         self.acting: set[torch.fx.Node] = set()
         #: the nodes that change the global state
         self.state_nodes: set[torch.fx.Node] = set()
@@ -69,6 +71,8 @@ class GraphEffects:
         if outcome.fallible:
             self.fallible[node] = operation
         self.random |= outcome.random
+        if outcome.random:
+            self.drawing.add(node)
         if outcome.effectful:
             self.keep.add(node)
 

@@ -13,6 +13,7 @@ from stator.pytorch.graph.backend_call import call_backend
 from stator.pytorch.graph.compiled_graph import (
     CompiledGraph,
     leaving_state_alone,
+    lending,
     without_last,
     without_overrides,
 )
@@ -22,12 +23,13 @@ from stator.pytorch.graph.linked import check_outputs
 from stator.pytorch.graph.located import Located
 from stator.pytorch.graph.unread import unread_results
 from stator.pytorch.graph.versions import counting_writes
-from stator.pytorch.tensors.classes import is_plain_class
+from stator.pytorch.tensors.classes import overrides_functions
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.interfaces import Recorder
+    from stator.pytorch.traced import TracedTensor, TracedValue
 
 __all__ = ["finish"]
 
@@ -63,13 +65,22 @@ def finish(recorder: Recorder, outputs: list[Value]) -> CompiledGraph | None:
     located = Located(gm, showing, acting) if compiled == gm.forward else None
     if compiled != gm.forward:
         compiled = counting_writes(compiled, recorder, inputs, outputs)
+    if recorder.tracked.lent:
+        compiled = lending(compiled, *places_of(recorder.tracked.lent, inputs))
     if unread:
         compiled = without_last(compiled, len(unread))
     if effects.state_nodes:
         compiled = leaving_state_alone(compiled)
-    if any(not is_plain_class(tensor.cls) for tensor in tensors_among(inputs)):
+    if any(overrides_functions(tensor.cls) for tensor in tensors_among(inputs)):
         compiled = without_overrides(compiled)
     return CompiledGraph(compiled, sources, gm, sum(node.op.startswith("call") for node in graph.nodes), located)
+
+
+def places_of(lent: dict[TracedTensor, TracedTensor], inputs: list[TracedValue]) -> tuple[list[int], list[int]]:
+    """Where the inputs are that existing tensors become as leaves, and those that they were before (-1: nowhere)."""
+    place = {value: index for index, value in enumerate(inputs)}
+    leaves = [leaf for leaf in lent if leaf in place]
+    return [place[leaf] for leaf in leaves], [place.get(lent[leaf], -1) for leaf in leaves]
 
 
 def refuse_strangers(graph: torch.fx.Graph) -> None:

@@ -16,8 +16,9 @@ import torch.autograd
 
 from stator import errors
 from stator.interp.policy import worth_tracing
+from stator.pytorch.autograd.spent import refuse_written
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.tensors.attributes import is_leaf
+from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.tensor import tensors_among
 from stator.space.signals import Restart
 from stator.space.value import Value
@@ -38,13 +39,14 @@ __all__ = ["check_outputs"]
 
 def check_outputs(recorder: Recorder, outputs: list[Value]) -> None:
     """Trace again up to an earlier end, if autograd would not know of these outputs what it is asked for."""
+    refuse_written(recorder)
     if recorder.keeps_order:
         return
     tensors: list[TracedTensor] = [
         tensor for tensor in tensors_among(outputs) if tensor.operation is not None and tensor.requires_grad
     ]
     for value in tensors:
-        if is_leaf(value) and not _is_made_again(recorder, value):  # a view made without gradients
+        if is_known_leaf(value) and not _is_made_again(recorder, value):  # a view made without gradients
             operation = value.operation
             assert operation is not None
             raise Restart(operation.step, errors.NewLeaf(describe_callable(operation.function)))
@@ -88,7 +90,7 @@ def _cut(recorder: Recorder, made: list[tuple[TracedTensor, Operation]]) -> None
         reached = _reached(value.node, recorder.effects.keep)
         if any(other.node in reached for other, _ in made if other.node is not value.node):
             about = f"what may be asked about the gradient of a result of {describe_callable(operation.function)}"
-            raise Restart(operation.step, errors.AutogradCall(about))
+            raise Restart(operation.step, errors.AutogradCall(about, "two results of a graph are not linked there"))
 
 
 def _reached(start: torch.fx.Node, effectful: set[torch.fx.Node]) -> set[torch.fx.Node]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from stator.pytorch.nesting import part_of
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.tensors.lowering import fill
 from stator.pytorch.tensors.tensor import TensorValue
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from stator.pytorch.fake.outcome import Result
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.tensors.lowering import Call
-    from stator.pytorch.types import Args, Function, Kwargs, Nested, Number
+    from stator.pytorch.types import Args, Function, Kwargs, Nested, Number, Path
     from stator.space.value import Value
 
 __all__ = ["Operation"]
@@ -57,9 +58,11 @@ class Operation:
         values = {value.path: value for value in self.made_values}
         return self.result.example(self, values, ())
 
-    def made(self, meta: TensorMeta | None, path: tuple[int, ...], alias: int | None = None) -> TensorValue:
+    def made(
+        self, meta: TensorMeta | None, path: Path, alias: int | None = None, cls: type = torch.Tensor
+    ) -> TensorValue:
         """The traced tensor found at `path` of the result; `alias` is the operand whose memory it shares."""
-        value = TensorValue(self.recorder, torch.Tensor, meta)
+        value = TensorValue(self.recorder, cls, meta)
         value.operation = self
         value.path = path
         if alias is not None:
@@ -67,7 +70,7 @@ class Operation:
         self.made_values.append(value)
         return value
 
-    def made_number(self, number: Number, path: tuple[int, ...]) -> Value:
+    def made_number(self, number: Number, path: Path) -> Value:
         """The symbolic number found at `path` of the result."""
         return SymValue(self.recorder, number, self, path)
 
@@ -77,8 +80,8 @@ class Operation:
 
     def adopt(self, value: TensorValue, result: Nested) -> None:
         """Give a value of the result its fake tensor."""
-        for index in value.path:
-            result = result[index]
+        for step in value.path:
+            result = part_of(result, step)
         value._fake = result
         self.recorder.tracked.note(value)
 

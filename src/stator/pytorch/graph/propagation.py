@@ -37,7 +37,7 @@ class FakePropagation:
     def executor(self) -> FakeExecutor:
         """Where operations are run."""
         if self._executor is None:
-            self._executor = FakeExecutor(self.shapes.used_env)
+            self._executor = FakeExecutor(self.shapes.used_env, self.shapes.recorder.examine)
         return self._executor
 
     def admit_symbols(self, env: ShapeEnv) -> None:
@@ -63,12 +63,21 @@ class FakePropagation:
         with internals.DisableTorchFunctionSubclass():
             return meta_of(tensor, self.symbolic if internals.has_symbolic_sizes(tensor) else None)
 
+    @staticmethod
+    def outline(wrapper: torch.Tensor) -> tuple[object, ...]:
+        """A wrapper's own metadata."""
+        with internals.DisableTorchFunctionSubclass():
+            if wrapper.is_nested:
+                return ()
+            sizes = (*wrapper.shape, *wrapper.stride(), wrapper.storage_offset())
+            return wrapper.dim(), *map(str, sizes), wrapper.dtype, wrapper.device, wrapper.requires_grad
+
     def example(self, value: TracedTensor) -> FakeOperand:
         """A fake tensor to show for a value."""
         meta = getattr(value, "meta", None)
         if value._fake is not None or meta is None:
             return value.fake
-        return self.memo(meta.symbolic).stand_in(meta)
+        return self.memo(meta.symbolic).example(meta)
 
     def materialise(self, value: TracedTensor) -> Fake:
         """Make the fake tensor of a value."""

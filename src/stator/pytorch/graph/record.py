@@ -37,8 +37,6 @@ def record_call(recorder: Recorder, call: Call) -> Value:
         generator = drawn_from(recorder.trace, call)
         if generator is not None:
             return draw(space, call, outcome, generator)
-    if outcome.makes_leaf and not recorder.keeps_order:
-        raise Unsupported(errors.NewLeaf(describe_callable(call.function)))
     if outcome.warned:
         outcome.warned = real_warnings(call, outcome.warned)
         left_to_run_time(space, outcome.warned, describe_callable(call.function))
@@ -49,7 +47,10 @@ def record_call(recorder: Recorder, call: Call) -> Value:
         _emit(recorder, call, operation, outcome)
     elif not told_by_guard(call.function):
         rely_on_all(call.operands)
-    return outcome.result.build(space, operation, ())
+    result = outcome.result.build(space, operation, ())
+    if outcome.makes_leaf and not recorder.keeps_order:
+        recorder.slots.keep_leaf(space, result, describe_callable(call.function))
+    return result
 
 
 def _outcome(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
@@ -70,12 +71,17 @@ def _run(recorder: Recorder, call: Call, operation: Operation) -> Outcome:
         recorder.fakes.replay()
     fakes = [operand.fake for operand in call.operands]  # type: ignore[attr-defined]
     before = versions_of(fakes)
-    observed = recorder.fakes.executor.run(call.function, call.args, call.kwargs, fakes, fill)
+    executor = recorder.fakes.executor
+    run = executor.run_once if call.reads_history else executor.run
+    observed = run(call.function, call.args, call.kwargs, fakes, fill)
     operation.bindings = recorder.shapes.bindings(observed.result, call.function)
     outcome = outcome_of(observed, fakes, before, describe_callable(call.function), recorder.fakes.symbolic)
     operation.made_already(observed.result)
+    recorder.tracked.note_result(observed.result)
     if outcome.written:
         recorder.tracked.refresh(observed.written)
+        written = tensors_among(call.operands[index] for index in outcome.written)
+        recorder.tracked.note_wrapper(written, observed.written)
     return outcome
 
 
@@ -93,8 +99,10 @@ def _emit(recorder: Recorder, call: Call, operation: Operation, outcome: Outcome
         refuse_compressed(call)
     written = [call.operands[index].root for index in outcome.written]  # type: ignore[attr-defined]
     recorder.tracked.refuse_hooked(written)
+    recorder.tracked.refuse_rebound(written)
     args, kwargs = call.node_args()
     node = operation.node = recorder.nodes.graph.create_node(call.kind, call.target, args, kwargs)
+    recorder.nodes.operations[node] = operation
     operation.result = outcome.result
     node.meta = NodeMeta(operation.example, call_chain(trace.frame))
     if operation.bindings:

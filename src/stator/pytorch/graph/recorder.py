@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stator.guards.base import Guard
 from stator.pytorch.graph.effects import GraphEffects
@@ -60,6 +60,10 @@ class Recorder:
     def record(self, call: Call) -> Value:
         """Record a call, and return the traced value of its result."""
         return record_call(self, call)
+
+    def examine(self, cls: type, *call: Any) -> None:
+        """Torch is about to call the `__torch_dispatch__` of a class (see `subclasses.examination`)."""
+        self.slots.examine(self, cls, *call)
 
     # -- the end ----------------------------------------------------------------------------------------------------
 

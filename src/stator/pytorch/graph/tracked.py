@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
@@ -9,17 +10,23 @@ import torch
 from stator import errors
 from stator.guards.base import Guard
 from stator.guards.guard import Predicate, TensorMatch
+from stator.pytorch.autograd.onlookers import only_accumulate
 from stator.pytorch.fake.metadata import hint_of, is_symbol
-from stator.pytorch.fake.storage import storage_of
+from stator.pytorch.fake.storage import storage_of, storages_of
+from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism
+from stator.pytorch.subclasses.wrappers import guard_class, sharing_guard, wrapper_guards
+from stator.pytorch.tensors.classes import inner_tensors, is_wrapper
 from stator.pytorch.tensors.reader import tensor_spec
 from stator.space.value import Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from stator.pytorch.fake.metadata import TensorMeta
     from stator.pytorch.graph.propagation import FakePropagation
-    from stator.pytorch.traced import Operation, TracedTensor
+    from stator.pytorch.traced import Operation, Rebound, TracedTensor
+    from stator.pytorch.types import Nested
     from stator.space.interfaces import Trace
 
 __all__ = ["TrackedTensors"]
@@ -38,8 +45,20 @@ class TrackedTensors:
         self.restructured: dict[int, TracedTensor] = {}
         #: the roots of tensors that get hooks when the graph has run
         self.hooked: set[TracedTensor] = set()
+        #: the leaves that accumulate gradients in the trace
+        self.accumulating: dict[TracedTensor, None] = {}
+        #: the instructions at which gradients were computed
+        self.backward_steps: list[int] = []
         #: results of autograd Functions that share memory with an argument
         self.own_gradients: dict[TracedTensor, Operation] = {}
+        #: tensor objects that have become other tensors than they were, and how (see `tensors.rebinding`)
+        self.rebound: dict[TracedTensor, Rebound] = {}
+        #: what an existing tensor was, that is an input of the graph as a leaf as well, by that leaf
+        self.lent: dict[TracedTensor, TracedTensor] = {}
+        #: new tensors whose storages have been copied, as if nothing else lay in them; and the steps at which
+        self.copied: dict[TracedTensor, int] = {}
+        #: whether gradients of a leaf come from several places of the graph, as it has had several memories
+        self.scattered = False
         #: whether the graph must be run in the order of the program, by no backend that works otherwise
         self.in_order = False
 
@@ -48,6 +67,9 @@ class TrackedTensors:
         if self.restructured and storage_of(value.host) in self.restructured:
             raise _shares_memory()
         dims = dynamism.dims(self.trace, value)
+        if is_wrapper(value.cls):
+            self._open(value)
+        self.note_result(value.host)
         self.existing.append(value)
         if not dims:
             self._guard(value)
@@ -61,6 +83,19 @@ class TrackedTensors:
         """The trace depends on the class and metadata of an existing tensor."""
         if value.source is not None:
             self.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))
+
+    def _open(self, wrapper: TracedTensor) -> None:
+        """The trace depends on what an existing wrapper holds, and finds that in it."""
+        guard_class(self.trace.space, wrapper.cls)
+        if wrapper.source is not None:
+            for guard in wrapper_guards(wrapper.host, wrapper.source):
+                self.trace.guard(guard)
+        for name, inner in inner_tensors(wrapper.host).items():
+            self.trace.recorder.nodes.inner.setdefault(id(inner), (wrapper, name))
+
+    def note_result(self, result: Nested) -> None:
+        """An operation has given this: AOTAutograd knows ragged sizes as symbols only, of which there are none here."""
+        self.in_order |= any(tensor.is_nested for tensor in tensors_in(result))
 
     def note(self, value: TracedTensor) -> None:
         """A new tensor has got its fake tensor: writes to the storage it shares must be seen in it."""
@@ -76,6 +111,7 @@ class TrackedTensors:
             if value.meta is None:
                 continue
             meta = self.fakes.describe(value._fake)
+            self.in_order |= meta is not value.meta and _has_grown(value._fake, value.meta)
             if meta is not value.meta and value.host is not None:
                 self._restructure(value)
             value.meta = meta
@@ -92,15 +128,39 @@ class TrackedTensors:
         if self.hooked and any(root in self.hooked for root in written):
             raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor with a hook"))
 
+    def note_wrapper(self, operands: Sequence[TracedTensor], written: set[int]) -> None:
+        """Of these operands, which are written, some may be wrappers, and have written what they hold."""
+        if not any(is_wrapper(operand.cls) for operand in operands):
+            return
+        self.in_order = True
+        roots, inner = {operand.root for operand in operands}, self.trace.recorder.nodes.inner
+        for value in self.existing:
+            holder = inner.get(id(value.host), (value,))[0]
+            if value._fake is not None and holder not in roots and storages_of(value._fake) & written:
+                raise Unsupported(errors.UnsupportedMutation("an in-place operation", "what holds existing tensors"))
+
+    def refuse_rebound(self, written: Iterable[TracedTensor]) -> None:
+        """An object that lies in the memory of another counts writes of its own, which no backend does for it."""
+        roots = {value.root for value, how in self.rebound.items() if how.data is not None} if self.rebound else ()
+        if any(root.host is not None and root in roots for root in written):
+            raise Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that got another's data"))
+
     def guards(self) -> list[Guard]:
-        """No other tensor lies in the storage of one whose metadata the program changes: its own might change too."""
+        """Gradients are accumulated and no more; what wrappers have in common they have still; and no other tensor lies
+        in the storage of one whose metadata the program changes: its own might change too.
+        """
         found: list[Guard] = []
+        waiting = [leaf.source for leaf in self.accumulating if leaf.source is not None]
+        if waiting:
+            text = f"gradients of {', '.join(s.expr() for s in waiting[:3])} … go to `.grad` alone"
+            found.append(Predicate(tuple(waiting), only_accumulate, text))
         for value in self.restructured.values():
             others = [other.source for other in self.existing if other is not value and other.source is not None]
             if others and value.source is not None:
                 text = f"{value.source.expr()} shares no storage with other tensors"
                 found.append(Predicate((value.source, *others), _apart, text))
-        return found
+        sharing = sharing_guard([value for value in self.existing if is_wrapper(value.cls)])
+        return found if sharing is None else [*found, sharing]
 
 
 def _apart(tensor: torch.Tensor, *others: torch.Tensor) -> bool:
@@ -110,6 +170,12 @@ def _apart(tensor: torch.Tensor, *others: torch.Tensor) -> bool:
 
 def _shares_memory() -> Unsupported:
     return Unsupported(errors.UnsupportedMutation("an in-place operation", "a tensor that shares memory"))
+
+
+def _has_grown(tensor: torch.Tensor, before: TensorMeta) -> bool:
+    """Whether a tensor has more elements than before (`resize_`), which AOTAutograd takes for those of another."""
+    counts = [math.prod(map(hint_of, shape)) for shape in (tensor.shape, before.shape)]
+    return counts[0] > counts[1]
 
 
 def _geometry(tensor: torch.Tensor) -> tuple[object, ...] | None:

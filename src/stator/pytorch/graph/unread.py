@@ -56,8 +56,11 @@ def refuse_inside(recorder: Recorder, graph: torch.fx.Graph) -> None:
     """The body of an operation has no results but those of the program: what nobody reads there cannot be kept."""
     if recorder.keeps_order:
         return
+    read = _Reading(recorder)
+    for node in reversed(list(graph.nodes)):
+        read.before(node)
     for node in graph.nodes:
-        if node in recorder.effects.fallible and not node.users:
+        if node in read.unread:
             name = describe_callable(recorder.effects.fallible[node].function)
             raise Unsupported(errors.UnsupportedTensorOperation(name, _WHY))
 

@@ -17,6 +17,7 @@ from stator.pytorch.fake.failure import Failure
 from stator.pytorch.graph.subgraph import record_module
 from stator.pytorch.nesting import tensors_in, value_of
 from stator.pytorch.tensors.lowering import Call, Lowering, Operand, fill
+from stator.space import facts
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -71,18 +72,22 @@ class _LeafLowering(Lowering):
 
     def value(self, value: Value) -> tuple[Nested, object]:
         value = value.force()
-        if not issubclass(value.cls, torch.nn.Module):
+        if not value.isa(torch.nn.Module):
             return super().value(value)
-        module = getattr(value, "host", None)
-        if not isinstance(module, torch.nn.Module):
+        module = value.host
+        if module is None:
             raise self.refuse("a module that was made in the compiled function")
         self.space.guard_identity(value)
-        names = [name for name, _ in [*module.named_parameters(), *module.named_buffers()]]
+        names = facts.answer(self.space, value, _tensor_names, "the names of its tensors")
         self.modules.append((module, {name: self.value(self.member(value, name))[0] for name in names}))
         return module, None
 
     def member(self, value: Value, path: str) -> Value:
         return functools.reduce(self.space.getattr, path.split("."), value)
+
+
+def _tensor_names(module: torch.nn.Module) -> tuple[str, ...]:
+    return tuple(name for name, _ in (*module.named_parameters(), *module.named_buffers()))
 
 
 class LeafModule(torch.nn.Module):

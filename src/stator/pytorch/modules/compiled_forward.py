@@ -1,7 +1,7 @@
-"""`compiled_module.forward`: the compiled module, with its hooks, as a call of the stand-in runs it.
+"""`compiled_module.forward`: the module, compiled, with its hooks, as a call of the compiled module runs it.
 
 Torch's own code is given the plain method: `Module._call_impl` calls it in between the hooks, and other tracers look at
-its code. So are other tracers that run the program. That of the stand-in's class is the module's.
+its code. So are other tracers that run the program. That of the compiled module's class is the module's.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
 __all__ = ["CompiledForward", "assign", "compiled_forward", "install", "is_torchs", "own", "plain_forward", "put"]
 
 
-def own(stand_in: Host, slot: str) -> Host:
-    """One of the variables that are the stand-in's own, whatever its module's class makes of attributes."""
-    return type(stand_in).__dict__[slot].__get__(stand_in)
+def own(compiled: Host, slot: str) -> Host:
+    """One of the variables that are the compiled module's own, whatever its module's class makes of attributes."""
+    return type(compiled).__dict__[slot].__get__(compiled)
 
 
-def put(stand_in: Host, slot: str, item: Nested) -> None:
+def put(compiled: Host, slot: str, item: Nested) -> None:
     """Set one of them."""
-    type(stand_in).__dict__[slot].__set__(stand_in, item)
+    type(compiled).__dict__[slot].__set__(compiled, item)
 
 
-def assign(stand_in: Host, forward: object) -> None:
-    """Have a call of the stand-in call this, and compile that (None: the module). The module stays as it is."""
-    compiled = own(stand_in, "_stator_module")
-    if forward is compiled:
+def assign(compiled: Host, forward: object) -> None:
+    """Have a call of the compiled module call this, and compile that (None: the module). The module stays as it is."""
+    module = own(compiled, "_stator_module")
+    if forward is module:
         forward = None
-    put(stand_in, "_stator_assigned", forward)
-    put(stand_in, "_stator_call", compiled if forward is None else Compiled(forward, compiled.region))
+    put(compiled, "_stator_assigned", forward)
+    put(compiled, "_stator_call", module if forward is None else Compiled(forward, module.region))
 
 
-def _unassign(stand_in: Host) -> None:
-    assign(stand_in, None)
+def _unassign(compiled: Host) -> None:
+    assign(compiled, None)
 
 
 class CompiledForward(property):
-    """`forward` in the class of stand-ins; a property, as Dynamo understands how one is read.
+    """`forward` in the class of compiled modules; a property, as Dynamo understands how one is read.
 
     Args:
         cls: the class of the modules.
@@ -63,17 +63,17 @@ class CompiledForward(property):
         return compiled_forward(instance)
 
 
-def compiled_forward(stand_in: Host) -> object:
-    """The `forward` of a stand-in, as programs find it."""
-    assigned = own(stand_in, "_stator_assigned")
-    return own(stand_in, "_stator_module") if assigned is None else assigned
+def compiled_forward(compiled: Host) -> object:
+    """The `forward` of a compiled module, as programs find it."""
+    assigned = own(compiled, "_stator_assigned")
+    return own(compiled, "_stator_module") if assigned is None else assigned
 
 
-def plain_forward(stand_in: Host) -> object:
-    """What it would be if this were no stand-in."""
-    assigned = own(stand_in, "_stator_assigned")
-    found = stand_in.__dict__.get("forward") if assigned is None else assigned
-    return super(type(stand_in), stand_in).forward if found is None else found
+def plain_forward(compiled: Host) -> object:
+    """What it would be if this were no compiled module."""
+    assigned = own(compiled, "_stator_assigned")
+    found = compiled.__dict__.get("forward") if assigned is None else assigned
+    return super(type(compiled), compiled).forward if found is None else found
 
 
 def is_torchs(names: dict[str, object]) -> bool:

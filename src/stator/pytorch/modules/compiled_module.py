@@ -16,6 +16,7 @@ import torch
 
 from stator._core import Compiled, call_held
 from stator.compiler.copies import Compiling, reduced_to
+from stator.guards.raw import members
 from stator.pytorch.modules.compiled_forward import CompiledForward, assign, own, put
 from stator.pytorch.modules.wrapped_state import unwrap_keys, unwrapped
 
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
     from stator.compiler.region import CompileRegion
     from stator.pytorch.types import Args, Function, Host
 
-__all__ = ["StandIn", "is_stand_in", "module_stand_in", "original_of"]
+__all__ = ["CompiledModule", "compiled_module", "is_compiled_module", "original_of"]
 
 #: held by their instances: they derive from the classes that they are kept for
 _classes: weakref.WeakKeyDictionary[type, weakref.ref[type]] = weakref.WeakKeyDictionary()
 
 
-def module_stand_in(model: torch.nn.Module, compile_region: CompileRegion) -> Host:
-    """The stand-in of an `nn.Module`, or None for anything else.
+def compiled_module(model: torch.nn.Module, compile_region: CompileRegion) -> Host:
+    """What `stator.compile` gives for an `nn.Module`; None for anything else.
 
     Args:
         model: what `stator.compile` was given.
@@ -49,14 +50,14 @@ def module_stand_in(model: torch.nn.Module, compile_region: CompileRegion) -> Ho
     return made
 
 
-def is_stand_in(module: torch.nn.Module) -> bool:
-    """Whether the object is the stand-in of a module."""
-    return issubclass(type(module), StandIn)
+def is_compiled_module(module: torch.nn.Module) -> bool:
+    """Whether the object is a module that `stator.compile` gave."""
+    return issubclass(type(module), CompiledModule)
 
 
 def original_of(module: torch.nn.Module) -> Host:
-    """The module that a stand-in stands for; any other object itself."""
-    return module._orig_mod if is_stand_in(module) else module
+    """The module that a compiled one was made of; any other object itself."""
+    return module._orig_mod if is_compiled_module(module) else module
 
 
 class _Signature:
@@ -68,14 +69,14 @@ class _Signature:
         return inspect.signature(instance._orig_mod)
 
 
-class StandIn:
-    """What all stand-ins have, before their module's class in the MRO."""
+class CompiledModule:
+    """What all compiled modules have, before their module's class in the MRO."""
 
     __slots__ = ()
     __signature__ = _Signature()
 
     def __init_subclass__(cls, **kwargs: object) -> None:
-        """Making a stand-in's class is none of the business of the module's class."""
+        """Making a compiled module's class is none of the business of the module's class."""
 
     @property
     def _orig_mod(self) -> torch.nn.Module:
@@ -101,7 +102,7 @@ class StandIn:
     def _load_from_state_dict(
         self, state_dict: dict[str, object], prefix: str, *args: object, **kwargs: object
     ) -> None:
-        """The stand-in as part of a module whose state is loaded: `state_dict` is that call's own copy."""
+        """The compiled module as part of a module whose state is loaded: `state_dict` is that call's own copy."""
         unwrap_keys(self, state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)  # type: ignore[misc]
 
@@ -121,27 +122,27 @@ class StandIn:
 
     def __deepcopy__(self, memo: dict[int, object]) -> Host:
         made = copy.deepcopy(self._orig_mod, memo)
-        # A module may refer to its own stand-in.
+        # A module may refer to what it was compiled to.
         return memo.get(id(self)) or _again(made, self._stator_region)
 
 
-def _keep_original(stand_in: Host, module: torch.nn.Module) -> None:
+def _keep_original(compiled: Host, module: torch.nn.Module) -> None:
     """`compiled._orig_mod = module`: libraries put back what they have taken out."""
-    if module is not stand_in._orig_mod:
+    if module is not compiled._orig_mod:
         text = "a compiled module stands for one module: its _orig_mod cannot be another; compile that one instead"
-        raise AttributeError(text, name="_orig_mod", obj=stand_in)
+        raise AttributeError(text, name="_orig_mod", obj=compiled)
 
 
 def _again(module: torch.nn.Module, compile_region: CompileRegion) -> Host:
     """A copy of the module, compiled as the first one was, with caches of its own."""
-    return module_stand_in(module, compile_region.copy())
+    return compiled_module(module, compile_region.copy())
 
 
 _UNUSED = "__jit_unused_properties__"
 
 
 def _class_of(cls: type) -> type:
-    """The class of the stand-ins of modules of a class."""
+    """The class of compiled modules for modules of a class."""
     known = _classes.get(cls)
     found = None if known is None else known()
     if found is None:
@@ -153,9 +154,9 @@ def _class_of(cls: type) -> type:
         }
         namespace.update(_forwarded_slots(cls))
         # jit.script() would compile the properties of the class.
-        own_properties = [name for name, item in vars(StandIn).items() if isinstance(item, property)]
+        own_properties = [name for name, item in vars(CompiledModule).items() if isinstance(item, property)]
         namespace[_UNUSED] = [*getattr(cls, _UNUSED, ()), *own_properties]
-        found = type.__new__(type(cls), cls.__name__, (StandIn, cls), namespace)
+        found = type.__new__(type(cls), cls.__name__, (CompiledModule, cls), namespace)
         type.__setattr__(found, "forward", CompiledForward(cls))
         call_held(found, _plain_call(cls))
         _classes[cls] = weakref.ref(found)
@@ -163,9 +164,9 @@ def _class_of(cls: type) -> type:
 
 
 def _plain_call(cls: type) -> Function:
-    """What other tracers find as a stand-in's `__call__` and trace through: the module's own call.
+    """What other tracers find as a compiled module's `__call__` and trace through: the module's own call.
 
-    Calling a stand-in runs no such Python: its type calls what it holds.
+    Calling a compiled module runs no such Python: its type calls what it holds.
     """
 
     def __call__(self: Host, /, *args: object, **kwargs: object) -> object:
@@ -182,8 +183,7 @@ def _forwarded_slots(cls: type) -> dict[str, object]:
     return {
         name: _Forwarded(descriptor)
         for base in reversed(cls.__mro__)
-        for name, descriptor in vars(base).items()
-        if isinstance(descriptor, types.MemberDescriptorType)
+        for name, descriptor in members(base, types.MemberDescriptorType).items()
     }
 
 

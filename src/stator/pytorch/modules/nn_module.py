@@ -19,10 +19,10 @@ from stator.models.classes.instance import InstanceValue
 from stator.models.containers.dict_ import DictValue
 from stator.pytorch import internals
 from stator.pytorch.modules.compiled_forward import CompiledForward, compiled_forward, is_torchs, plain_forward
-from stator.pytorch.modules.compiled_module import StandIn
+from stator.pytorch.modules.compiled_module import CompiledModule
 from stator.space.attributes import is_generic
 from stator.space.protocol import NONE, TailCall, register
-from stator.space.value import Constant, Unsupported, Value
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.space.space import Space
@@ -54,7 +54,7 @@ def _plain_dict(value: Value | None) -> DictValue | None:
 _PLAIN_DICTS = (dict, _GLOBALS["OrderedDict"])
 
 
-def _find(space: Space, members: DictValue, name: Constant) -> Value | None:
+def _find(space: Space, members: DictValue, name: Value) -> Value | None:
     """The item under a name; an empty dict is guarded as such, once for all names."""
     table = members.table
     if not table.complete and not table.overlay and not members.host:
@@ -70,7 +70,7 @@ def _getattr(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
         return None
     module, name = args[0].force(), args[1].force()
     attrs = _attributes(space, module)
-    if attrs is None or type(name) is not Constant or name.cls is not str:
+    if attrs is None or not name.constant or name.cls is not str:
         return None
     for kind in _MEMBERS:
         members = attrs.get_str(space, kind)
@@ -90,7 +90,7 @@ def _setattr(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
     if len(args) != 3 or kwargs:
         return None
     module, name, item = (arg.force() for arg in args)
-    if type(name) is not Constant or name.cls is not str or issubclass(item.cls, _MEMBER_CLASSES):
+    if not name.constant or name.cls is not str or item.isa(_MEMBER_CLASSES):
         return None
     attrs = _attributes(space, module)
     if attrs is None or not _is_ordinary(space, attrs, name):
@@ -102,7 +102,7 @@ def _setattr(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
 _MEMBER_CLASSES = (torch.Tensor, _Module)
 
 
-def _is_ordinary(space: Space, attrs: AttrDict, name: Constant) -> bool:
+def _is_ordinary(space: Space, attrs: AttrDict, name: Value) -> bool:
     """Whether no parameter, module or buffer has the name."""
     for kind in ("_parameters", "_modules", "_buffers"):
         members = attrs.get_str(space, kind)
@@ -145,7 +145,7 @@ def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
     if internals.tracing_state() is not None:
         raise Unsupported(errors.UnsupportedCCall("torch.jit.trace"))
     if _wants_gradients(space, module):
-        raise Unsupported(errors.AutogradCall(f"{module.cls.__name__}, which has hooks on its gradients,"))
+        raise Unsupported(errors.AutogradCall(module.cls.__name__, "it has hooks on its gradients"))
     forward = _plain_forward(space, module)
     if not all(_is_empty(space, attrs.get_str(space, name)) for name in _HOOKS):
         return None
@@ -156,16 +156,16 @@ def _call(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | 
 
 
 def _plain_forward(space: Space, module: Value) -> Value:
-    """The `forward` that `_call_impl` finds: of a stand-in, not the compiled one."""
-    if issubclass(module.cls, StandIn):
+    """The `forward` that `_call_impl` finds: of a compiled module, the plain one."""
+    if module.isa(CompiledModule):
         return space.call(space.existing(plain_forward), [module], {})
     return space.getattr(module, "forward")
 
 
-def _forward_of_stand_in(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _forward_of_compiled(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """`compiled.forward`, as it is found by the code of the frame in which it stands."""
     instance = args[1].force()
-    if not issubclass(instance.cls, StandIn):
+    if not instance.isa(CompiledModule):
         return None
     find = plain_forward if is_torchs(space.trace.frame.globals) else compiled_forward
     return space.call(space.existing(find), [instance], {})
@@ -182,7 +182,7 @@ def install() -> None:
     register(_Module.__setattr__, _setattr)
     register(internals.module_wrapped_call, _wrapped_call)
     register(internals.module_call, _call)
-    register(CompiledForward.__get__, _forward_of_stand_in)
+    register(CompiledForward.__get__, _forward_of_compiled)
     for code in (internals.module_call.__code__, *internals.module_call.__code__.co_consts):
         if isinstance(code, CodeType):
             # met by itself only where it is left to Python: the engine's hooks are in there

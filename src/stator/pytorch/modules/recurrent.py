@@ -9,12 +9,14 @@ import torch
 from stator import errors
 from stator.pytorch import internals
 from stator.pytorch.tensors.calls import function_handler
+from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue, tensors_among
 from stator.space.protocol import Handler, register
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Host
+    from stator.pytorch.types import Host, Nested
     from stator.space.space import Space
 
 _C: Any = internals.VariableFunctions
@@ -29,9 +31,11 @@ def _handler(host: Host) -> Handler:
         if len(args) == _ARGUMENTS and not isinstance(space.known(args[3].force()), bool):
             raise Unsupported(errors.DataDependentValue(f"torch.{host.__name__}"))  # of a packed sequence
         if len(args) == _ARGUMENTS and not space.trace.recorder.keeps_order:
-            why = _difference(space, host, args)
-            if why is not None:
+            if space.known(args[5].force()) != 0 and space.known(args[6].force()) is not False:
+                why = "taken apart, it drops out other elements"
                 raise Unsupported(errors.UnsupportedTensorOperation(f"torch.{host.__name__}", why))
+            if _only_parameters_want_gradients(space, host, args):
+                return record(space, Call(lstm_with_gradients, "call_function", lstm_with_gradients), args, kwargs)
         return otherwise(space, args, kwargs)
 
     return handler
@@ -44,17 +48,18 @@ def _reading(host: Host) -> Handler:
     return handler
 
 
-def _difference(space: Space, host: Host, args: list[Value]) -> str | None:
-    """Why the operation, taken apart by AOTAutograd, does something else."""
-    if space.known(args[5].force()) != 0 and space.known(args[6].force()) is not False:
-        return "taken apart, it drops out other elements"
+def _only_parameters_want_gradients(space: Space, host: Host, args: list[Value]) -> bool:
+    """Whether an LSTM would lose its gradients: taken apart, it looks at its input alone to see if any are wanted."""
     given = args[0].force()
     if host is not _C.lstm or not torch.is_grad_enabled() or not isinstance(given, TensorValue) or given.requires_grad:
-        return None
-    params = [value.force() for value in space.unpack(args[2])]
-    if any(tensor.requires_grad for tensor in tensors_among(params)):
-        return "taken apart, it looks at its input alone to see if gradients are wanted"
-    return None
+        return False
+    others = [value.force() for group in args[1:3] for value in space.unpack(group)]
+    return any(tensor.requires_grad for tensor in tensors_among(others))
+
+
+def lstm_with_gradients(given: torch.Tensor, *args: Any) -> Nested:
+    """`torch.lstm`, whose input wants gradients that nobody asks for."""
+    return _C.lstm(given.detach().requires_grad_(), *args)
 
 
 def install() -> None:

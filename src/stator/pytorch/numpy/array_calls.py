@@ -106,18 +106,18 @@ def _unwrapped(leaf: Nested) -> Nested:
 
 
 class Answer:
-    """NumPy's answer on stand-ins: the result and the stand-ins, or the error."""
+    """NumPy's answer on samples: the result and the samples, or the error."""
 
-    def __init__(self, result: Nested, stand_ins: list[Host], error: Exception | None) -> None:
+    def __init__(self, result: Nested, samples: list[Host], error: Exception | None) -> None:
         self.result = result
-        self.stand_ins = stand_ins
+        self.samples = samples
         self.error = error
 
     def given(self, part: object) -> int | None:
         """Which of the arguments a part of the result is."""
         if isinstance(part, np.bool_):
             return None  # there are but two
-        return next((i for i, array in enumerate(self.stand_ins) if array is part), None)
+        return next((i for i, array in enumerate(self.samples) if array is part), None)
 
     def computes(self) -> bool:
         """Whether the result is no view of an argument."""
@@ -129,7 +129,7 @@ class Answer:
 
     def shares(self, part: object) -> set[int]:
         """In the memory of which arguments a part of the result lies."""
-        return {i for i, array in enumerate(self.stand_ins) if _owner(array) is _owner(part)}
+        return {i for i, array in enumerate(self.samples) if _owner(array) is _owner(part)}
 
 
 def _owner(array: Host) -> Host:
@@ -150,7 +150,7 @@ def ask(
         return None
     failures = []
     for filling in (0, 1, 2):
-        operands = [_stand_in(t, cls, filling) for t, cls in zip(tensors, classes, strict=True)]
+        operands = [_sample(t, cls, filling) for t, cls in zip(tensors, classes, strict=True)]
         try:
             with collected(warned), np.errstate(all="ignore"):
                 result = host(*fill(args, operands), **fill(kwargs, operands))
@@ -184,7 +184,7 @@ def _size(tensor: torch.Tensor) -> int:
     return math.prod(_number(n) for n in tensor.shape)
 
 
-def _stand_in(tensor: FakeOperand, cls: type, filling: int) -> Host:
+def _sample(tensor: FakeOperand, cls: type, filling: int) -> Host:
     if not isinstance(tensor, torch.Tensor):
         return _number(tensor)
     shape, strides = [_number(n) for n in tensor.shape], [_number(n) for n in tensor.stride()]

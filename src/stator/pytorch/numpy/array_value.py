@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from stator import errors
-from stator.guards.source import CallSource, ConstSource
+from stator.guards.source import CallSource
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch.fake.metadata import hint_of
 from stator.pytorch.numpy.array_calls import numpy_dtype, tensor_of
@@ -74,7 +74,7 @@ class ArrayValue(ObjectValue):
 
 def _existing(space: Space, host: Host, source: Source) -> TensorValue | None:
     """The tensor in the memory of an existing array."""
-    if type(source) is ConstSource or type(host) not in (np.ndarray, *SCALARS):
+    if source.is_constant or type(host) not in (np.ndarray, *SCALARS):
         return None
     try:
         tensor = tensor_of(host)

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from stator import errors
-from stator.guards.source import ConstSource
 from stator.pytorch.numpy import array_calls
 from stator.pytorch.numpy.array_calls import name_of, numpy_dtype, refusal
 from stator.pytorch.numpy.array_value import FIELDS, SCALARS, ArrayValue
@@ -204,4 +203,4 @@ def install() -> None:
 
 def _scalar(space: Space, host: Host, source: Source) -> Value:
     """An existing scalar: a tensor that is read at every call."""
-    return Constant(host, source) if type(source) is ConstSource else ArrayValue.from_host(space, host, source)
+    return Constant(host, source) if source.is_constant else ArrayValue.from_host(space, host, source)

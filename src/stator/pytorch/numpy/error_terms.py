@@ -106,7 +106,7 @@ class ErrorTerms:
     def _division(self, host: Host, args: Sequence[Value], found: Found) -> bool:
         spec = ufunc_of(host)
         dividend, divisor = args[::-1] if spec is not None and spec[1] == "reflected" else args
-        if type(divisor) is Constant:
+        if divisor.constant:
             return bool(divisor.host > 0 or (divisor.host < -1))
         tensor = getattr(divisor, "tensor", None)
         if tensor is None:
@@ -114,7 +114,7 @@ class ErrorTerms:
         found.flags.append(self._all(self._do("ne", tensor, 0)))
         if tensor.dtype.is_signed:
             least = torch.iinfo(tensor.dtype).min
-            if type(dividend) is Constant:
+            if dividend.constant:
                 return bool(dividend.host != least)
             # Of these two, one alone is harmless.
             harmless = self._do("ne", tensor, -1), self._do("ne", dividend.tensor, least)  # type: ignore[attr-defined]

@@ -133,7 +133,7 @@ def kind_of(host: Host, name: str, operands: Sequence[DType], result: Nested, op
         host: NumPy's function.
         name: its name, as `array_calls.array_call` knows it.
         operands: the data types of the arrays among the operands.
-        result: what the function gives for stand-ins.
+        result: what the function gives for samples.
         options: the names of the keyword arguments.
     """
     results = [part.dtype for part in leaves_of(result) if isinstance(part, np.ndarray | np.generic)]

@@ -166,7 +166,7 @@ def _kind(space: Space, value: Value) -> Any:
 def _of_type(space: Space, value: Value, dtype: torch.dtype) -> Value:
     if not isinstance(value, ArrayValue):
         # torch computes with a number of Python's in single precision, and rounds the result only.
-        if dtype == np.float16 and type(value) is Constant:
+        if dtype == np.float16 and value.constant:
             return embedded(space, np.float16(value.host))
         return value
     if numpy_dtype(value.tensor.dtype) == dtype:
@@ -177,7 +177,7 @@ def _of_type(space: Space, value: Value, dtype: torch.dtype) -> Value:
 def _widened(space: Space, value: Value) -> Value:
     """A float of Python's in double precision."""
     value = value.force()
-    if type(value) is Constant and value.cls is float:
+    if value.constant and value.cls is float:
         return embedded(space, np.float64(value.host))
     return value
 
@@ -213,7 +213,7 @@ class _Arguments:
                 raise refusal(self.name, "an array and a scalar are one tensor")
             self.arrays.setdefault(id(value.tensor), value)
             return value.tensor
-        if issubclass(value.cls, torch.Tensor):
+        if value.isa(torch.Tensor):
             raise refusal(self.name, "a tensor is among the arrays")
         items = items_of(self.space, value)
         if items is not None:

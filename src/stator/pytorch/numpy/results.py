@@ -12,7 +12,7 @@ from stator.pytorch.numpy.array_calls import Answer, numpy_dtype, refusal, same_
 from stator.pytorch.numpy.array_value import ArrayValue
 from stator.pytorch.tensors.recording import record_method
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.value import Constant, Unsupported, Value
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Host
@@ -46,7 +46,7 @@ class Result:
         self.arrays = arrays
 
     def of(self, value: Value, real: Host) -> Value:
-        """The traced result, or part of it, for that of NumPy on stand-ins."""
+        """The traced result, or part of it, for that of NumPy on samples."""
         if isinstance(real, np.ndarray | np.generic):
             if not isinstance(value, TensorValue):
                 raise self.differs("kind")
@@ -59,7 +59,7 @@ class Result:
             return self.space.new_list(parts) if type(real) is list else self.space.new_tuple(parts)
         if value.symbolic and value.cls is type(real):
             return value
-        if type(value) is not Constant or value.cls is not type(real) or value.host != real:
+        if not value.constant or value.cls is not type(real) or value.host != real:
             raise self.differs("kind")
         return value
 

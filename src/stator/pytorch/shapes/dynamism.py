@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator.controls.dynamo_config import warn_once
-from stator.guards.source import ConstSource, ItemSource, LocalSource, Source
+from stator.guards.source import ItemSource, LocalSource, Source
 from stator.pytorch.shapes.named_sources import is_told_of, told_dynamic
+from stator.pytorch.tensors.classes import is_wrapper
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -27,7 +28,9 @@ _VARIES = "varies"
 def dims(trace: Trace, value: TracedTensor) -> dict[int, object]:
     """The dimensions that are to be symbols, with torch's kind of symbol."""
     tensor, source = value.host, value.source
-    if source is None or type(source) is ConstSource or tensor.layout is not torch.strided or tensor.is_nested:
+    if source is None or source.is_constant or tensor.layout is not torch.strided or tensor.is_nested:
+        return {}
+    if is_wrapper(type(tensor)):
         return {}
     told = _told(trace, tensor, source) if is_told_of(trace) else {}
     kept = {dim for dim, dynamic in told.items() if not dynamic}
@@ -144,7 +147,7 @@ def contents_stay(trace: Trace, value: TracedTensor) -> bool:
 
 def number_varies(trace: Trace, host: int | float, source: Source) -> bool:
     """Whether a number read from the frame had another value in an earlier trace of the same code."""
-    if type(source) is ConstSource:
+    if source.is_constant:
         return False
     told = told_dynamic(trace, source, host) if type(host) is int and is_told_of(trace) else None
     if told is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,9 +18,10 @@ from stator.guards.guard import Predicate
 from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable, first_line
-from stator.pytorch.fake.metadata import is_symbol
+from stator.pytorch.fake.metadata import expression_of, is_symbol
 from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism
+from stator.pytorch.shapes.contexts import Form, constrain, context_of, form_of, origin_of, static_context
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import Restart
@@ -110,6 +111,8 @@ class Shapes:
         self.numbers: dict[Source, SymValue] = {}
         self.elements: dict[object, Value] = {}
         self.frozen: list[Predicate] | None = None
+        #: whether numbers read from the frame are not to be symbols for now, however they vary
+        self.reads_constants = False
 
     @property
     def env(self) -> ShapeEnv:
@@ -140,13 +143,13 @@ class Shapes:
         """The reference implementation's name for where an input comes from; unique per value."""
         known = self._origins.get(id(value))
         if known is None:
-            known = self._origins[id(value)] = _origin(self._input_name(value))
+            known = self._origins[id(value)] = origin_of(self._input_name(value))
         return known
 
     def origin_maker(self, value: TracedValue) -> Callable[[], object]:
         """What returns the origin of an input when it is called, also after the trace."""
         known = self._origins.get(id(value))
-        return functools.partial(_origin, self._input_name(value)) if known is None else lambda: known
+        return functools.partial(origin_of, self._input_name(value)) if known is None else lambda: known
 
     def _input_name(self, value: TracedValue) -> str:
         name = self._inputs.get(id(value))
@@ -154,6 +157,14 @@ class Shapes:
             name = self._inputs[id(value)] = f"input{len(self._inputs)}"
             self._sources[name] = value.source  # type: ignore[assignment]
         return name
+
+    def hand_over(self, value: TracedValue, before: TracedValue) -> None:
+        """What is known of an input belongs to another value from now on, as the object has become another tensor."""
+        tables: tuple[dict[int, Any], ...] = (self._inputs, self._origins, self._contexts, self._makers)
+        for table in tables:
+            if id(value) in table:
+                table[id(before)] = table.pop(id(value))
+        self.elements.clear()  # numbers read from the tensor that it was
 
     def source_of(self, origin: Origin) -> Source:
         """Our source of an input, from its origin."""
@@ -164,10 +175,22 @@ class Shapes:
         known = self._contexts.get(id(value))
         if known is None:
             host = value.host
-            known = _context(host.dim(), self.origin(value), dims, _base_dim(host))
-            _constrain(known, dynamism.ranges(value.host))
+            known = context_of(form_of(host), self.origin(value), dims)
+            constrain(known, dynamism.ranges(value.host))
             self._contexts[id(value)] = known
         return known
+
+    def made_like(self, value: TracedTensor) -> None:
+        """An input that is made before the graph runs has the symbols in its sizes that other inputs bring in."""
+        from torch.fx.experimental.symbolic_shapes import DimDynamic
+
+        origin, fake = self.origin(value), value.fake
+        parts = [(internals.TensorProperty.SIZE, i, number) for i, number in enumerate(fake.shape) if is_symbol(number)]
+        context = context_of(Form(fake.dim()), origin, {i: DimDynamic.DYNAMIC for _, i, _ in parts})
+        known = context.shape_env_to_source_to_symbol_cache[id(self.env)] = {}
+        for kind, i, number in parts:
+            known[internals.TensorPropertySource(origin, kind, i).name] = number.node.expr
+        self._contexts[id(value)] = context
 
     def context_maker(self, value: TracedTensor) -> Callable[[], object]:
         """What returns the symbolic context of an existing tensor when it is called, also after the trace.
@@ -180,7 +203,7 @@ class Shapes:
         make = self._makers.get(id(value))
         if make is None:
             host = value.host
-            described = functools.partial(_static_context, host.dim(), self._input_name(value), _base_dim(host))
+            described = functools.partial(static_context, form_of(host), self._input_name(value))
             make = self._makers[id(value)] = functools.cache(described)
         return make
 
@@ -222,7 +245,7 @@ class Shapes:
         value = SymValue.existing(self.recorder, None, source)
         value.cls = type(host)
         origin = self.origin(value)
-        context = _context(0, internals.FloatTensorSource(origin), {}, None)
+        context = context_of(Form(0), internals.FloatTensorSource(origin), {})
         symbol = self.env.create_unspecified_symbol(host, origin, DimDynamic.DYNAMIC, symbolic_context=context)
         make = self.env.create_symintnode if type(host) is int else self.env.create_symfloatnode
         value.number = make(symbol, hint=host, source=origin)
@@ -372,7 +395,8 @@ def sizes_of(operand: FakeOperand) -> tuple[Number, ...]:
 
 def _symbols_of(number: Number) -> Set[sympy.Symbol]:
     """The symbols that a number depends on."""
-    return number.node.expr.free_symbols if is_symbol(number) else frozenset()
+    expression = expression_of(number) if is_symbol(number) else None
+    return frozenset() if expression is None else expression.free_symbols
 
 
 def new_env(may_be_new: bool) -> ShapeEnv:
@@ -380,41 +404,6 @@ def new_env(may_be_new: bool) -> ShapeEnv:
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     return ShapeEnv(allow_scalar_outputs=may_be_new, allow_dynamic_output_shape_ops=may_be_new)
-
-
-def _origin(name: str) -> Origin:
-    return internals.LocalSource(local_name=name)
-
-
-def _base_dim(tensor: torch.Tensor) -> int | None:
-    """The number of dimensions of what a tensor is a view of."""
-    return internals.base(tensor).dim() if internals.is_view(tensor) else None
-
-
-def _context(ndim: int, origin: Origin, dims: dict[int, object], base_dim: int | None) -> SymbolicContext:
-    """A symbolic context; `base_dim` is the number of dimensions of what the tensor is a view of."""
-    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatefulSymbolicContext
-
-    inner = None if base_dim is None else _context(base_dim, internals.AttrSource(origin, "_base"), {}, None)
-    return StatefulSymbolicContext(
-        dynamic_sizes=[dims.get(i, DimDynamic.STATIC) for i in range(ndim)],
-        tensor_source=origin,
-        view_base_context=inner,
-    )
-
-
-def _static_context(ndim: int, name: str, base_dim: int | None) -> SymbolicContext:
-    """The symbolic context of the input of this name."""
-    return _context(ndim, _origin(name), {}, base_dim)
-
-
-def _constrain(context: SymbolicContext, ranges: dict[int, tuple[int, int | None]]) -> None:
-    """Have the sizes of a tensor's dimensions taken to be in the ranges, and guarded to be."""
-    from torch.fx.experimental.symbolic_shapes import StrictMinMaxConstraint, ValueRanges, int_oo
-
-    for dim, (least, most) in ranges.items():
-        sizes = ValueRanges(least, int_oo if most is None else most)
-        context.constraint_sizes[dim] = StrictMinMaxConstraint(vr=sizes, warn_only=True)
 
 
 def _shape_guard(texts: list[str], names: tuple[str, ...], sources: tuple[Source, ...]) -> Predicate:

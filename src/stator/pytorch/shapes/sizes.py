@@ -58,7 +58,7 @@ def _joined(swap: bool) -> Handler:
     """`size + other` of a tuple, from whichever side."""
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-        if len(args) != 2 or kwargs or not all(issubclass(arg.force().cls, tuple) for arg in args):
+        if len(args) != 2 or kwargs or not all(arg.force().isa(tuple) for arg in args):
             return None
         left, right = (space.unpack(arg) for arg in (reversed(args) if swap else args))
         return new_size(space, [space.index(item) for item in (*left, *right)])

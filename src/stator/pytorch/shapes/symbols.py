@@ -11,7 +11,7 @@ import torch
 from stator import errors
 from stator.guards.guard import TypeIs
 from stator.pytorch import internals
-from stator.pytorch.fake.metadata import NumberMeta, hint_of, number_meta
+from stator.pytorch.fake.metadata import NumberMeta, expression_of, hint_of, number_meta
 from stator.pytorch.graph.node_meta import NodeMeta, call_chain
 from stator.pytorch.shapes.dynamism import number_varies
 from stator.space.deferred import DeferredNumber, DeferredStr
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import Operation
-    from stator.pytorch.types import Function, GraphValue, Host, Number
+    from stator.pytorch.types import Function, GraphValue, Host, Number, Path
     from stator.space.interfaces import Trace, Writer
     from stator.space.protocol import Handler
     from stator.space.space import Space
@@ -45,9 +45,7 @@ class SymValue(Value):
     symbolic = True
     host = None
 
-    def __init__(
-        self, recorder: Recorder, number: Number, operation: Operation | None, path: tuple[int, ...] = ()
-    ) -> None:
+    def __init__(self, recorder: Recorder, number: Number, operation: Operation | None, path: Path = ()) -> None:
         self.cls = _CLASSES.get(type(number), int)
         self.source: Source | None = None
         self.recorder = recorder
@@ -61,6 +59,14 @@ class SymValue(Value):
         """A number that existed before the trace, or a size of a tensor that did."""
         self = cls(recorder, number, None)
         self.source = source
+        return self
+
+    @classmethod
+    def computed(cls, recorder: Recorder, number: Number, node: torch.fx.Node) -> SymValue:
+        """A number that a node of the graph computes."""
+        self = cls(recorder, number, None)
+        self._node = node
+        recorder.nodes.values[node] = self
         return self
 
     @property
@@ -100,7 +106,7 @@ class SymValue(Value):
 
 def literal(trace: Trace, host: Host, source: Source) -> Value | None:
     """A number read from the frame that has varied (protocol.LITERAL_HOOKS)."""
-    if type(host) not in (int, float) or trace.recorder is None:
+    if type(host) not in (int, float) or trace.recorder is None or trace.recorder.shapes.reads_constants:
         return None
     if not number_varies(trace, host, source) or host in (0, 1) or not math.isfinite(host):
         return None
@@ -119,6 +125,8 @@ def decide(trace: Trace, value: Value) -> Host:
         return None
     from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
+    if value.cls is int and expression_of(value.number) is None:
+        raise Unsupported(errors.DataDependentBranch(value.describe()))
     try:
         return value.cls(value.number)
     except GuardOnDataDependentSymNode:
@@ -152,9 +160,7 @@ def compute(space: Space, function: Function, args: Sequence[GraphValue], target
     given = [arg.node if arg.symbolic else known for arg, known in zip(args, numbers, strict=True)]
     node = recorder.nodes.graph.call_function(target or function, tuple(given))
     node.meta = NodeMeta(lambda: number, call_chain(space.trace.frame))
-    made = SymValue(recorder, number, None)
-    made._node = node
-    return made
+    return SymValue.computed(recorder, number, node)
 
 
 def _failure(space: Space, function: Function, numbers: list[Number], error: Exception) -> Exception:
@@ -184,7 +190,7 @@ def _method(function: Function, swap: bool = False) -> Handler:
             return NOT_IMPLEMENTED if len(values) == 2 else None
         if function not in _OF_CONDITIONS and any(v.symbolic and v.cls is bool for v in values):
             return space.run_known(function, [_known(space, v) for v in values[:: -1 if swap else 1]])
-        if any(type(v) is Constant and v.host != v.host for v in values):
+        if any(v.constant and v.host != v.host for v in values):
             return None  # symbols cannot be compared with a NaN
         if len(values) == 2 and values[0].cls is int and values[1].cls is float:
             return NOT_IMPLEMENTED  # int leaves it to float's reflected method
@@ -194,7 +200,7 @@ def _method(function: Function, swap: bool = False) -> Handler:
 
 
 def _is_number(value: Value) -> bool:
-    return value.symbolic or (type(value) is Constant and value.cls in (int, float, bool))
+    return value.symbolic or (value.constant and value.cls in (int, float, bool))
 
 
 def _truth(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -214,7 +220,7 @@ def _text(function: Function) -> Handler:
 
     def handler(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         values = [arg.force() for arg in args]
-        if not isinstance(values[0], SymValue | DeferredNumber) or any(type(v) is not Constant for v in values[1:]):
+        if not isinstance(values[0], SymValue | DeferredNumber) or any(not v.constant for v in values[1:]):
             return None
         if not shows_any(space, function, values[0].cls(1), values[1:]):
             return None

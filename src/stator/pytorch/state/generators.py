@@ -4,7 +4,8 @@
         return x + torch.rand(3, generator=g)
 
 is traced as `state, drawn = draw(state of g, …)` (see `draws`), and at the end `g` gets the state that the last draw
-left. So the numbers are eager's for every backend, in whatever order it computes, and a failing graph changes nothing.
+has left. So the numbers are eager's for every backend, in whatever order it computes, and a graph that fails has
+changed nothing.
 
 What draws from the default generator stays the operation that it is: the graph draws in the program's order, from the
 generator itself. From where the program seeds that, reads or sets its state, its state is a tensor like any other's.

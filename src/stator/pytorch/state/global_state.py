@@ -12,6 +12,7 @@ from stator.guards.guard import Equals, GlobalState
 from stator.guards.source import GlobalSource
 from stator.pytorch import internals
 from stator.pytorch.state import switches
+from stator.pytorch.state.function_modes import FunctionModes
 from stator.pytorch.state.program_hooks import ProgramHooks
 from stator.pytorch.state.state_probe import state_probe
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from stator.pytorch.types import Args, Function, Host, Kwargs
     from stator.space.interfaces import Trace, Writer
 
-__all__ = ["SETTERS", "State", "snapshot"]
+__all__ = ["SETTERS", "State", "snapshot", "without_gradients"]
 
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
@@ -150,6 +151,7 @@ class State:
         self._check = _check_of()
         self.key = self._key()
         self.hooks = ProgramHooks()
+        self.modes = FunctionModes(trace)
         #: switches that the trace depends on
         self.relied: dict[str, None] = {}
 
@@ -259,11 +261,27 @@ class State:
 
     def lines(self, writer: Writer) -> list[str]:
         """Generated lines that bring about the state at the end."""
-        lines = [f"{writer.expr(context)}.__enter__()" for context in self.open]
+        lines = [f"{writer.expr(context)}.__enter__()" for context in self.open] + self.modes.lines(writer)
         for function, args in changes(self.entry, self.current):
             lines.append(f"{writer.const(function)}({', '.join(map(writer.const, args))})")
         step = torch.autocast_increment_nesting if self.nesting > 0 else torch.autocast_decrement_nesting
         return lines + [f"{writer.const(step)}()"] * abs(self.nesting)
+
+
+class without_gradients:
+    """Gradients are not recorded meanwhile; `change` is how the recorder changes the state."""
+
+    def __init__(self, change: Function) -> None:
+        self.change = change
+
+    def __enter__(self) -> None:
+        self.before = torch.is_grad_enabled()
+        if self.before:
+            self.change(internals.set_grad_enabled, [False])
+
+    def __exit__(self, *exc: object) -> None:
+        if self.before:
+            self.change(internals.set_grad_enabled, [True])
 
 
 #: the innermost level of forward-mode differentiation: tensors have tangents only while there is one

@@ -29,7 +29,7 @@ def install() -> None:
     """Tell the policy of the frame hook; have the core ask whether torch._dynamo takes this thread's frames."""
     policy.OTHERS_AT_WORK.append(at_work)
     set_other_tracer(internals.eval_frame_callback)
-    # torch.fx looks for the module that is called among the submodules, where the stand-in is
+    # torch.fx looks for the module that is called among the submodules, where the compiled module is
     set_symbolic_flag(*internals.symbolic_flag())
     show_as(Compiled, "__call__", _plain_call)
     show_as(Compiled, "__get__", _plain_get)
@@ -109,8 +109,9 @@ def at_work() -> str | None:
         return "inside a transform of torch.func"
     if internals.forward_level() >= 0:
         return "inside a level of forward-mode differentiation"
-    if internals.len_dispatch_stack() > 0 or any(internals.dispatch_mode(key) is not None for key in _infra_keys()):
-        return "inside a TorchDispatchMode"
+    mode = _dispatch_mode()
+    if mode is not None:
+        return f"inside the TorchDispatchMode {type(mode).__qualname__}"
     if internals.tracing_state() is not None:
         return "inside torch.jit.trace"
     if internals.is_fx_tracing():
@@ -119,6 +120,14 @@ def at_work() -> str | None:
         if not isinstance(mode, internals.DeviceContext):
             return f"inside the TorchFunctionMode {type(mode).__qualname__}"
     return None
+
+
+def _dispatch_mode() -> Host:
+    """The innermost TorchDispatchMode of the program, or else one of torch's own."""
+    count = internals.len_dispatch_stack()
+    if count > 0:
+        return internals.dispatch_mode_at(count - 1)
+    return next((mode for mode in map(internals.dispatch_mode, _infra_keys()) if mode is not None), None)
 
 
 def _infra_keys() -> tuple[object, ...]:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
+from stator.pytorch.autograd.nodes import grad_fn
 from stator.pytorch.fake.metadata import is_symbol
-from stator.pytorch.tensors.latent import rely_on_leaf
+from stator.pytorch.tensors.latent import is_known_leaf
 from stator.pytorch.tensors.lowering import Call
+from stator.pytorch.tensors.reassigned import assign_data, set_requires_grad
 from stator.pytorch.tensors.recording import record, record_method
 from stator.space.facts import attribute
 from stator.space.protocol import FALSE, NONE, TRUE
@@ -17,10 +19,9 @@ from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.tensors.tensor import TensorValue
-    from stator.pytorch.traced import TracedTensor
     from stator.space.space import Space
 
-__all__ = ["assign", "is_leaf", "read"]
+__all__ = ["assign", "read"]
 
 #: attributes that are views of the tensor: recorded as reads
 _VIEWS = frozenset({"T", "H", "mT", "mH", "real", "imag"})
@@ -53,26 +54,45 @@ def read(space: Space, tensor: TensorValue, name: str) -> Value | None:
     if name in ("grad", "_grad"):
         return gradient(space, tensor)
     if name == "grad_fn":
-        return NONE if is_leaf(tensor) else refuse(tensor, name)
+        return node(tensor)
     if tensor.root in tensor.recorder.tracked.hooked and name in _HOOKED:
         return refuse(tensor, name)
     if name in ("_backward_hooks", "_post_accumulate_grad_hooks") and tensor.source is None:
         return NONE
-    if name == "_version" and tensor.recorder.effects.rewritten:
-        tensor.recorder.tracked.in_order = True  # a backend that gathers writes counts others
-    if name in ("_version", "_base", "_cdata", "output_nr", "_grad_fn", "_python_dispatch") or tensor.source is None:
+    if name == "_version":
+        return version(space, tensor)
+    if name == "output_nr" and tensor.source is None:
+        return Constant(tensor.fake.output_nr)
+    if name in ("_base", "_cdata", "output_nr", "_grad_fn", "_python_dispatch") or tensor.source is None:
         return refuse(tensor, name)
     return None
 
 
+def node(tensor: TensorValue) -> Value:
+    """`tensor.grad_fn`."""
+    if is_known_leaf(tensor):
+        return NONE
+    return grad_fn(tensor) if tensor.source is None else refuse(tensor, "grad_fn")
+
+
+def version(space: Space, tensor: TensorValue) -> Value:
+    """`tensor._version`: how often it had been written before the trace, and how often the trace has written it."""
+    effects, tracked, root = tensor.recorder.effects, tensor.recorder.tracked, tensor.root
+    if tensor in tracked.rebound or root in tracked.rebound or (root.host is not None and root.source is None):
+        return refuse(tensor, "_version")
+    if tensor.root.host is not None and tensor.root.host.is_inference():
+        return refuse(tensor, "_version")
+    if effects.rewritten:
+        tracked.in_order = True  # a backend that gathers writes counts others
+    count = sum(counts.get(root, 0) for counts in effects.writes.values())
+    if root.host is None:
+        return Constant(count)
+    before: Any = attribute(space, root, "_version")
+    return space.binary("+", before, Constant(count)) if count else before
+
+
 def refuse(tensor: TensorValue, name: str) -> Value:
     raise Unsupported(errors.UnsupportedAttribute(tensor.cls.__name__, name))
-
-
-def is_leaf(tensor: TracedTensor) -> bool:
-    """Whether nothing in autograd's graph lies before the tensor."""
-    rely_on_leaf(tensor)
-    return bool(tensor.meta.is_leaf if tensor.meta is not None else tensor.fake.is_leaf)
 
 
 def shape(space: Space, tensor: TensorValue) -> Value:
@@ -89,7 +109,7 @@ def metadata(space: Space, tensor: TensorValue, name: str) -> Value:
     """An attribute that follows from the metadata."""
     meta = tensor.meta
     if name == "is_leaf":
-        return truth(is_leaf(tensor))
+        return truth(is_known_leaf(tensor))
     if meta is not None and name in ("dtype", "device", "requires_grad"):
         return space.fresh(getattr(meta, name))
     if meta is not None and name == "ndim":
@@ -111,21 +131,22 @@ def data(space: Space, tensor: TensorValue) -> Value:
 
 
 def gradient(space: Space, tensor: TensorValue) -> Value:
-    """`tensor.grad`: what it was before the trace, unless the program has assigned it."""
+    """`tensor.grad`: what it was before the trace, unless that has changed it."""
+    if "grad" in tensor.fields:
+        return tensor.fields["grad"]
     if tensor.source is not None:
         return attribute(space, tensor, "grad")
-    return NONE if is_leaf(tensor) else refuse(tensor, "grad")
+    return NONE if is_known_leaf(tensor) else refuse(tensor, "grad")
 
 
 def assign(space: Space, tensor: TensorValue, name: str, value: Value | None) -> bool:
     """`tensor.name = value`, or its deletion; False where that has no model."""
     if name == "grad" and tensor.source is not None:
         return _assign_grad(space, tensor, value)
-    if name == "data" and value is not None and value.force() is tensor:
-        return True  # its own data again
+    if name == "data" and value is not None:
+        return assign_data(space, tensor, value.force())
     if name == "requires_grad" and value is not None:
-        wanted = space.known(value.force())
-        return wanted is tensor.requires_grad
+        return set_requires_grad(space, tensor, space.known(value.force()))
     return False
 
 
@@ -140,7 +161,7 @@ def _assign_grad(space: Space, tensor: TensorValue, value: Value | None) -> bool
 
 def _fits(space: Space, tensor: TensorValue, value: Any) -> bool:
     """Whether `tensor.grad = value` is certain to be accepted."""
-    if type(value) is Constant:
+    if value.constant:
         return value.host is None
     ours, theirs = tensor.meta, getattr(value, "meta", None)
     if ours is None or theirs is None:

@@ -19,9 +19,9 @@ from stator.pytorch.state.global_state import SETTERS
 from stator.pytorch.tensors import tables
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
-from stator.pytorch.tensors.subclass import dispatched
+from stator.pytorch.tensors.subclass import dispatched, heeding_modes
 from stator.space.protocol import Handler
-from stator.space.value import Constant, Unsupported, Value
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
     from stator.pytorch.types import Function, Host
@@ -61,7 +61,7 @@ def classify(host: Host) -> Handler | None:
         return method_handler(host, host.__name__)
     if isinstance(host, types.BuiltinFunctionType):
         if id(host) in SETTERS:
-            return _state_handler(host)
+            return heeding_modes(host, _state_handler(host))
         if id(host) in tables.operator_ids():
             return function_handler(host)
     return None
@@ -142,7 +142,7 @@ def method_handler(host: Host, name: str) -> Handler:
 
 def _is_expected(result: Value) -> bool:
     """Whether a method that computes gave tensors (or nothing): its answer is then not about data or memory."""
-    return type(result) is not Constant or result.host is None or result.host is NotImplemented
+    return not result.constant or result.host is None or result.host is NotImplemented
 
 
 def _refusal(host: Host, name: str) -> Handler:

@@ -1,12 +1,30 @@
-"""Questions about classes of tensors, by what torch itself looks at."""
+"""Questions about classes of tensors, by what torch itself looks at.
+
+A *wrapper* is a tensor that holds others: the `__torch_dispatch__` of its class says what an operation on it does to
+those inside. It is *traceable* if `__tensor_flatten__` says which they are, and `__tensor_unflatten__` makes one.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import torch
 
 from stator.pytorch import internals
 
-__all__ = ["PLAIN_CLASSES", "has_dispatch", "is_plain_class"]
+if TYPE_CHECKING:
+    from stator.pytorch.types import Host
+
+__all__ = [
+    "PLAIN_CLASSES",
+    "WRAPPER_METHODS",
+    "has_dispatch",
+    "inner_tensors",
+    "is_plain_class",
+    "is_traceable",
+    "is_wrapper",
+    "overrides_functions",
+]
 
 #: classes whose instances behave as plain tensors do
 PLAIN_CLASSES: set[type] = {torch.Tensor, torch.nn.Parameter}
@@ -16,7 +34,12 @@ _NO_DISPATCH = torch.Tensor.__dict__["__torch_dispatch__"]
 
 def is_plain_class(cls: type) -> bool:
     """Whether operations on tensors of the class are torch's own, with plain tensors as results."""
-    return cls is torch.Tensor or _raw(cls, "__torch_function__") is internals.disabled_torch_function
+    return cls is torch.Tensor or not (overrides_functions(cls) or has_dispatch(cls))
+
+
+def overrides_functions(cls: type) -> bool:
+    """Whether torch asks the class what its functions do."""
+    return cls is not torch.Tensor and _raw(cls, "__torch_function__") is not internals.disabled_torch_function
 
 
 def has_dispatch(cls: type) -> bool:
@@ -24,6 +47,29 @@ def has_dispatch(cls: type) -> bool:
     found = _raw(cls, "__torch_dispatch__")
     overrides = found is not internals.disabled_torch_function and found is not internals.disabled_torch_dispatch
     return overrides and found is not _NO_DISPATCH
+
+
+def is_wrapper(cls: type) -> bool:
+    """Whether operations on tensors of the class are what the program says, below autograd."""
+    return cls is not torch.Tensor and not hasattr(cls, "_mode_key") and has_dispatch(cls)
+
+
+def is_traceable(cls: type) -> bool:
+    """Whether it is a class of wrappers that torch's compilers can take apart and make again."""
+    return hasattr(cls, "__tensor_flatten__") and hasattr(cls, "__tensor_unflatten__") and is_wrapper(cls)
+
+
+#: what such a class consists of
+WRAPPER_METHODS = ("__torch_dispatch__", "__tensor_flatten__", "__tensor_unflatten__")
+
+
+def inner_tensors(wrapper: Host) -> dict[str, Host]:
+    """The tensors in a wrapper, by the attributes that hold them."""
+    if not is_traceable(type(wrapper)):
+        return {name: item for name, item in vars(wrapper).items() if isinstance(item, torch.Tensor)}
+    with internals.DisableTorchFunctionSubclass():
+        names, _ = wrapper.__tensor_flatten__()
+        return {name: getattr(wrapper, name) for name in names}
 
 
 def _raw(cls: type, name: str) -> object:

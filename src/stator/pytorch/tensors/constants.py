@@ -26,6 +26,9 @@ _ANSWERS: dict[tuple[str, str], Constant] = {
     ("torch._jit_internal", "is_scripting"): FALSE,
     ("torch.jit._trace", "is_tracing"): FALSE,
     ("torch.jit", "is_tracing"): FALSE,
+    # No other tracer is at work, see `state.other_tracers`.
+    ("torch.fx._symbolic_trace", "_get_is_fx_tracing"): FALSE,
+    ("torch.fx.experimental.proxy_tensor", "get_proxy_mode"): NONE,
 }
 
 #: those whose answer depends on who asks
@@ -58,8 +61,8 @@ _FOR_REAL = frozenset(
 _GUARDED: tuple[str, ...] = ("is_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "is_autocast_enabled")
 _GUARDED += ("get_autocast_dtype", "is_autocast_cpu_enabled", "get_autocast_gpu_dtype", "get_autocast_cpu_dtype")
 _GUARDED += ("is_autocast_cache_enabled", "_get_deterministic_algorithms", "_is_any_autocast_enabled")
-_GUARDED += ("_get_deterministic_algorithms_warn_only", "_is_torch_function_enabled", "_len_torch_function_stack")
-_GUARDED += ("_len_torch_dispatch_stack", "_is_torch_function_all_disabled", "_is_torch_function_mode_enabled")
+_GUARDED += ("_get_deterministic_algorithms_warn_only", "_is_torch_function_enabled")
+_GUARDED += ("_len_torch_dispatch_stack", "_is_torch_function_all_disabled")
 #: readers of other state: what they answer is guarded by itself
 _READERS: tuple[str, ...] = ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "_get_default_device")
 _READERS += ("_is_autocast_available", "_get_float32_matmul_precision")

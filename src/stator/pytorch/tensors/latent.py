@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stator.space.value import Value
 
 __all__ = [
+    "is_known_leaf",
     "rely_on_all",
     "rely_on_autograd",
     "rely_on_leaf",
@@ -74,6 +75,12 @@ def rely_on_leaf(value: TracedTensor) -> None:
     """The trace depends on whether the tensor is a leaf: one that needs no gradient always is."""
     if value.root.host is not None and _requires_grad(value.root.host):
         _guard(value.root, is_leaf, "is_leaf")
+
+
+def is_known_leaf(value: TracedTensor) -> bool:
+    """Whether nothing in autograd's graph lies before the tensor; the trace depends on it."""
+    rely_on_leaf(value)
+    return bool(value.meta.is_leaf if value.meta is not None else value.fake.is_leaf)
 
 
 def rely_on_autograd(value: TracedTensor) -> None:

@@ -17,7 +17,7 @@ from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.nesting import is_sequence
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.protocol import MODELS
-from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.space.value import NotKnown, Raised, Unsupported, Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Call:
 
     __slots__ = (
         *("acts", "args", "exact", "function", "generator", "key", "kind", "kwargs"),
-        *("metas", "only_raises", "operands", "swap", "target"),
+        *("metas", "only_raises", "operands", "reads_history", "swap", "target"),
     )
 
     def __init__(self, function: Function, kind: str, target: Function | str, swap: bool = False) -> None:
@@ -63,6 +63,8 @@ class Call:
         self.acts = False
         #: all that it does besides computing is to raise
         self.only_raises = False
+        #: it goes through what autograd has recorded of its operands, and uses it up
+        self.reads_history = False
         self.exact = True
         #: the random generator that it is given to draw from
         self.generator: Value | None = None
@@ -109,8 +111,8 @@ class Lowering:
         if value.lazy:
             value = value.force()
         kind = type(value)
-        if kind is Constant:
-            return self.host(value.host)  # type: ignore[attr-defined]
+        if value.constant:
+            return self.host(value.host)
         if isinstance(value, TensorValue) or value.symbolic:
             return self.operand(value)
         if is_sequence(value):
@@ -138,7 +140,7 @@ class Lowering:
 
     def sequence(self, value: Host) -> tuple[Nested, object]:
         parts = [self.value(item) for item in self.space.unpack(value)]
-        kind = list if issubclass(value.cls, list) else tuple
+        kind = list if value.isa(list) else tuple
         self.call.exact &= value.cls is kind
         return kind([t for t, _ in parts]), (kind, *[k for _, k in parts])
 

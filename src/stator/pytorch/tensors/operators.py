@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stator.guards.source import ConstSource, Source
+import torch
+
+from stator.guards.source import Source
 from stator.models.classes.attr_dict import AttrDict
 from stator.pytorch import internals
 from stator.pytorch.tensors.calls import function_handler
-from stator.space.protocol import HANDLERS, MODELS, register
+from stator.space.protocol import HANDLERS, IMMUTABLE, MODELS, pure, register
 from stator.space.value import Known, Raised, Value
 
 if TYPE_CHECKING:
@@ -30,11 +32,11 @@ class OperatorValue(Known):
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> OperatorValue:
         self = cls(host, source)
-        if type(source) is not ConstSource:
+        if not source.is_constant:
             space.guard_identity(self)
         return self
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         handler = HANDLERS.get(id(self.host))
         result = None if handler is None else handler(space, args, kwargs)
         return function_handler(self.host)(space, args, kwargs) if result is None else result
@@ -60,6 +62,9 @@ def _load(function: Function) -> Any:
 
 def install() -> None:
     """Register the models."""
+    for cls in (torch.FunctionSchema, torch.Argument):  # `operator._schema` tells what the operator takes
+        IMMUTABLE.add(cls)
+        pure(*(member.fget for member in vars(cls).values() if isinstance(member, property)))
     MODELS[internals.OpOverload] = OperatorValue
     MODELS[internals.OpOverloadPacket] = OperatorValue
     for cls in (internals.OpOverloadPacket, internals.OpNamespace, internals.Ops, type(internals.VF)):

@@ -5,15 +5,20 @@ They record operations, which stands above the tensor itself: a tensor finds the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from stator.pytorch.autograd.spent import graph_output
+from stator.pytorch.subclasses.examination import examine
 from stator.pytorch.tensors.attributes import assign, read
 from stator.pytorch.tensors.classes import PLAIN_CLASSES
+from stator.pytorch.tensors.leaves import keep_leaf
 from stator.pytorch.tensors.specials import unbind
 from stator.pytorch.tensors.subclass import as_plain, has_overrides, overridden_attribute
 
 if TYPE_CHECKING:
+    from stator.pytorch.interfaces import Recorder
     from stator.pytorch.tensors.tensor import TensorValue
+    from stator.space.interfaces import Writer
     from stator.space.space import Space
     from stator.space.value import Value
 
@@ -25,7 +30,7 @@ class Slots:
 
     def get_field(self, space: Space, tensor: TensorValue, name: str) -> Value | None:
         """`tensor.name`, a C-level attribute, or None to read that of the existing tensor."""
-        if tensor.cls not in PLAIN_CLASSES:
+        if tensor.cls not in PLAIN_CLASSES or tensor.recorder.state.modes.entered:
             found = overridden_attribute(space, tensor, name)
             if found is not None:
                 return found
@@ -33,7 +38,8 @@ class Slots:
 
     def set_field(self, space: Space, tensor: TensorValue, name: str, value: Value | None) -> bool:
         """`tensor.name = value`, or its deletion; whether this is all there is to do."""
-        if tensor.cls not in PLAIN_CLASSES and has_overrides(space, [tensor], {}):
+        special = tensor.cls not in PLAIN_CLASSES or tensor.recorder.state.modes.entered
+        if special and has_overrides(space, [tensor], {}):
             return False
         return assign(space, tensor, name, value)
 
@@ -41,6 +47,18 @@ class Slots:
         """The slices along the first dimension."""
         return unbind(space, tensor)
 
+    def examine(self, recorder: Recorder, cls: type, *call: Any) -> None:
+        """Torch is about to call the `__torch_dispatch__` of a class."""
+        examine(recorder, cls, *call)
+
+    def graph_output(self, writer: Writer, tensor: TensorValue) -> str:
+        """The variable that holds a tensor which the graph has made."""
+        return graph_output(writer, tensor)
+
     def as_plain(self, tensor: TensorValue) -> Value:
         """The tensor as one of torch's own class."""
         return as_plain(tensor)
+
+    def keep_leaf(self, space: Space, made: Value, name: str) -> None:
+        """A backend that rewrites the graph would make another tensor of a new leaf than the one gradients go to."""
+        keep_leaf(space, made, name)

@@ -12,12 +12,14 @@ from stator.pytorch.fake.failure import describe_callable
 from stator.pytorch.fake.metadata import hint_of, is_symbol
 from stator.pytorch.shapes.symbols import shows_any
 from stator.pytorch.tensors.calls import method_handler
+from stator.pytorch.tensors.indexing import ScalarIndexing
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record, record_method
 from stator.pytorch.tensors.scalars import as_number, is_integral, known_as
+from stator.pytorch.tensors.subclass import has_overrides
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.deferred import DeferredStr
-from stator.space.protocol import TRUE, register
+from stator.space.protocol import register
 from stator.space.value import Constant, Unsupported, Value
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ def unbind(space: Space, tensor: TensorValue) -> list[Value]:
     """The slices along the first dimension, as iteration gives them."""
     if len(tensor.shape) == 0:
         raise space.error(TypeError, "iteration over a 0-d tensor")
+    if has_overrides(space, [tensor], {}):
+        space.call(space.getattr(tensor, "dim"), [], {})
+        return space.unpack(space.call(space.getattr(tensor, "unbind"), [Constant(0)], {}))
     return space.unpack(record_method(space, "unbind", tensor, 0))
 
 
@@ -99,20 +104,14 @@ def _getitem(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
         return None
     index = args[1].force()
     parts = [part.force() for part in space.unpack(index)] if index.cls is tuple else [index]
+    scalar = space.trace.extension(ScalarIndexing).call(args[0].force(), parts)
+    if scalar is not None:
+        return record(space, scalar, args, {})
     if not any(part.symbolic and part.cls is int and hint_of(part.number) is None for part in parts):  # type: ignore[attr-defined]
         return None
     if not all(part.symbolic or part.cls in (int, slice) for part in parts) or type(args[0].force()) is not TensorValue:
         return None
     return record(space, Call(item_at, "call_function", item_at), args, {})
-
-
-def _requires_grad(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """`requires_grad_`: nothing to do where it holds already."""
-    tensor = args[0].force()
-    flags = [*args[1:], *kwargs.values()] or [TRUE]
-    if isinstance(tensor, TensorValue) and len(flags) == 1 and space.known(flags[0].force()) is tensor.requires_grad:
-        return tensor
-    raise Unsupported(errors.NewLeaf("Tensor.requires_grad_"))
 
 
 def _new(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -148,7 +147,6 @@ def install() -> None:
     register(_Base.__getitem__, _getitem)
     register(torch.Tensor.__len__, _len)
     register(_Base.__len__, _len)
-    register(_Base.requires_grad_, _requires_grad)
     register(_Base.new, _new)
     for name in ("item", "tolist", "__int__", "__float__", "__index__", "__bool__", "is_nonzero"):
         register(getattr(_Base, name), _data(getattr(_Base, name), name in ("__bool__", "is_nonzero")))

@@ -7,6 +7,8 @@ called on probes, whose `__torch_function__` only notes what it is given. The ov
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,21 +16,24 @@ import torch.overrides
 
 from stator import errors
 from stator.pytorch import internals
-from stator.pytorch.nesting import items_of, rebuilt, value_of
+from stator.pytorch.nesting import items_of, rebuilt
+from stator.pytorch.subclasses.probing import ModeProbe, Probing, probe_classes
 from stator.pytorch.tensors.classes import has_dispatch
 from stator.pytorch.tensors.lowering import Call
 from stator.pytorch.tensors.recording import record
 from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.attributes import MISSING
-from stator.space.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, builtin, pure, register
-from stator.space.value import Constant, NotKnown, Raised, Unsupported, Value
+from stator.space.protocol import FALSE, MODELS, NONE, NOT_IMPLEMENTED, TRUE, amend, builtin, pure, register
+from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
-    from stator.pytorch.types import Function, Host
+    from stator.pytorch.state.function_modes import FunctionModes
+    from stator.pytorch.types import Function
     from stator.space.interfaces import Trace
+    from stator.space.protocol import Handler
     from stator.space.space import Space
 
-__all__ = ["dispatched", "has_overrides", "install"]
+__all__ = ["dispatched", "has_overrides", "install", "let_modes_override", "overrides_off"]
 
 _DISABLED = internals.disabled_torch_function
 _DEFAULT = torch.Tensor.__dict__["__torch_function__"]
@@ -37,16 +42,35 @@ _DEFAULT = torch.Tensor.__dict__["__torch_function__"]
 class FunctionState:
     """Whether overrides are in force, at the point that the trace has reached."""
 
-    __slots__ = ("enabled",)
+    __slots__ = ("_probes", "enabled")
 
     def __init__(self, trace: Trace) -> None:
         self.enabled: bool = trace.recorder.state.hooks.overrides == internals.TorchFunctionState.ENABLED
+        self._probes: dict[frozenset[type], dict[type, Any]] = {}
+
+    def probes_of(self, classes: set[type]) -> dict[type, Any]:
+        """Classes of probes for these classes."""
+        key = frozenset(classes)
+        if key not in self._probes:
+            self._probes[key] = probe_classes(classes)
+        return self._probes[key]
+
+
+@contextmanager
+def overrides_off(space: Space) -> Iterator[None]:
+    """Overrides are not in force meanwhile."""
+    state = space.trace.extension(FunctionState)
+    before, state.enabled = state.enabled, False
+    try:
+        yield
+    finally:
+        state.enabled = before
 
 
 def _overrides(space: Space, value: Value) -> bool:
     """Whether torch asks the class of this argument."""
     cls = value.cls
-    if cls is torch.Tensor or cls is torch.nn.Parameter or type(value) is Constant:
+    if cls is torch.Tensor or cls is torch.nn.Parameter or value.constant:
         return False
     if isinstance(value, TensorValue):
         return space.host_lookup(cls, "__torch_function__") is not _DISABLED
@@ -60,7 +84,7 @@ def _candidates(space: Space, args: list[Value], kwargs: dict[str, Value]) -> li
     found: list[Value] = []
     for arg in [*args, *kwargs.values()]:
         arg = arg.force()
-        if type(arg) is Constant or (type(arg) is TensorValue and arg.cls is torch.Tensor):
+        if arg.constant or (type(arg) is TensorValue and arg.cls is torch.Tensor):
             continue
         if _overrides(space, arg):
             found.append(arg)
@@ -70,28 +94,71 @@ def _candidates(space: Space, args: list[Value], kwargs: dict[str, Value]) -> li
 
 
 def has_overrides(space: Space, args: list[Value], kwargs: dict[str, Value]) -> bool:
-    """Whether an operation with these arguments is up to one of them."""
+    """Whether an operation with these arguments is up to one of them, or to a mode."""
+    if space.trace.recorder.state.modes.entered:
+        return True
     found = _candidates(space, args, kwargs)
     return bool(found) and space.trace.extension(FunctionState).enabled
 
 
 def dispatched(space: Space, host: Function, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """The result of an operation that an argument overrides, or None where none does."""
+    """The result of an operation that a mode or an argument overrides, or None where none does."""
     found = _candidates(space, args, kwargs)
-    if not found or not space.trace.extension(FunctionState).enabled:
+    if not space.trace.extension(FunctionState).enabled:
+        found = []
+    modes: FunctionModes = space.trace.recorder.state.modes
+    if not found and not modes.entered:
         return None
-    classes = {value.cls for value in found}
-    if len(classes) > 1:
-        raise Unsupported(errors.UnsupportedTensorSubclass(" and ".join(sorted(c.__qualname__ for c in classes))))
-    seen = _Probing(space, found[0].cls).ask(host, args, kwargs)
-    if seen is None:
-        return None
-    override = space.getattr(found[0], "__torch_function__")
-    result = space.call(override, seen, {})
-    if space.is_not_implemented(result.force()):
-        # torch words the error, from the names and types of the arguments.
-        raise Unsupported(errors.UnsupportedTensorSubclass(found[0].cls.__qualname__))
-    return result
+    probing = Probing(space, space.trace.extension(FunctionState).probes_of({value.cls for value in found}))
+    if modes.entered:
+        asked = probing.ask(host, args, kwargs, ModeProbe())
+        if asked is not None:
+            with modes.within_innermost() as mode:
+                result = _answer(space, mode, asked[0])
+                return _refused(mode) if result is None else result
+    return _first_answer(space, probing, found, host, args, kwargs)
+
+
+def _first_answer(
+    space: Space, probing: Probing, found: list[Value], host: Function, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """What the first class gives that implements the operation, as torch asks them; None if it asks none."""
+    for _ in probing.classes:
+        asked = probing.ask(host, args, kwargs)
+        if asked is None:
+            return None
+        seen, cls = asked
+        first = next(value for value in found if value.cls is cls)
+        result = _answer(space, first, seen)
+        if result is not None:
+            return result
+        probing.refuse(cls)
+    return _refused(found[0]) if found else None
+
+
+def _answer(space: Space, asked: Value, seen: list[Value]) -> Value | None:
+    """What the override of an argument's class, or of a mode, gives; None for NotImplemented."""
+    result = space.call(space.getattr(asked, "__torch_function__"), seen, {})
+    return None if space.is_not_implemented(result.force()) else result
+
+
+def _refused(asked: Value) -> Value:
+    """torch words the error, from the names and types of the arguments."""
+    why = "its __torch_function__ gives NotImplemented"
+    raise Unsupported(errors.UnsupportedTensorSubclass(asked.cls.__qualname__, why))
+
+
+def heeding_modes(host: Function, handler: Handler) -> Handler:
+    """The model of a function that modes override as they do all others."""
+
+    def run(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Any:
+        if space.trace.recorder.state.modes.entered:
+            result = dispatched(space, host, args, kwargs)
+            if result is not None:
+                return result
+        return handler(space, args, kwargs)
+
+    return run
 
 
 def overridden_attribute(space: Space, tensor: TensorValue, name: str) -> Value | None:
@@ -102,92 +169,6 @@ def overridden_attribute(space: Space, tensor: TensorValue, name: str) -> Value 
 @functools.cache
 def _getter(name: str) -> Function:
     return lambda tensor: getattr(tensor, name)
-
-
-# -- asking torch -----------------------------------------------------------------------------------------------------
-
-
-class _Asked(BaseException):
-    """A probe's override was called, with these arguments."""
-
-    def __init__(self, given: tuple[Any, ...]) -> None:
-        super().__init__()
-        self.given = given
-
-
-class _TensorProbe(torch.Tensor):
-    """Stands for the tensors whose class is asked."""
-
-    @classmethod
-    def __torch_function__(cls, *given: object) -> Any:
-        raise _Asked(given)
-
-
-class _Probe:
-    """Stands for an object that is no tensor and overrides torch's functions."""
-
-    @classmethod
-    def __torch_function__(cls, *given: object) -> Any:
-        raise _Asked(given)
-
-
-class _Probing:
-    """One question to torch: what would the override be called with?"""
-
-    def __init__(self, space: Space, cls: type) -> None:
-        self.space = space
-        self.cls = cls
-        #: id of a host stand-in → the value it stands for
-        self.values: dict[int, Value] = {}
-        self.kept: list[Any] = []
-
-    def ask(self, host: Function, args: list[Value], kwargs: dict[str, Value]) -> list[Value] | None:
-        """The arguments for `__torch_function__`; None if torch does not call it."""
-        stand_ins = [self.stand_in(arg) for arg in args]
-        named = {name: self.stand_in(arg) for name, arg in kwargs.items()}
-        try:
-            with internals.EnableTorchFunction(), torch.no_grad():
-                host(*stand_ins, **named)
-        except _Asked as asked:
-            return [self.value(part) for part in asked.given]
-        except Exception as e:
-            raise Raised(self.space.exception(e)) from None
-        return None
-
-    def stand_in(self, value: Value) -> Any:
-        """A host object like the value, of which nobody else knows."""
-        value = value.force()
-        made = self._make(value)
-        self.kept.append(made)
-        self.values.setdefault(id(made), value)
-        return made
-
-    def _make(self, value: Value) -> Any:
-        if value.cls is self.cls:
-            if issubclass(self.cls, torch.Tensor):
-                return torch.empty(0, device="meta").as_subclass(_TensorProbe)
-            return _Probe()
-        if isinstance(value, TensorValue):
-            return torch.empty(0, device="meta")
-        items = items_of(self.space, value)
-        if items is not None:
-            made = [self.stand_in(item) for item in items]
-            return made if issubclass(value.cls, list) else tuple(made)
-        try:
-            return value.as_host(self.space)
-        except NotKnown:
-            raise Unsupported(errors.UnsupportedTensorSubclass(self.cls.__qualname__)) from None
-
-    def value(self, host: Host) -> Value:
-        """The value that a part of the answer stands for."""
-        return value_of(self.space, host, self.known)
-
-    def known(self, host: Host) -> Value | None:
-        """That of what is no structure, and is not made anew."""
-        if host is _TensorProbe or host is _Probe:
-            return self.space.class_value(self.cls)
-        found = self.values.get(id(host))
-        return self.space.existing(host) if found is None and callable(host) else found
 
 
 # -- the default override ---------------------------------------------------------------------------------------------
@@ -204,12 +185,8 @@ def _default(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value
     inner = space.unpack(given["args"]) if "args" in given else []
     named = given.get("kwargs", NONE).force()
     host = space.known(function)
-    state = space.trace.extension(FunctionState)
-    before, state.enabled = state.enabled, False
-    try:
+    with overrides_off(space):
         result = space.call(function, inner, {} if named.cls is type(None) else named.str_items(space))  # type: ignore[attr-defined]
-    finally:
-        state.enabled = before
     if host in torch.overrides.get_default_nowrap_functions():
         return result
     return _converted(space, result.force(), cls)
@@ -219,7 +196,7 @@ def _converted(space: Space, value: Value, cls: type) -> Value:
     """`torch._tensor._convert`."""
     if cls is torch.Tensor:
         return value
-    if isinstance(value, TensorValue) and not issubclass(value.cls, cls):
+    if isinstance(value, TensorValue) and not value.isa(cls):
         return as_subclass(space, value, cls)
     items = items_of(space, value)
     if items is None:
@@ -232,7 +209,9 @@ def _converted(space: Space, value: Value, cls: type) -> Value:
 def as_subclass(space: Space, tensor: TensorValue, cls: type) -> TensorValue:
     """`tensor.as_subclass(cls)`, of a class without `__torch_dispatch__`."""
     if has_dispatch(cls):
-        raise Unsupported(errors.UnsupportedTensorSubclass(cls.__qualname__))
+        raise Unsupported(
+            errors.UnsupportedTensorSubclass(cls.__qualname__, "as_subclass makes one with __torch_dispatch__")
+        )
     if tensor.operation is None:
         alias = torch.ops.aten.alias
         tensor = record(space, Call(alias, "call_function", alias), [tensor], {})  # type: ignore[assignment]
@@ -255,7 +234,7 @@ def tensor_as_subclass(space: Space, self: Value, cls: Value, /) -> Value:
     """`Tensor.as_subclass`."""
     tensor, wanted = self.force(), space.known(cls.force())
     if not isinstance(tensor, TensorValue) or not isinstance(wanted, type) or not issubclass(wanted, torch.Tensor):
-        raise Unsupported(errors.UnsupportedTensorSubclass("an argument of as_subclass"))
+        raise Unsupported(errors.UnsupportedTensorSubclass("Tensor", "an argument of as_subclass is not known"))
     return as_subclass(space, tensor, wanted)
 
 
@@ -281,3 +260,18 @@ def install() -> None:
     register(_DEFAULT.__func__, _default)
     # An override tells the functions it knows by comparing them.
     pure(type(len).__hash__)
+
+
+def let_modes_override() -> None:
+    """All models that there are of torch's functions heed modes, as the functions do."""
+    ignored = torch.overrides.get_ignored_functions()
+    owners = (torch.Tensor, internals.VariableFunctions)
+    hosts = [getattr(owner, name, None) for owner in owners for name in dir(owner)]
+    for host in {id(host): host for host in (*hosts, *vars(torch).values())}.values():
+        if callable(host) and host not in ignored:
+            amend(host, functools.partial(heeding_modes, host))
+    register(torch.device, heeding_modes(torch.device, _as_ever))
+
+
+def _as_ever(space: Space, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """What there is besides a model answers."""

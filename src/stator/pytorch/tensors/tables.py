@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from stator import errors
+from stator.guards.raw import members
 from stator.pytorch import internals
 
 if TYPE_CHECKING:
@@ -84,14 +85,14 @@ REFUSED: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(
         (
             *("data_ptr", "storage", "untyped_storage", "_typed_storage", "is_pinned", "is_shared", "share_memory_"),
-            *("is_set_to", "__hash__", "__reduce_ex__", "_reduce_ex_internal", "__setstate__", "__deepcopy__"),
+            *("is_set_to", "__hash__", "__reduce_ex__", "_reduce_ex_internal", "__setstate__"),
             *("__dlpack_device__", "const_data_ptr", "mutable_data_ptr", "_storage", "_use_count", "_is_view"),
             *("_clear_non_serializable_cached_data", "module_load", "_fix_weakref", "map_", "map2_", "apply_"),
             *("storage_type", "record_stream", "_view_func"),
         ),
         _memory,
     ),
-    **dict.fromkeys(("detach_", "set_", "set_data", "_make_subclass", "as_subclass", "_set_data"), _kind),
+    **dict.fromkeys(("set_data", "as_subclass", "_set_data"), _kind),
 }
 
 #: modules whose public functions are one operation each
@@ -102,7 +103,7 @@ TRACED = frozenset({"assert_int_or_pair", "handle_torch_function", "broadcast_sh
 
 
 @functools.cache
-def operator_ids() -> frozenset[int]:
+def operator_ids() -> set[int]:
     """The ids of all C functions that are tensor operations."""
     found: set[int] = set()
     for space in internals.operator_spaces():
@@ -112,10 +113,7 @@ def operator_ids() -> frozenset[int]:
                 found.add(id(host))
                 _kept.append(host)
     variables = frozenset(dir(internals.VariableFunctions)) - NO_OPERATIONS
-    for name, host in vars(torch).items():
-        if name in variables and isinstance(host, types.BuiltinFunctionType):
-            found.add(id(host))
-    return frozenset(found)
+    return found | {id(f) for name, f in members(torch, types.BuiltinFunctionType).items() if name in variables}
 
 
 _kept: list[Any] = []
@@ -136,4 +134,4 @@ NO_OPERATIONS = frozenset(
 @functools.cache
 def tensor_functions() -> dict[Any, str]:
     """Python functions found under names of Tensor though their own names say otherwise (wrapped ones)."""
-    return {f: name for name, f in vars(torch.Tensor).items() if isinstance(f, types.FunctionType)}
+    return {f: name for name, f in members(torch.Tensor, types.FunctionType).items()}

@@ -10,7 +10,8 @@ from stator import errors
 from stator.models.classes.attr_dict import AttrDict
 from stator.models.classes.instance import InstanceValue
 from stator.pytorch.fake.metadata import TensorMeta
-from stator.pytorch.tensors.classes import PLAIN_CLASSES, has_dispatch
+from stator.pytorch.subclasses.wrapper_attrs import WrapperAttrs
+from stator.pytorch.tensors.classes import PLAIN_CLASSES, has_dispatch, is_traceable, is_wrapper
 from stator.space.identity.aliasing import used_as_key
 from stator.space.identity.keys import IdentityKey
 from stator.space.value import Unsupported, Value
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from stator.guards.source import Source
     from stator.pytorch.interfaces import Recorder
     from stator.pytorch.traced import Operation
-    from stator.pytorch.types import Fake, Host
+    from stator.pytorch.types import Fake, Host, Path
     from stator.space.interfaces import Writer
     from stator.space.space import Space
 
@@ -48,7 +49,7 @@ class TensorValue(Value):
         self.meta = meta
         self.host: Host = None
         self.operation: Operation | None = None
-        self.path: tuple[int, ...] = ()
+        self.path: Path = ()
         #: the tensor whose memory this one shares; itself, unless it is a view
         self.root: TensorValue = self
         self.fields: dict[str, Value] = {}
@@ -59,7 +60,7 @@ class TensorValue(Value):
     @classmethod
     def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         """An existing tensor: its class and metadata are guarded."""
-        if type(host) not in PLAIN_CLASSES and has_dispatch(type(host)):
+        if type(host) not in PLAIN_CLASSES and has_dispatch(type(host)) and not is_traceable(type(host)):
             return InstanceValue.from_host(space, host, source)
         recorder = space.trace.recorder
         self = cls(recorder, type(host), None)
@@ -117,8 +118,18 @@ class TensorValue(Value):
 
     def attr_dict(self, space: Space) -> Any:
         if self._attrs is None:
-            self._attrs = AttrDict(self, self.host)
+            self._attrs = WrapperAttrs(space, self) if is_wrapper(self.cls) else AttrDict(self, self.host)
         return self._attrs
+
+    def part(self, name: str, fake: Fake) -> TensorValue:
+        """The tensor that a wrapper made by an operation holds in the attribute."""
+        cls = type(fake) if is_wrapper(type(fake)) else torch.Tensor
+        made = TensorValue(self.recorder, cls, self.recorder.fakes.describe(fake))
+        made.operation, made.path, made.root, made._fake = self.operation, (*self.path, name), self.root, fake
+        self.recorder.tracked.note(made)
+        if self.operation is None:
+            made._node = self.recorder.nodes.part(self.node, name)
+        return made
 
     def get_field(self, space: Space, name: str) -> Value | None:
         return self.recorder.slots.get_field(space, self, name)
@@ -139,8 +150,16 @@ class TensorValue(Value):
     def reconstruct(self, writer: Writer) -> str:
         if self.source is not None:
             return writer.source(self.source)
-        if self.cls is torch.Tensor:
-            name = writer.graph_output(self)
+        rebound = self.recorder.tracked.rebound.get(self)
+        if rebound is not None and rebound.is_leaf:
+            name = rebound.made(writer)
+            writer.name_value(self, name)
+            for line in rebound.lines(writer, name, self.requires_grad):
+                writer.line(line)
+        elif self.cls is torch.Tensor or is_wrapper(self.cls):
+            if not (self.cls is torch.Tensor or is_traceable(self.cls) or self.recorder.keeps_order):
+                return super().reconstruct(writer)
+            name = self.recorder.slots.graph_output(writer, self)
         else:
             plain = self.recorder.slots.as_plain(self)
             name = writer.assign("t", f"{writer.expr(plain)}.as_subclass({writer.const(self.cls)})")
@@ -154,9 +173,11 @@ class TensorValue(Value):
 
     def effects(self, writer: Writer) -> list[str]:
         assert self.source is not None
-        made = [(name, writer.expr(value)) for name, value in self.fields.items()]
         target = writer.source(self.source)
-        return [f"{target}.{name} = {text}" for name, text in made]
+        rebound = self.recorder.tracked.rebound.get(self)
+        lines = [] if rebound is None else rebound.lines(writer, target, self.requires_grad)
+        made = [(name, writer.expr(value)) for name, value in self.fields.items()]
+        return [*lines, *[f"{target}.{name} = {text}" for name, text in made]]
 
 
 def tensors_among(values: Iterable[object]) -> list[TensorValue]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from stator.guards.guard import Distinct
-from stator.guards.source import ConstSource, Source
+from stator.guards.source import Source
 from stator.space.host_types import Host
 from stator.space.value import Known, Value
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
 
 
-class Identities:
+class DistinctObjects:
     """The existing objects assumed to differ from one another, by class: objects of two classes differ anyway."""
 
     def __init__(self, trace: Trace) -> None:
@@ -60,7 +60,7 @@ def _rivals(value: Value, others: Iterable[Value]) -> list[Value]:
     if value.source is None:
         return []
     known = isinstance(value, Known)  # guarded by its value or identity, as other such are
-    fixed = type(value.source) is ConstSource
+    fixed = value.source.is_constant
     return [
         other
         for other in others
@@ -69,25 +69,25 @@ def _rivals(value: Value, others: Iterable[Value]) -> list[Value]:
         and other.cls is value.cls
         and other.source is not None
         and not (known and isinstance(other, Known))
-        and not (fixed and type(other.source) is ConstSource)
+        and not (fixed and other.source.is_constant)
     ]
 
 
 def separate(space: Space, left: Value, right: Value) -> None:
     """The trace depended on two objects being two."""
     if _rivals(left, (right,)):
-        space.trace.extension(Identities).assume_distinct(left, right)
+        space.trace.extension(DistinctObjects).assume_distinct(left, right)
 
 
 def used_as_key(space: Space, value: Value) -> None:
     """An object is looked up by its identity: found or not, it is none of the other keys."""
     if value.source is not None and not isinstance(value, Known) and not value.symbolic:
-        space.trace.extension(Identities).add(value)
+        space.trace.extension(DistinctObjects).add(value)
 
 
 def separate_changed(space: Space, changed: Iterable[Value]) -> None:
     """Assume that what was changed is nothing else that the trace has looked at."""
-    identities = space.trace.extension(Identities)
+    distinct = space.trace.extension(DistinctObjects)
     done: set[int] = set()
     for value in changed:
         done.add(id(value))
@@ -95,14 +95,14 @@ def separate_changed(space: Space, changed: Iterable[Value]) -> None:
         if value.dict_owner is not None:
             # Two objects do not share a __dict__, so it is the objects that must differ.
             looked_at = [v for v in looked_at if v.dict_owner is None]
-            _single_out(identities, value.dict_owner, space._by_id.values())
-        _single_out(identities, value, looked_at)
+            _assume_distinct(distinct, value.dict_owner, space._by_id.values())
+        _assume_distinct(distinct, value, looked_at)
 
 
-def _single_out(identities: Identities, value: Value, others: Iterable[Value]) -> None:
+def _assume_distinct(distinct: DistinctObjects, value: Value, others: Iterable[Value]) -> None:
     rivals = _rivals(value, others)
     if rivals:
-        identities.assume_distinct_from_all(value, rivals)
+        distinct.assume_distinct_from_all(value, rivals)
 
 
 class ShownAddresses:

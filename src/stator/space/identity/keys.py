@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from stator import errors
@@ -70,20 +70,25 @@ def note_unlike(space: Space, cls: type) -> None:
         raise Unsupported(errors.UnsupportedSlot(cls.__name__, "comparison, as a key, with a float"))
 
 
-#: types of keys that an id may be, or be part of
-OF_IDS = frozenset({IdKey, tuple, slice})
-
-
 def grounded(space: Space, key: Host) -> Host:
     """The key as an existing dict or set knows it: ids as the numbers they are, under guards."""
-    if type(key) is IdKey:
-        try:
-            return key.value.as_host(space)
-        except NotKnown:
-            return key  # of an object made by the trace: no existing container has it
-    if type(key) is slice:
-        return slice(*[grounded(space, part) for part in _members(key)])
-    return tuple([grounded(space, part) for part in key]) if type(key) is tuple else key
+    ground = _GROUNDED.get(type(key))
+    return key if ground is None else ground(space, key)
+
+
+def _grounded_id(space: Space, key: IdKey) -> Host:
+    try:
+        return key.value.as_host(space)
+    except NotKnown:
+        return key  # of an object made by the trace: no existing container has it
+
+
+#: the types of keys that an id may be, or be part of
+_GROUNDED: dict[type, Callable[[Space, Host], Host]] = {
+    IdKey: _grounded_id,
+    tuple: lambda space, key: tuple([grounded(space, part) for part in key]),
+    slice: lambda space, key: slice(*[grounded(space, part) for part in _members(key)]),
+}
 
 
 def _members(key: slice) -> tuple[Host, Host, Host]:
@@ -164,8 +169,14 @@ def traced_key(space: Space, value: Value) -> Host:
     return TracedKey(space, value)
 
 
-#: types of keys that consist of others
-_COMPOSITE = frozenset({tuple, slice, frozenset, RefKey})
+#: types of keys that consist of others, and what they consist of
+_COMPOSITE: dict[type, Callable[[Host], Iterable[Host]]] = {
+    tuple: iter,
+    frozenset: iter,
+    slice: _members,
+    RefKey: lambda key: (key.referent,),
+}
+_CALLING = frozenset({TracedKey, *_COMPOSITE})
 
 
 def stored_key(space: Space, value: Value, stored: int) -> Host:
@@ -179,9 +190,7 @@ def stored_key(space: Space, value: Value, stored: int) -> Host:
 
 def runs_methods(key: Host) -> bool:
     """Whether hashing or comparing what the key stands for may run methods of the traced program."""
-    if type(key) in _COMPOSITE:
-        return any(type(leaf) is TracedKey for leaf in leaves([key]))
-    return type(key) is TracedKey
+    return type(key) in _CALLING and any(True for _ in _traced(key))
 
 
 def is_plain(host: Host) -> bool:
@@ -206,7 +215,7 @@ def hashes_alike(key: Host) -> bool:
 
 def may_be_hashed(key: Host) -> bool:
     """Whether generated code may hash what the key stands for: no method of the program's runs again."""
-    return not any(type(leaf) is TracedKey and leaf.hashes_alike for leaf in leaves([key]))
+    return not any(traced.hashes_alike for traced in _traced(key))
 
 
 def written_hash(key: Host, stored: int) -> int | None:
@@ -223,13 +232,14 @@ def leaves(keys: Iterable[Host]) -> Iterator[Host]:
     left, seen = list(keys), set[int]()
     while left:
         key = left.pop()
-        if type(key) is RefKey:
-            left.append(key.referent)
-        elif type(key) is slice:
-            left += _members(key)
-        elif type(key) in _COMPOSITE:
-            if id(key) not in seen:  # sets of sets hold one over and over
-                seen.add(id(key))
-                left += key
-        else:
+        members = _COMPOSITE.get(type(key))
+        if members is None:
             yield key
+        elif id(key) not in seen:  # sets of sets hold one over and over
+            seen.add(id(key))
+            left += members(key)
+
+
+def _traced(key: Host) -> Iterator[TracedKey]:
+    """The keys within the key that call methods of the traced program."""
+    return (leaf for leaf in leaves([key]) if isinstance(leaf, TracedKey))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stator.space.space import Space
     from stator.space.value import Value
 
-__all__ = ["WeakTarget", "is_alive", "noticing", "stands_for"]
+__all__ = ["WeakTarget", "is_alive", "leads_to_any", "noticing", "stands_for"]
 
 
 def is_alive(space: Space, value: Value) -> bool:
@@ -34,13 +34,19 @@ def is_alive(space: Space, value: Value) -> bool:
 
 def missing(hosts: list[Host], values: Iterable[Value]) -> list[Host]:
     """The existing objects that none of the values is."""
-    there = {id(getattr(value, "host", None)) for value in values}
+    there = {id(value.host) for value in values}
     return [host for host in hosts if id(host) not in there]
 
 
 def reaches(trace: Trace, host: Host) -> bool:
     """Whether a running frame, or what the traced program has changed, leads to the existing object."""
     return any(stands_for(found, host) for found in _led_to(trace, trace.effects.changed()))
+
+
+def leads_to_any(trace: Trace, values: Iterable[Value], others: Iterable[Value]) -> bool:
+    """Whether a running frame, or one of the others, leads to any of the values."""
+    wanted = {id(value) for value in values}
+    return bool(wanted) and any(id(found) in wanted for found in _led_to(trace, others))
 
 
 def _led_to(trace: Trace, others: Iterable[Value] = ()) -> Iterator[Value]:
@@ -86,7 +92,7 @@ def _notices(item: Host) -> bool:
 
 def stands_for(value: Value, host: Host) -> bool:
     """Whether the value is the existing object."""
-    return getattr(value, "host", None) is host
+    return value.host is host
 
 
 class WeakTarget:

@@ -56,10 +56,10 @@ class InstanceMethod(Named):
     def key(self, space: Space) -> Host:
         return space.traced_key(self)
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
-        return space.call(self.function(space), args, kwargs, tail)
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
+        return space.call(self.function(space), args, kwargs, in_tail_position)
 
-    def descr_get(self, space: Space, instance: Value | None, owner: type, tail: bool) -> Value:
+    def descr_get(self, space: Space, instance: Value | None, owner: type, in_tail_position: bool) -> Value:
         function = self.function(space)
         return function if instance is None else BoundMethod(function, instance)
 

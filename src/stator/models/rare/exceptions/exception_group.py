@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stator import errors
 from stator.host.words import error_words
-from stator.models.exceptions.exception import ExceptionValue, alternatives, is_exception_class, matches
+from stator.models.exceptions.exception import alternatives, is_exception_class, matches
 from stator.space.protocol import NONE, TRUE, builtin
 from stator.space.value import Constant, Unsupported, Value
 
@@ -79,8 +79,6 @@ def _subset(space: Space, original: Value, exceptions: list[Value]) -> Value | N
     derived = space.call_method(original, "derive", space.new_list(exceptions)).force()
     if not _is_group(derived):
         raise space.error(TypeError, "derive must return an instance of BaseExceptionGroup")
-    assert isinstance(derived, ExceptionValue)
-    assert isinstance(original, ExceptionValue)
     _take_traceback(space, derived, original)
     for name in ("__context__", "__cause__"):
         value = original.get_field(space, name)
@@ -93,7 +91,7 @@ def _subset(space: Space, original: Value, exceptions: list[Value]) -> Value | N
     return derived
 
 
-def _take_traceback(space: Space, group: ExceptionValue, original: ExceptionValue) -> None:
+def _take_traceback(space: Space, group: Value, original: Value) -> None:
     traceback = original.get_field(space, "__traceback__")
     if traceback is None or not group.set_field(space, "__traceback__", traceback):
         raise Unsupported(errors.UnsupportedMethod(group.cls.__name__, "split"))
@@ -154,11 +152,9 @@ def prepare_reraise(space: Space, original: Value, raised: Value) -> Value:
     return _group_of(space, space.new_list(new))
 
 
-def _same_metadata(space: Space, exc: Value, original: Value) -> bool:
+def _same_metadata(space: Space, exc: Any, original: Any) -> bool:
     if not _is_group(exc) or not _is_group(original):
         return False
-    assert isinstance(exc, ExceptionValue)
-    assert isinstance(original, ExceptionValue)
     notes = [space.getattr_or_none(e, "__notes__") for e in (exc, original)]
     if (notes[0] is None) != (notes[1] is None):
         return False
@@ -169,7 +165,7 @@ def _same_metadata(space: Space, exc: Value, original: Value) -> bool:
     return all(_same_link(space, exc, original, name) for name in ("__cause__", "__context__"))
 
 
-def _same_link(space: Space, exc: ExceptionValue, original: ExceptionValue, name: str) -> bool:
+def _same_link(space: Space, exc: Value, original: Value, name: str) -> bool:
     mine, theirs = exc.get_field(space, name) or NONE, original.get_field(space, name) or NONE
     return space.is_(mine, theirs)
 

@@ -31,7 +31,7 @@ class KeyValue(ObjectValue):
     def from_host(cls, space: Space, host: Host, source: Source) -> Value:
         raise refuse_object("a key of functools.cmp_to_key that was made outside the compiled function")
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         values = [*args, *kwargs.values()]
         if len(values) != 1 or (kwargs and "obj" not in kwargs):
             return bad_call(space, functools.cmp_to_key(max), args, kwargs)

@@ -136,6 +136,6 @@ def _globals_of(space: Space, mode: str, globals: Value) -> Any:
     if builtins_ is None:
         own = space.trace.namespaces.builtins_of(space.trace.frame.globals)
         names.set_str(space, "__builtins__", own.value(space))
-    elif not issubclass(builtins_.force().cls, (dict, types.ModuleType)):
+    elif not builtins_.force().isa((dict, types.ModuleType)):
         raise refuse_use(mode, "with builtins that are no dict")
     return host

@@ -45,7 +45,7 @@ class FreshCache(Cached):
         self.entries: dict[Any, Entry] = {}
         self.hits = self.misses = 0
 
-    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], tail: bool) -> Value:
+    def call(self, space: Space, args: list[Value], kwargs: dict[str, Value], in_tail_position: bool) -> Value:
         space.mark_mutated(self)
         if self.maxsize == 0:
             self.misses += 1

@@ -110,7 +110,7 @@ def is_tracked(space: Space, value: Value, /) -> Value:
 
 def _is_tracked(value: Value) -> bool | None:
     value = value.force()
-    if type(value) is Constant:
+    if value.constant:
         return False if value.cls in _ATOMS else None
     if value.source is not None:
         return None

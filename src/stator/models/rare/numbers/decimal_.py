@@ -6,6 +6,7 @@ import decimal
 import types
 
 from stator.guards.guard import Predicate
+from stator.guards.raw import members
 from stator.guards.source import CallSource, Source
 from stator.models.hostcalls.purity import as_constant
 from stator.models.rare.numbers.decimal_context import ContextValue, arithmetic, compute, inner_of, is_template, made
@@ -46,9 +47,8 @@ def _in_context(host: Host) -> None:
     register(host, model)
 
 
-for _member in vars(decimal.Decimal).values():
-    if isinstance(_member, types.MethodDescriptorType | types.ClassMethodDescriptorType):
-        _in_context(_member)
+for _member in members(decimal.Decimal, types.MethodDescriptorType, types.ClassMethodDescriptorType).values():
+    _in_context(_member)
 _in_context(decimal.Decimal)
 
 _ZERO = Constant("0")
@@ -74,8 +74,8 @@ def _of_context(host: Host) -> None:
     register(host, model)
 
 
-for _member in vars(decimal.Context).values():
-    if isinstance(_member, types.MethodDescriptorType) and id(_member) not in HANDLERS:
+for _member in members(decimal.Context, types.MethodDescriptorType).values():
+    if id(_member) not in HANDLERS:
         _of_context(_member)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from stator.guards.source import ConstSource
 from stator.models.classes.instance import InstanceValue
 from stator.space.host_types import Host
 from stator.space.interfaces import Writer
@@ -42,7 +41,7 @@ class NodeValue(InstanceValue):
     def as_host(self, space: Space) -> Host:
         """A copy of the tree, for the compiler."""
         if self.isa(_SHARED):
-            return super().as_host(space) if type(self.source) is not ConstSource else self.host
+            return self.host if self.source is not None and self.source.is_constant else super().as_host(space)
         if self.source is not None or self.class_set or self._busy or self.cls.__module__ != "ast":
             raise NotKnown(self)
         self._busy = True

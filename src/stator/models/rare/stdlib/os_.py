@@ -9,6 +9,7 @@ from typing import Any
 
 from stator import errors
 from stator.guards.guard import Equals
+from stator.guards.raw import members
 from stator.guards.source import CallSource, ConstSource
 from stator.space.host_types import Host
 from stator.space.operands import call_slot, host_errors, known_host, literal
@@ -63,7 +64,7 @@ def lstat(space: Space, path: Value) -> Value:
     return _status(space, os.lstat, path)
 
 
-pure(*(host for host in vars(_stat).values() if isinstance(host, types.BuiltinFunctionType)))
+pure(*members(_stat, types.BuiltinFunctionType).values())
 
 
 @builtin(os.fspath)

@@ -48,6 +48,7 @@ class MemoryView(Value):
         "obj": lambda self, space: self.base(space)
     }
     source: Source | None = None
+    host: memoryview
 
     def __init__(self, host: memoryview, obj: Value) -> None:
         self.cls = memoryview
@@ -69,7 +70,7 @@ class MemoryView(Value):
             made = MemoryView(memoryview(object.contents(space)), object)
             object.views.append(made)
             return made
-        if type(object) is Constant and not object.isa(bytes):
+        if object.constant and not object.isa(bytes):
             return space.run_known(memoryview, [object])
         if not object.isa(bytes):
             raise refuse("memoryview.__new__")

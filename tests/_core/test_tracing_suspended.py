@@ -68,8 +68,8 @@ def test_modules_imported_while_tracing_are_seen(tmp_path, monkeypatch):
 
 
 def test_a_call_that_is_seen_anyway():
-    assert _core.call_seen(sorted, [2, 1], reverse=True) == [2, 1]
+    assert _core.call_with_tracing(sorted, [2, 1], reverse=True) == [2, 1]
     with pytest.raises(TypeError, match="takes a function"):
-        _core.call_seen()
+        _core.call_with_tracing()
     with pytest.raises(ZeroDivisionError):
-        _core.call_seen(divmod, 1, 0)
+        _core.call_with_tracing(divmod, 1, 0)

@@ -1,29 +1,29 @@
-#include "unseen.h"
+#include "tracing_suspended.h"
 
 namespace stator {
 
 namespace {
 
-// Whether it is an Unseen that has suspended the thread's functions, and not one of these functions.
+// Whether it is an TracingSuspended that has suspended the thread's functions, and not one of these functions.
 thread_local bool suspended = false;
 
 }  // namespace
 
-Unseen::Unseen() : entered_(!suspended && PyThreadState_Get()->tracing == 0) {
+TracingSuspended::TracingSuspended() : entered_(!suspended && PyThreadState_Get()->tracing == 0) {
     if (!entered_) return;
     PyThreadState_EnterTracing(PyThreadState_Get());
     suspended = true;
 }
 
-Unseen::~Unseen() {
+TracingSuspended::~TracingSuspended() {
     if (!entered_) return;
     PyThreadState_LeaveTracing(PyThreadState_Get());
     suspended = false;
 }
 
-PyObject* call_seen(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+PyObject* call_with_tracing(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names) {
     if (count < 1) {
-        PyErr_SetString(PyExc_TypeError, "call_seen() takes a function");
+        PyErr_SetString(PyExc_TypeError, "call_with_tracing() takes a function");
         return nullptr;
     }
     bool was_suspended = suspended;

@@ -10,18 +10,18 @@
 namespace stator {
 
 // The RETURN_VALUE's place in it: behind what is RESUME's inline cache on 3.15, and as good as any before.
-constexpr int kStandInReturn = 2;
+constexpr int kStubReturn = 2;
 
-inline bool make_stand_in(PyCodeObject* code, PyObject** stand_in) {
-    if (*stand_in) return true;
+inline bool make_return_stub(PyCodeObject* code, PyObject** return_stub) {
+    if (*return_stub) return true;
     const unsigned char body[] = {RESUME, 0, RETURN_VALUE, 0, RETURN_VALUE, 0};
     Ref replace = Ref::steal(PyObject_GetAttrString(as_object(code), "replace"));
     Ref args = Ref::steal(PyTuple_New(0));
     Ref changes = Ref::steal(
         Py_BuildValue("{s:y#,s:y}", "co_code", body, Py_ssize_t{sizeof(body)}, "co_exceptiontable", ""));
     if (!replace || !args || !changes) return false;
-    *stand_in = PyObject_Call(replace.get(), args.get(), changes.get());
-    return *stand_in != nullptr;
+    *return_stub = PyObject_Call(replace.get(), args.get(), changes.get());
+    return *return_stub != nullptr;
 }
 
 }  // namespace stator

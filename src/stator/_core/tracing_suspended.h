@@ -1,0 +1,22 @@
+// Tracing, unseen: profilers, debuggers and coverage see the program's own frames, and not those of its tracer.
+#pragma once
+#include "versions.h"
+
+namespace stator {
+
+// Suspends the thread's trace and profile functions (PyThreadState_EnterTracing) while it exists.
+class TracingSuspended {
+  public:
+    TracingSuspended();
+    ~TracingSuspended();
+    TracingSuspended(const TracingSuspended&) = delete;
+    TracingSuspended& operator=(const TracingSuspended&) = delete;
+
+  private:
+    bool entered_;
+};
+
+// call_with_tracing(function, *args, **kwargs): in the midst of that, a call that they do see.  Vectorcall
+PyObject* call_with_tracing(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* names);
+
+}  // namespace stator

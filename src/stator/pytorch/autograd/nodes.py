@@ -1,0 +1,55 @@
+"""The nodes of autograd's graph (`y.grad_fn`): whether there is one, of which class, and what it is called.
+
+A backend that rewrites the graph makes other nodes; what the trace says of one is what eager execution would show.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.space.protocol import register
+from stator.space.value import Value
+
+if TYPE_CHECKING:
+    from stator.pytorch.tensors.tensor import TensorValue
+    from stator.space.interfaces import Writer
+    from stator.space.space import Space
+
+__all__ = ["grad_fn"]
+
+
+class NodeValue(Value):
+    """The node that has made a tensor."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, cls: type, tensor: TensorValue) -> None:
+        self.cls = cls
+        self.source = None
+        self.tensor = tensor
+
+    def reconstruct(self, writer: Writer) -> str:
+        return f"{writer.expr(self.tensor)}.grad_fn"
+
+
+def grad_fn(tensor: TensorValue) -> Value:
+    """`tensor.grad_fn`, of a new tensor that is no leaf: one object as long as the tensor stays where it is."""
+    nodes = tensor.recorder.trace.extension(_Nodes).found
+    made = tensor.fake.grad_fn
+    if made not in nodes:
+        cls = type(made)
+        register(cls.name, _name)
+        nodes[made] = NodeValue(cls, tensor)
+    return nodes[made]
+
+
+class _Nodes:
+    """The nodes that one trace has met, by those of its fake tensors."""
+
+    def __init__(self, trace: object) -> None:
+        self.found: dict[object, NodeValue] = {}
+
+
+def _name(space: Space, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    node = args[0].force()
+    return space.fresh(node.tensor.fake.grad_fn.name()) if isinstance(node, NodeValue) else None

@@ -1,0 +1,1 @@
+"""Communication with other processes."""

@@ -1,0 +1,69 @@
+"""Symbolic contexts: how torch's ShapeEnv is told which sizes of an input, and of what is in it, are to be symbols."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from stator.pytorch import internals
+from stator.pytorch.tensors.classes import inner_tensors, is_traceable
+
+if TYPE_CHECKING:
+    from stator.pytorch.types import Origin, SymbolicContext
+
+__all__ = ["Form", "constrain", "context_of", "form_of", "origin_of", "static_context"]
+
+
+class Form(NamedTuple):
+    """What a symbolic context depends on: the numbers of dimensions of a tensor, of its base, and of those inside."""
+
+    ndim: int
+    base: Form | None = None
+    #: the tensors in a wrapper; None for another tensor
+    inner: dict[str, Form] | None = None
+
+
+def form_of(tensor: torch.Tensor) -> Form:
+    """The form of an existing tensor."""
+    base = form_of(internals.base(tensor)) if internals.is_view(tensor) else None
+    if not is_traceable(type(tensor)):
+        return Form(tensor.dim(), base)
+    return Form(tensor.dim(), base, {name: form_of(inner) for name, inner in inner_tensors(tensor).items()})
+
+
+def context_of(form: Form, origin: Origin, dims: dict[int, object]) -> SymbolicContext:
+    """The symbolic context of a tensor of which some dimensions are dynamic."""
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, StatefulSymbolicContext, SubclassSymbolicContext
+
+    given = {
+        "dynamic_sizes": [dims.get(i, DimDynamic.STATIC) for i in range(form.ndim)],
+        "tensor_source": origin,
+        "view_base_context": form.base and context_of(form.base, internals.AttrSource(origin, "_base"), {}),
+    }
+    if form.inner is None:
+        return StatefulSymbolicContext(**given)
+    inner = {
+        name: context_of(part, internals.AttrSource(origin, name), dims if part.ndim == form.ndim else {})
+        for name, part in form.inner.items()
+    }
+    return SubclassSymbolicContext(**given, inner_contexts=inner)
+
+
+def origin_of(name: str) -> Origin:
+    """Where the input of this name comes from."""
+    return internals.LocalSource(local_name=name)
+
+
+def static_context(form: Form, name: str) -> SymbolicContext:
+    """The symbolic context of the input of this name, all of whose sizes are numbers."""
+    return context_of(form, origin_of(name), {})
+
+
+def constrain(context: SymbolicContext, ranges: dict[int, tuple[int, int | None]]) -> None:
+    """Have the sizes of a tensor's dimensions taken to be in the ranges, and guarded to be."""
+    from torch.fx.experimental.symbolic_shapes import StrictMinMaxConstraint, ValueRanges, int_oo
+
+    for dim, (least, most) in ranges.items():
+        sizes = ValueRanges(least, int_oo if most is None else most)
+        context.constraint_sizes[dim] = StrictMinMaxConstraint(vr=sizes, warn_only=True)

@@ -1,0 +1,86 @@
+"""The first call of a lazy module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import stator
+from tests.pytorch.gradients import BACKENDS, alike
+
+backends = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def images(n: int) -> Any:
+    return (torch.linspace(0, 1, n * 2 * 4).reshape(n, 2, 4),)
+
+
+def build(*layers: Any, inner: Any = None) -> Any:
+    def make() -> Any:
+        torch.manual_seed(3)
+        model = nn.Sequential(*[layer() for layer in layers])
+        return (inner(model) if inner else model), []
+
+    return make
+
+
+layered = build(
+    lambda: nn.LazyConv1d(3, 1),
+    nn.LazyBatchNorm1d,
+    nn.ReLU,
+    nn.Flatten,
+    lambda: nn.LazyLinear(5),
+    lambda: nn.Linear(5, 2),
+)
+
+
+@backends
+def test_lazy_layers(backend: str) -> None:
+    alike(layered, images, backend=backend, breaks=0)
+
+
+def test_lazy_layers_under_inductor() -> None:
+    alike(layered, images, backend="inductor", sizes=(3,), breaks=0, tolerance=1e-5)
+
+
+@backends
+def test_the_parameters_are_those_of_eager(backend: str) -> None:
+    torch.manual_seed(3)
+    expected, given = nn.LazyLinear(2), nn.LazyLinear(2)
+    torch.manual_seed(5)
+    expected(torch.ones(1, 4))
+    torch.manual_seed(5)
+    stator.compile(given, backend=backend, fullgraph=True)(torch.ones(1, 4))
+    assert type(given) is nn.Linear and torch.equal(given.weight, expected.weight)
+    assert not given._forward_pre_hooks and torch.equal(given.bias, expected.bias)
+
+
+@backends
+def test_random_numbers_are_drawn_in_the_programs_order(backend: str) -> None:
+    def drawing(model: Any) -> Any:
+        return lambda x: model(x + torch.rand(4))
+
+    alike(build(lambda: nn.LazyLinear(2), inner=drawing), images, backend=backend, sizes=(2,), calls=1)
+
+
+def test_a_module_of_the_programs_is_left_to_python() -> None:
+    class Own(nn.modules.lazy.LazyModuleMixin, nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.UninitializedParameter()
+
+        def initialize_parameters(self, x: Any) -> None:
+            self.weight.materialize(x.shape[-1:])
+            self.weight.data.copy_(x.flatten()[: x.shape[-1]])
+
+        def forward(self, x: Any) -> Any:
+            return x * self.weight
+
+    alike(build(Own), images, sizes=(2,), calls=2)
+
+
+def test_an_argument_that_does_not_fit() -> None:
+    alike(build(lambda: nn.LazyConv2d(3, 1)), lambda n: (torch.ones(n),), sizes=(2,), calls=1)
