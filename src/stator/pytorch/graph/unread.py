@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator import errors
-from stator.pytorch import internals
 from stator.pytorch.fake.failure import describe_callable
-from stator.pytorch.fake.operator_facts import AS_OTHER, LOST, OVERWRITES, UNCHECKED, makes_like
+from stator.pytorch.fake.operator_facts import AS_OTHER, OVERWRITES, makes_like
 from stator.pytorch.graph.node_meta import NodeMeta
 from stator.pytorch.tensors.tables import METADATA
-from stator.pytorch.tensors.tensor import TensorValue, tensors_among
+from stator.pytorch.tensors.tensor import TensorValue
 from stator.space.signals import Restart
 from stator.space.value import Unsupported
 
@@ -30,15 +29,9 @@ if TYPE_CHECKING:
     import torch.fx
 
     from stator.pytorch.interfaces import Recorder
-    from stator.pytorch.tensors.lowering import Call
     from stator.pytorch.traced import Operation, TracedTensor
 
-__all__ = ["refuse_compressed", "refuse_inside", "refuse_lost", "unchecked", "unread_results"]
-
-
-def unchecked(call: Call) -> bool:
-    """An operation that checks its operands' contents on real tensors only, before it runs any operator."""
-    return getattr(call.function, "__name__", "") in UNCHECKED
+__all__ = ["refuse_inside", "unread_results"]
 
 
 def unread_results(recorder: Recorder) -> list[torch.fx.Node]:
@@ -64,42 +57,6 @@ def refuse_inside(recorder: Recorder, graph: torch.fx.Graph) -> None:
             name = describe_callable(recorder.effects.fallible[node].function)
             raise Unsupported(errors.UnsupportedTensorOperation(name, _WHY))
 
-
-def refuse_lost(recorder: Recorder, call: Call) -> None:
-    """An operation that a backend takes apart, and checks nothing of what it does; or one whose result fakes lose."""
-    name = getattr(call.function, "__name__", "")
-    if name in _PARTS and any(map(_is_sparse, tensors_among(call.operands))):
-        why = "the size of its result is the number of elements, which sparse fake tensors do not have"
-        raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
-    lost = LOST.get(name)
-    if lost is None or recorder.keeps_order:
-        return
-    most, why = lost
-    if tensors_among(call.operands[most:]):
-        raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
-
-
-def refuse_compressed(call: Call) -> None:
-    """Compressed sparse tensors, and what sparse tensors consist of, AOTAutograd does not take."""
-    if any(map(_is_compressed, tensors_among(call.operands))):
-        why = "its operand is a compressed sparse tensor, or part of a sparse one, which no backend but `eager` takes"
-        raise Unsupported(errors.UnsupportedTensorOperation(describe_callable(call.function), why))
-
-
-def _is_sparse(value: TracedTensor) -> bool:
-    return value.meta is None and getattr(value.fake, "layout", None) is not torch.strided
-
-
-def _is_compressed(value: TracedTensor) -> bool:
-    if value.meta is None:
-        return getattr(value.fake, "layout", None) in _COMPRESSED
-    host = value.host
-    return host is not None and value.meta.is_view and internals.base(host).layout is not torch.strided
-
-
-#: what a sparse tensor consists of
-_PARTS = frozenset({"values", "indices", "_values", "_indices", "col_indices", "row_indices"})
-_COMPRESSED = frozenset({torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc})
 
 _WHY = "it may fail, and a backend drops it, as nothing reads its result"
 
