@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from stator import errors
 from stator._core import Entry, call_with_tracing
-from stator.bytecode import ContinuationError
-from stator.bytecode.continuation import is_continuation
+from stator.bytecode.continuation import ContinuationError, is_continuation
 from stator.codegen.program import Program, Residual
 from stator.compiler.entry import make_entry
 from stator.compiler.region import LOG

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from stator.pytorch.fake.metadata import TensorMeta
     from stator.pytorch.graph.propagation import FakePropagation
     from stator.pytorch.traced import Operation, Rebound, TracedTensor
-    from stator.pytorch.types import Nested
     from stator.space.interfaces import Trace
 
 __all__ = ["TrackedTensors"]
@@ -90,7 +89,7 @@ class TrackedTensors:
         if value.source is not None:
             self.trace.guard(TensorMatch(value.source, tensor_spec(value.host, dynamic_dims)))
 
-    def note_result(self, result: Nested) -> None:
+    def note_result(self, result: object) -> None:
         """An operation has given this: AOTAutograd knows ragged sizes as symbols only, of which there are none here."""
         self.in_order |= is_ragged(result)
 

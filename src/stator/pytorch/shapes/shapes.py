@@ -19,13 +19,11 @@ from stator.guards.source import CallSource, GetAttrSource, Source
 from stator.pytorch import internals
 from stator.pytorch.fake.failure import first_line
 from stator.pytorch.fake.metadata import is_symbol
-from stator.pytorch.nesting import tensors_in
 from stator.pytorch.shapes import dynamism, unbacked
 from stator.pytorch.shapes.contexts import Form, constrain, context_of, form_of, origin_of, static_context
 from stator.pytorch.shapes.symbols import SymValue
 from stator.pytorch.shapes.unbacked import sizes_of, symbols_of
 from stator.pytorch.tensors.tensor import TensorValue
-from stator.space.signals import Restart
 from stator.space.value import Unsupported, Value
 
 if TYPE_CHECKING:
@@ -282,14 +280,13 @@ class Shapes:
             symbols.update(*map(symbols_of, sizes_of(operand.fake)))
         fixed = [
             (self.source_of(origin).expr(), dim)
-            for fake, origin, _ in self._tracked
-            for tensor in tensors_in(fake)
-            for dim, size in enumerate(tensor.shape)
+            for fake, origin, context in self._tracked
+            if context is not None  # which numbers have none of
+            for dim, size in enumerate(fake.shape)
             if symbols_of(size) & symbols
         ]
         if fixed:
-            dynamism.fix(self.recorder.trace, fixed)
-            raise Restart(0, errors.ForcedBreak(0))
+            raise dynamism.fixed(self.recorder.trace, fixed)
 
     def need_floats(self) -> None:
         """AOTAutograd has found floats that it cannot make tensors of: trace again, with these as numbers for ever."""
@@ -298,8 +295,7 @@ class Shapes:
         ]
         if unfit:
             internals.TensorifyState.clear()
-            dynamism.fix_numbers(self.recorder.trace, [value.source.expr() for value in unfit if value.source])
-            raise Restart(0, errors.ForcedBreak(0))
+            raise dynamism.fixed_numbers(self.recorder.trace, [v.source.expr() for v in unfit if v.source])
 
     @staticmethod
     def forget_floats() -> None:
