@@ -203,9 +203,14 @@ class CompileRegion:
             set_code_policy(code, CodePolicy.SKIP)
             return None
         entry = Entry(compile_guards(guards), None)
-        entry.alone = runs_whole(code)
+        entry.alone = self.leaves_whole(code)
         self.add(code, entry)
         return entry
+
+    @staticmethod
+    def leaves_whole(code: CodeType) -> bool:
+        """Whether a call of the code that is not one graph runs as ordinary Python, with all that it calls."""
+        return runs_whole(code)
 
     def keep_decision(self, code: CodeType, alone: bool) -> Entry:
         """Frames of a code that many functions share run as ordinary Python: what was decided for one of the functions

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Body",
     "breaks_of",
+    "by_name",
     "flatten",
     "free_of_all",
     "record_one",
@@ -207,6 +208,14 @@ class Body:
         """
         given = self.results if outputs is None else outputs
         return GraphOperand(self.recorder, name, self.graph.close(given, list(free), bare))
+
+
+def by_name(name: str, wanted: tuple[str, ...], args: list[Value], kwargs: dict[str, Value]) -> list[Value]:
+    """The arguments of an operator in its order, however they were given."""
+    given = {**dict(zip(wanted, args, strict=False)), **kwargs}
+    if len(args) + len(kwargs) != len(wanted) or set(given) != set(wanted):
+        raise refusal(name, f"it wants the arguments {', '.join(wanted)}")
+    return [given[argument] for argument in wanted]
 
 
 def free_of_all(bodies: Iterable[Body]) -> list[GraphValue]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from stator.pytorch import internals
-from stator.pytorch.higher_order.body import Body, record_operator, refusal, unflatten
+from stator.pytorch.higher_order.body import Body, by_name, record_operator, unflatten
 from stator.pytorch.higher_order.loops import check_carried, check_tensors, slices
 from stator.space.value import Value
 
@@ -25,10 +25,7 @@ _NAME = "associative_scan"
 
 def trace(space: Space, operator: Operator, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`associative_scan(combine_fn, xs, additional_inputs)`, all of them flat."""
-    given = {**dict(zip(("combine_fn", "xs", "additional_inputs"), args, strict=False)), **kwargs}
-    if len(given) != 3:
-        raise refusal(_NAME, "it wants three arguments: combine_fn, xs, additional_inputs")
-    combine, xs, more = given.values()
+    combine, xs, more = by_name(_NAME, ("combine_fn", "xs", "additional_inputs"), args, kwargs)
     over = check_tensors(_NAME, "xs", [value.force() for value in space.unpack(xs)])
     body = Body(space, _NAME, "combine_fn")
     pair = [*slices(body, over, torch.select_copy), *slices(body, over, torch.select_copy)]

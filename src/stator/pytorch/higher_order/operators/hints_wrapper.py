@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stator.pytorch.higher_order.body import Body, record_operator, refusal
+from stator.pytorch.higher_order.body import Body, by_name, record_operator, refusal
 from stator.space.value import NotKnown, Value
 
 if TYPE_CHECKING:
@@ -16,13 +16,11 @@ _NAME = "hints_wrapper"
 
 def trace(space: Space, operator: Operator, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`hints_wrapper(body_fn, args, kwargs, hints)`."""
-    given = {**dict(zip(("body_fn", "args", "kwargs", "hints"), args, strict=False)), **kwargs}
-    if set(given) != {"body_fn", "args", "kwargs", "hints"}:
-        raise refusal(_NAME, "it wants four arguments: body_fn, args, kwargs, hints")
-    hints = space.known(given["hints"].force())
-    if hints is NotKnown or space.known(given["kwargs"].force()) != {}:
+    function, inner, named, hinted = by_name(_NAME, ("body_fn", "args", "kwargs", "hints"), args, kwargs)
+    hints = space.known(hinted.force())
+    if hints is NotKnown or space.known(named.force()) != {}:
         raise refusal(_NAME, "its hints are not known, or it has keyword arguments")
-    body = Body(space, _NAME, "body_fn").trace(given["body_fn"], space.unpack(given["args"]))
+    body = Body(space, _NAME, "body_fn").trace(function, space.unpack(inner))
     body.refuse_outside_results()
     free = body.graph.free(body.results)
     graph = body.close(free, "hints_wrapper_body")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from stator.pytorch.higher_order.body import Body, record_operator, refusal, unflatten
+from stator.pytorch.higher_order.body import Body, by_name, record_operator, unflatten
 from stator.pytorch.higher_order.loops import carried, check_carried, check_tensors, slices
 from stator.space.value import Value
 
@@ -19,12 +19,11 @@ _NAME = "scan"
 
 def trace(space: Space, operator: Operator, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`scan(combine_fn, init, xs, additional_inputs)`, all of them flat."""
-    if len(args) != 4 or kwargs:
-        raise refusal(_NAME, "it wants four arguments: combine_fn, init, xs, additional_inputs")
-    init, xs, more = [[value.force() for value in space.unpack(arg)] for arg in args[1:]]
+    combine, *rest = by_name(_NAME, ("combine_fn", "init", "xs", "additional_inputs"), args, kwargs)
+    init, xs, more = [[value.force() for value in space.unpack(arg)] for arg in rest]
     begin, over = check_tensors(_NAME, "init", init), check_tensors(_NAME, "xs", xs)
     body = Body(space, _NAME, "combine_fn")
-    body.trace(args[0], [*carried(body, begin), *slices(body, over, torch.select_copy), *more])
+    body.trace(combine, [*carried(body, begin), *slices(body, over, torch.select_copy), *more])
     body.refuse_outside_results()
     check_carried(space, body, begin, body.leaves[: len(begin)])
     if any(isinstance(output, int) for output in body.outputs):
